@@ -60,11 +60,11 @@ def doctor(output: str, **options: Any) -> None:
     from rebalancer.run.doctor import WRONG, Finding, of_server, of_snapshot  # noqa: PLC0415  `--help` answers at once
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.live import open_cluster  # noqa: PLC0415
-    from rebalancer.run.policies import policy_of  # noqa: PLC0415
+    from rebalancer.run.policies import read_policy  # noqa: PLC0415
     from rebalancer.run.work import work_maker  # noqa: PLC0415
 
     asked = dry_options(explains=True, **options)
-    work = work_maker(asked)(policy_of(asked.policy, asked.policy_text, strict=False, live=False))
+    work = work_maker(asked)(read_policy(asked.policy, asked.policy_text, strict=False))
     findings = []
     with Interruption() as interruption:
         if asked.snapshot is None:
@@ -119,14 +119,14 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
     from rebalancer.cluster.cluster import Cluster  # noqa: PLC0415  as above
     from rebalancer.run.explain import explained, explanation_lines, wanted_pods  # noqa: PLC0415
     from rebalancer.run.interruption import Interruption  # noqa: PLC0415
-    from rebalancer.run.policies import policy_of  # noqa: PLC0415
+    from rebalancer.run.policies import read_policy  # noqa: PLC0415
     from rebalancer.run.work import work_maker  # noqa: PLC0415
 
     asked = dry_options(explains=True, **options)
     with Interruption() as interruption:
         outcome = dry_run(asked, interruption)
     assert outcome.cluster is not None
-    work = work_maker(asked)(policy_of(asked.policy, asked.policy_text, strict=False, live=False))
+    work = work_maker(asked)(read_policy(asked.policy, asked.policy_text, strict=False))
     after = outcome.cluster
     before = Cluster(after.snapshot, work.policy.node_selector, lambda _, wanted: after.measure(wanted))
     node, pods = wanted_pods(target, namespace, before)

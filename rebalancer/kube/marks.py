@@ -1,6 +1,6 @@
-"""Marks: what a steered run writes to a node, so that kube-scheduler prefers other nodes for a while.
+"""Marks of steered runs, which make kube-scheduler prefer other nodes for a while, and of nodes that are held empty.
 
-A mark is one or two soft taints (effect PreferNoSchedule) and an annotation:
+A mark of steering is one or two soft taints (effect PreferNoSchedule) and an annotation:
 
     metadata.annotations  kube-rebalancer/avoid: {"run": "20260115T120000Z-9f3a11c2",
                                                   "keys": ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more"],
@@ -12,16 +12,24 @@ taint, so that a run takes off only its own taints, even if somebody changes or 
 
 A kubelet may write the annotation.  So it makes no taint ours: that do the usual keys, those of the policy, and a value
 that is a run of the record (`rebalancer.kube.run_record`).  A taint that the annotation alone names stays, and is told.
+
+A node that a run has emptied is held, so that it stays empty for a while:
+
+    spec.taints           key kube-rebalancer/hold, effect PreferNoSchedule
+    metadata.annotations  kube-rebalancer/hold: {"run": "20260115T120000Z-9f3a11c2", "expires": "2026-01-15T12:15:00Z"}
+
+These outlive the run.  Whoever finds one that has expired takes it off: the next live run, or `unmark`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from rebalancer.policy.steering import AVOID_KEY, avoid_keys
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, avoid_keys
 
 #: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"
@@ -31,6 +39,21 @@ _USUAL = avoid_keys(AVOID_KEY)
 
 #: A taint as the API server writes it; taints of others are written back unchanged.
 Taint: TypeAlias = Mapping[str, Any]
+
+T = TypeVar("T")
+
+
+def read_note(text: str | None, kind: type[T]) -> T | None:
+    """Return what an annotation says; None where there is none, or one that cannot be read."""
+    try:
+        return msgspec.json.decode(text or "", type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def in_utc(time: datetime) -> str:
+    """Return a time as annotations have it, in whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +104,24 @@ class Mark(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """Return the annotation's value."""
-        until = self.expires.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return msgspec.json.encode({"run": self.run, "keys": self.keys, "expires": until}).decode()
+        fields = {"run": self.run, "keys": self.keys, "expires": in_utc(self.expires)}
+        return msgspec.json.encode(fields).decode()
+
+
+class HoldMark(msgspec.Struct, frozen=True):
+    """What the annotation of a held node says.
+
+    Attributes:
+        run: which run wrote it.
+        expires: from when on the taint is of no use any more.
+    """
+
+    run: str
+    expires: datetime
+
+    def text(self) -> str:
+        """Return the annotation's value."""
+        return msgspec.json.encode({"run": self.run, "expires": in_utc(self.expires)}).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +154,19 @@ class MarkedNode:
     @property
     def mark(self) -> Mark | None:
         """What the annotation says; None where it cannot be read: then the taints belong to no run."""
-        try:
-            mark = msgspec.json.decode(self.note or "", type=Mark)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        return mark if mark.expires.tzinfo else None
+        mark = read_note(self.note, Mark)
+        return mark if mark and mark.expires.tzinfo else None
+
+    @property
+    def hold(self) -> HoldMark | None:
+        """What the annotation of a held node says; None where there is none, or one that cannot be read."""
+        mark = read_note(self.annotation(HOLD_KEY), HoldMark)
+        return mark if mark and mark.expires.tzinfo else None
+
+    @property
+    def is_tainted_by_hold(self) -> bool:
+        """Whether the node carries the taint of held nodes."""
+        return any(map(_holds, self.taints or ()))
 
     def is_marked(self, keys: Keys) -> bool:
         """Return whether there is an annotation or a taint of ours."""
@@ -176,3 +223,118 @@ def without_run(node: MarkedNode, run: str) -> Wanted:
 
 def _others(node: MarkedNode, keys: Keys) -> list[Taint]:
     return [each for each in node.taints or () if not keys.covers(each)]
+
+
+def held(node: MarkedNode, mark: HoldMark) -> Wanted:
+    """Return the node held by this mark; one that expires later stays as it is."""
+    before = node.hold
+    note = node.annotation(HOLD_KEY) if before and before.expires >= mark.expires else mark.text()
+    return Wanted([*_unheld(node), {"key": HOLD_KEY, "effect": SOFT}], note, HOLD_KEY)
+
+
+def _unheld(node: MarkedNode) -> list[Taint]:
+    return [each for each in node.taints or () if not _holds(each)]
+
+
+def _holds(taint: Taint) -> bool:
+    return is_soft(taint) and taint.get("key") == HOLD_KEY
+
+
+class _Expiring(Protocol):
+    @property
+    def expires(self) -> datetime:
+        """From when on no run uses the mark any more."""
+
+
+M = TypeVar("M", bound=_Expiring)
+
+
+def expired(mark: _Expiring) -> bool:
+    """Return whether a mark has expired, so that nobody needs it any more."""
+    return mark.expires <= datetime.now(UTC)
+
+
+def any_mark(_: _Expiring) -> bool:
+    """Return True for every mark: while we hold the Lease no other run is at work."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfMark(ABC, Generic[M]):
+    """One kind of marks on nodes: how such a mark is found and taken off.
+
+    Attributes:
+        is_over: returns whether nobody uses a mark any more; a mark that cannot be read is used by none.
+    """
+
+    is_over: Callable[[M], bool]
+
+    @abstractmethod
+    def read(self, node: MarkedNode) -> M | None:
+        """Return the node's mark; None where there is none, or one that cannot be read."""
+
+    @abstractmethod
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether a node carries such a mark, or a part of one."""
+
+    @abstractmethod
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without such a mark."""
+
+    def claim(self, node: MarkedNode) -> str:  # noqa: ARG002  most taints have one key
+        """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
+        return ""
+
+    def is_in_use(self, node: MarkedNode) -> bool:
+        """Return whether a run may still rely on the node's mark."""
+        mark = self.read(node)
+        return mark is not None and not self.is_over(mark)
+
+    def cleared(self, node: MarkedNode) -> Wanted:
+        """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
+        return Wanted(node.taints or (), node.note) if self.is_in_use(node) else self.off(node)
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringMarks(KindOfMark[Mark]):
+    """The marks of steered runs.
+
+    Attributes:
+        keys: of the taints.
+    """
+
+    keys: Keys
+
+    def read(self, node: MarkedNode) -> Mark | None:
+        """Return what the annotation says, if it can be read."""
+        return node.mark
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation or a taint of ours."""
+        return node.is_marked(self.keys)
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without a mark, whichever run has set it."""
+        return unmarked(node, self.keys)
+
+    def claim(self, node: MarkedNode) -> str:
+        """Return the taints that stay since the annotation alone says that they are ours."""
+        found = [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in node.claimed(self.keys)]
+        return f"node {node.name} keeps {', '.join(found)}, which no run has noted as its own" if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldMarks(KindOfMark[HoldMark]):
+    """The marks of nodes that are kept empty."""
+
+    def read(self, node: MarkedNode) -> HoldMark | None:
+        """Return what the annotation says, if it can be read."""
+        return node.hold
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation or a taint of ours."""
+        return node.annotation(HOLD_KEY) is not None or node.is_tainted_by_hold
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without such a mark."""
+        return Wanted(_unheld(node), None, HOLD_KEY)

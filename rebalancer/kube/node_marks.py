@@ -1,4 +1,4 @@
-"""One node's mark, written safely while others write to the same node.
+"""Marks on nodes: each written safely while others write to the same node, and taken off where no run needs it.
 
 1. Read the node.
 2. Send a JSON patch that only applies if taints and annotation are still as they were read.
@@ -18,7 +18,7 @@ other field.  A test for null passes where the field is absent.
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -29,7 +29,8 @@ from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, e
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.eviction_request import is_not_found
-from rebalancer.kube.marks import MarkedNode, Taint, Wanted
+from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.marks import KindOfMark, MarkedNode, Taint, Wanted
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
@@ -37,6 +38,15 @@ NODES = "/api/v1/nodes"
 
 #: Every write to a node is sent to all clients that watch nodes, so there must not be too many at once.
 _AT_ONCE = 8
+
+#: For changes that conflict with a change by somebody else: they are tried again almost at once.
+CONFLICTS = RetryPolicy(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
+
+#: To take marks off all nodes together, in seconds.
+CLEAR_SECONDS = 60.0
+
+#: What went wrong, by the node's name.
+Problems = Mapping[str, ClusterError]
 
 Operation = dict[str, Any]
 
@@ -220,3 +230,52 @@ def _changes(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, st
 
 def _below(path: str, key: str) -> str:
     return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What was found on nodes.
+
+    Attributes:
+        over: nodes whose marks no run needs; the marks were taken off, except on nodes with problems.
+        in_use: nodes whose marks a run may still need; the marks stay.
+        problems: why a mark could not be taken off, by the node's name.
+        claims: in words, the taints that stay since only an annotation says that they are ours.
+    """
+
+    over: tuple[MarkedNode, ...] = ()
+    in_use: tuple[MarkedNode, ...] = ()
+    problems: Problems = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+
+
+def clear_leftovers(
+    client: Client, kind: KindOfMark[Any], gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
+) -> Leftovers:
+    """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then.
+
+    Args:
+        client: the API server.
+        kind: of the marks.
+        gate: called before every write; raises to prevent it.
+        dry_run: whether to find them only, without a write.
+
+    Raises:
+        ClusterError: nodes cannot be listed.
+    """
+    deadline = Deadline.after(CLEAR_SECONDS)
+    found = _find(client, kind, deadline)
+    in_use = tuple(each for each in found if kind.is_in_use(each))
+    over = tuple(each for each in found if each not in in_use)
+    writer = NodeMarks(client, CONFLICTS, gate)
+    names = () if dry_run else [each.name for each in over]
+    problems = on_each(names, lambda name: writer.change(name, kind.cleared, deadline))
+    return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
+
+
+def _find(client: Client, kind: KindOfMark[Any], deadline: Deadline) -> list[MarkedNode]:
+    try:
+        nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
+    return [each for each in nodes if kind.is_on(each)]

@@ -11,13 +11,14 @@ Lease (`rebalancer.kube.run_record`) says that such a label or taint was ours (`
 One of the same key and another value belongs to others and stays.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.marks import SOFT, MarkedNode, Taint, Wanted, is_soft
+from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Taint, Wanted, in_utc, is_soft, read_note
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.steering import PRESSURE_KEY
@@ -61,30 +62,25 @@ class PressureMark(msgspec.Struct, frozen=True):
         return tuple(Pressure(name, each.since, each.until, each.value) for name, each in self.rules.items())
 
     @property
-    def until(self) -> datetime:
+    def expires(self) -> datetime:
         """When the last of the rules expires."""
         return max(each.until for each in self.rules.values())
 
     def text(self) -> str:
         """Return the annotation's value."""
-        rules = {name: {**_times(each), "value": each.value} for name, each in self.rules.items()}
+        rules = {
+            name: {"since": in_utc(each.since), "until": in_utc(each.until), "value": each.value}
+            for name, each in self.rules.items()
+        }
         fields = {"run": self.run, "rules": rules, "label": self.label, "taint": self.taint}
         return msgspec.json.encode(fields).decode()
 
 
-def _times(shown: Shown) -> dict[str, str]:
-    times = {"since": shown.since, "until": shown.until}
-    return {name: each.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for name, each in times.items()}
-
-
 def mark_of(node: MarkedNode) -> PressureMark | None:
     """Return what the annotation says; None where there is none, or one that cannot be read."""
-    try:
-        mark = msgspec.json.decode(node.annotation(ANNOTATION) or "", type=PressureMark)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    valid = all(each.since.tzinfo and each.until.tzinfo for each in mark.rules.values())
-    return mark if mark.rules and valid else None
+    mark = read_note(node.annotation(ANNOTATION), PressureMark)
+    valid = mark and mark.rules and all(each.since.tzinfo and each.until.tzinfo for each in mark.rules.values())
+    return mark if valid else None
 
 
 def standing(node: MarkedNode) -> tuple[Pressure, ...]:
@@ -93,105 +89,112 @@ def standing(node: MarkedNode) -> tuple[Pressure, ...]:
     return mark.pressures if mark else ()
 
 
-def is_pressed(node: MarkedNode, signs: Signs, earlier: Collection[str] = ()) -> bool:
-    """Return whether a node carries anything of ours."""
-    if node.annotation(ANNOTATION) is not None:
-        return True
-    taints = [each for each in node.taints or () if _is_ours(each, node, signs, earlier)]
-    return bool(taints or list(_our_labels(node, signs, earlier)))
+@dataclass(frozen=True, slots=True)
+class PressureMarks(KindOfMark[PressureMark]):
+    """The marks of `rebalancer mark`.
 
-
-def claim(node: MarkedNode, signs: Signs, earlier: Collection[str]) -> str:
-    """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
-    mark = mark_of(node)
-    label, taint = (_named(text, [text]) for text in ((mark.label, mark.taint) if mark else ("", "")))
-    found = [
-        f"the label {key}={value}"
-        for key, value in (node.labels or {}).items()
-        if label and label.covers(key, value) and key not in _our_labels(node, signs, earlier)
-    ]
-    found += [
-        f"the taint {each.get('key')}={each.get('value')}:{SOFT}"
-        for each in node.taints or ()
-        if taint and _covers(taint, each) and not _is_ours(each, node, signs, earlier)
-    ]
-    return f"node {node.name} keeps {', '.join(found)}, which nobody has noted as ours" if found else ""
-
-
-def cleared(node: MarkedNode, signs: Signs, earlier: Collection[str] = ()) -> Wanted:
-    """Return the node without a mark of pressure."""
-    taints = [each for each in node.taints or () if not _is_ours(each, node, signs, earlier)]
-    note = node.annotation(ANNOTATION) if claim(node, signs, earlier) else None
-    return Wanted(taints, note, ANNOTATION, dict.fromkeys(_our_labels(node, signs, earlier)))
-
-
-def pressed(
-    node: MarkedNode, signs: Signs, run: str, pressures: tuple[Pressure, ...], earlier: Collection[str] = ()
-) -> Wanted:
-    """Return the node with this mark of pressure.
-
-    Raises:
-        Occupied: others have set a label or taint of the same key.
+    Attributes:
+        signs: the labels and taints that are ours without an annotation, too.
+        earlier: the labels and taints that the record says were ours, as KEY=VALUE.
     """
-    rule = pressures[0].rule
-    label, taint = (sign.on(rule) if sign else None for sign in (signs.label, signs.taint))
-    before = mark_of(node)
-    mark = PressureMark(
-        run,
-        {each.rule: Shown(each.since, each.until, each.value) for each in pressures},
-        str(label or ""),
-        str(taint or ""),
-    )
-    is_same = before and msgspec.structs.replace(before, run=run) == mark and list(before.rules) == list(mark.rules)
-    note = node.annotation(ANNOTATION) if is_same else mark.text()
-    return Wanted(_taints(node, signs, taint, earlier), note, ANNOTATION, _labels(node, signs, label, earlier))
 
+    signs: Signs
+    earlier: Collection[str] = ()
 
-def _labels(node: MarkedNode, signs: Signs, label: Sign | None, earlier: Collection[str]) -> dict[str, str | None]:
-    labels: dict[str, str | None] = dict.fromkeys(_our_labels(node, signs, earlier))
-    if label is None:
-        return labels
-    found = (node.labels or {}).get(label.key)
-    if found is not None and label.key not in labels:
-        raise Occupied(f"node {node.name} has the label {label.key}={found}, which is not ours: it stays as it is")
-    return labels | {label.key: label.value}
+    def read(self, node: MarkedNode) -> PressureMark | None:
+        """Return what the annotation says, if it can be read."""
+        return mark_of(node)
 
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation, a label or a taint of ours."""
+        if node.annotation(ANNOTATION) is not None:
+            return True
+        return len(self._others(node)) < len(node.taints or ()) or bool(self._labels(node))
 
-def _taints(node: MarkedNode, signs: Signs, taint: Sign | None, earlier: Collection[str]) -> list[Taint]:
-    def is_wanted(each: Taint) -> bool:
-        return taint is not None and is_soft(each) and (each.get("key"), each.get("value")) == (taint.key, taint.value)
+    def claim(self, node: MarkedNode) -> str:
+        """Return the labels and taints that stay since the annotation alone says that they are ours."""
+        mark = mark_of(node)
+        label, taint = (_named(mark.label), _named(mark.taint)) if mark else (None, None)
+        labels, others = self._labels(node), self._others(node)
+        found = [
+            f"the label {key}={value}"
+            for key, value in (node.labels or {}).items()
+            if label and label.covers(key, value) and key not in labels
+        ]
+        found += [
+            f"the taint {each.get('key')}={each.get('value')}:{SOFT}"
+            for each in others
+            if taint and _covers(taint, each)
+        ]
+        return f"node {node.name} keeps {', '.join(found)}, which nobody has noted as ours" if found else ""
 
-    kept = [each for each in node.taints or () if is_wanted(each) or not _is_ours(each, node, signs, earlier)]
-    if taint is None or any(map(is_wanted, kept)):
-        return kept
-    for each in kept:
-        if is_soft(each) and each.get("key") == taint.key:
-            found = f"{taint.key}={each.get('value') or ''}:{SOFT}"
-            raise Occupied(f"node {node.name} has the taint {found}, which is not ours: it stays as it is")
-    return [*kept, {"key": taint.key, "value": taint.value, "effect": SOFT}]
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without a mark of pressure."""
+        note = node.annotation(ANNOTATION) if self.claim(node) else None
+        return Wanted(self._others(node), note, ANNOTATION, dict.fromkeys(self._labels(node)))
 
+    def on(self, node: MarkedNode, run: str, pressures: tuple[Pressure, ...]) -> Wanted:
+        """Return the node with this mark of pressure.
 
-def _our_labels(node: MarkedNode, signs: Signs, earlier: Collection[str]) -> Iterator[str]:
-    """Yield the keys of a node's labels that are ours."""
-    ours = [signs.label, USUAL.label, _named(mark.label if (mark := mark_of(node)) else "", earlier)]
-    for key, value in (node.labels or {}).items():
-        if any(sign and sign.covers(key, value) for sign in ours):
-            yield key
+        Raises:
+            Occupied: others have set a label or taint of the same key.
+        """
+        rule = pressures[0].rule
+        label, taint = (sign.on(rule) if sign else None for sign in (self.signs.label, self.signs.taint))
+        before = mark_of(node)
+        rules = {each.rule: Shown(each.since, each.until, each.value) for each in pressures}
+        mark = PressureMark(run, rules, str(label or ""), str(taint or ""))
+        is_same = before and msgspec.structs.replace(before, run=run) == mark and list(before.rules) == list(mark.rules)
+        note = node.annotation(ANNOTATION) if is_same else mark.text()
+        return Wanted(self._tainted(node, taint), note, ANNOTATION, self._labelled(node, label))
 
+    def _labelled(self, node: MarkedNode, label: Sign | None) -> dict[str, str | None]:
+        labels: dict[str, str | None] = dict.fromkeys(self._labels(node))
+        if label is None:
+            return labels
+        found = (node.labels or {}).get(label.key)
+        if found is not None and label.key not in labels:
+            raise Occupied(f"node {node.name} has the label {label.key}={found}, which is not ours: it stays as it is")
+        return labels | {label.key: label.value}
 
-def _is_ours(taint: Taint, node: MarkedNode, signs: Signs, earlier: Collection[str]) -> bool:
-    ours = [signs.taint, USUAL.taint, _named(mark.taint if (mark := mark_of(node)) else "", earlier)]
-    return any(sign and _covers(sign, taint) for sign in ours)
+    def _tainted(self, node: MarkedNode, taint: Sign | None) -> list[Taint]:
+        wanted = [each for each in node.taints or () if taint and is_soft(each) and _is(taint, each)]
+        others = self._others(node)
+        kept = [each for each in node.taints or () if each in wanted or each in others]
+        if taint is None or wanted:
+            return kept
+        for each in kept:
+            if is_soft(each) and each.get("key") == taint.key:
+                found = f"{taint.key}={each.get('value') or ''}:{SOFT}"
+                raise Occupied(f"node {node.name} has the taint {found}, which is not ours: it stays as it is")
+        return [*kept, {"key": taint.key, "value": taint.value, "effect": SOFT}]
+
+    def _labels(self, node: MarkedNode) -> list[str]:
+        """Return the keys of a node's labels that are ours."""
+        mark = mark_of(node)
+        ours = [each for each in (self.signs.label, USUAL.label, self._noted(mark.label if mark else "")) if each]
+        return [key for key, value in (node.labels or {}).items() if any(each.covers(key, value) for each in ours)]
+
+    def _others(self, node: MarkedNode) -> list[Taint]:
+        """Return a node's taints that are not ours."""
+        mark = mark_of(node)
+        ours = [each for each in (self.signs.taint, USUAL.taint, self._noted(mark.taint if mark else "")) if each]
+        return [each for each in node.taints or () if not any(_covers(sign, each) for sign in ours)]
+
+    def _noted(self, text: str) -> Sign | None:
+        """Return the label or taint that an annotation names; None if it was never ours."""
+        return _named(text) if text in self.earlier else None
 
 
 def _covers(sign: Sign, taint: Taint) -> bool:
     return is_soft(taint) and sign.covers(str(taint.get("key")), str(taint.get("value") or ""))
 
 
-def _named(text: str, earlier: Collection[str]) -> Sign | None:
-    """Return the label or taint that an annotation names; None if it was never ours."""
-    if text not in earlier:
-        return None
+def _is(sign: Sign, taint: Taint) -> bool:
+    return (taint.get("key"), taint.get("value")) == (sign.key, sign.value)
+
+
+def _named(text: str) -> Sign | None:
     try:
         sign = read_sign(text)
     except ValueError:

@@ -19,9 +19,8 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.hold_marks import is_tainted
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
-from rebalancer.kube.node_marks import NodeMarks, on_each
+from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, on_each
 from rebalancer.kube.retry_policy import RetryPolicy
 
 #: Seconds for all nodes together, to set marks and to take them off.
@@ -33,12 +32,6 @@ HURRIED_TAKE_OFF_SECONDS = 10.0
 
 #: How long an API server may still act on a request that it has not answered, in seconds.
 _DOUBT_SECONDS = 5.0
-
-#: For changes that conflict with a change by somebody else: they are tried again almost at once.
-CONFLICTS = RetryPolicy(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
-
-#: What went wrong, by the node's name.
-Problems = Mapping[str, ClusterError]
 
 
 class Taken(ClusterError):  # noqa: N818  named like the rest of the tree
@@ -132,7 +125,7 @@ class RunMarks:
 
     def _with(self, node: MarkedNode, level: int) -> Wanted:
         """Return the node at a level; the taint of a held node counts as one."""
-        keys = self._keys.at(level - is_tainted(node))
+        keys = self._keys.at(level - node.is_tainted_by_hold)
         mark, found = self._mark.of(keys), node.mark
         if found and found.run != mark.run and not self._may_replace(found):
             raise Taken(f"node {node.name} carries the mark of run {found.run}, which may be at work until it expires")

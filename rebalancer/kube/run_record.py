@@ -13,11 +13,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
-import msgspec
-
 from rebalancer.errors import ClusterError
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.marks import Mark
+from rebalancer.kube.marks import Mark, read_note
 
 _LOG = logging.getLogger(__name__)
 
@@ -94,8 +92,5 @@ class RunRecord:
 
 
 def _noted(annotations: Mapping[str, str]) -> tuple[Mark, ...]:
-    try:
-        noted = msgspec.json.decode(annotations.get(ANNOTATION, "[]"), type=tuple[Mark, ...])
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return ()
-    return tuple(each for each in noted if each.expires.tzinfo)
+    noted = read_note(annotations.get(ANNOTATION), tuple[Mark, ...])
+    return tuple(each for each in noted or () if each.expires.tzinfo)

@@ -25,7 +25,8 @@ from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.run_marks import Problems, RunMarks
+from rebalancer.kube.node_marks import Problems
+from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys
 from rebalancer.run.seen_again import SeenPod, budgets_now, ending_owners, see_pods, siblings_of, why_closed
 

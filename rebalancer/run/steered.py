@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -20,20 +21,10 @@ from rebalancer.eviction.holding import Held
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit, always
-from rebalancer.kube.hold_marks import HoldMark, held
-from rebalancer.kube.leftover_marks import (
-    HoldMarks,
-    KindOfMark,
-    SteeringMarks,
-    any_mark,
-    clear_leftovers,
-    expired,
-    past,
-)
-from rebalancer.kube.marks import Keys, Mark
-from rebalancer.kube.node_marks import NodeMarks
+from rebalancer.kube.marks import HoldMark, HoldMarks, Keys, KindOfMark, Mark, SteeringMarks, any_mark, expired, held
+from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
-from rebalancer.kube.run_marks import CONFLICTS, Problems, RunMarks
+from rebalancer.kube.run_marks import RunMarks
 from rebalancer.kube.run_record import RunRecord
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
@@ -133,7 +124,7 @@ def _forget(record: RunRecord, runs: Collection[str]) -> None:
 
 
 def _kind(key: str, noted: tuple[Mark, ...] | None, permit: Permit) -> SteeringMarks:
-    return SteeringMarks(Keys.of(key, [each.run for each in noted or ()]), is_over(noted, permit))
+    return SteeringMarks(is_over(noted, permit), Keys.of(key, [each.run for each in noted or ()]))
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
@@ -161,11 +152,11 @@ def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapsh
         told += _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
     if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         why = "nodes are held no longer than until now"
-        told += _cleared(cluster, HoldMarks(past), permit, why, "soft taints that have expired stay")
+        told += _cleared(cluster, HoldMarks(expired), permit, why, "soft taints that have expired stay")
     return told
 
 
-def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
+def _cleared(cluster: LiveCluster, kind: KindOfMark[Any], permit: Permit, why: str, stay: str) -> tuple[str, ...]:
     """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
         found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)

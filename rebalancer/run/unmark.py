@@ -2,24 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import ValidationError
 
 from rebalancer.errors import MarksLeft, UsageError
-from rebalancer.kube import hold_marks, pressure_marks
-from rebalancer.kube.leftover_marks import (
-    HoldMarks,
-    KindOfMark,
-    Leftovers,
-    PressureMarks,
-    SteeringMarks,
-    any_mark,
-    clear_leftovers,
-    expired,
-    faded,
-    past,
-)
-from rebalancer.kube.marks import Keys, MarkedNode
+from rebalancer.kube.marks import HoldMarks, Keys, KindOfMark, MarkedNode, SteeringMarks, any_mark, expired
+from rebalancer.kube.node_marks import Leftovers, clear_leftovers
+from rebalancer.kube.pressure_marks import USUAL, PressureMarks, mark_of
 from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
@@ -67,7 +57,7 @@ def unmark(
     keys: Keys,
     asking: ClientOptions | None = None,
     *,
-    signs: Signs = pressure_marks.USUAL,
+    signs: Signs = USUAL,
     everything: bool,
     dry_run: bool,
 ) -> Unmarked:
@@ -89,10 +79,11 @@ def unmark(
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
     keys = replace(keys, runs=frozenset(each.run for each in noted_in(record_of(cluster, LeaseOptions())) or ()))
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
-    kinds: list[tuple[KindOfMark, Callable[[MarkedNode], str], str]] = [
-        (SteeringMarks(keys, any_mark if everything else expired), _steered_by, "that run may be at work"),
-        (HoldMarks(any_mark if everything else past), _held_by, "it has not expired"),
-        (PressureMarks(signs, any_mark if everything else faded, earlier), _pressed_by, "it has not expired"),
+    is_over = any_mark if everything else expired
+    kinds: list[tuple[KindOfMark[Any], Callable[[MarkedNode], str], str]] = [
+        (SteeringMarks(is_over, keys), _steered_by, "that run may be at work"),
+        (HoldMarks(is_over), _held_by, "it has not expired"),
+        (PressureMarks(is_over, signs, earlier), _pressed_by, "it has not expired"),
     ]
     lines: list[str] = []
     claims: list[str] = []
@@ -113,13 +104,13 @@ def _steered_by(node: MarkedNode) -> str:
 
 
 def _held_by(node: MarkedNode) -> str:
-    mark = hold_marks.mark_of(node)
+    mark = node.hold
     return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
 
 
 def _pressed_by(node: MarkedNode) -> str:
-    mark = pressure_marks.mark_of(node)
-    return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.until)}" if mark else "pressure, nobody's"
+    mark = mark_of(node)
+    return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.expires)}" if mark else "pressure, nobody's"
 
 
 def _outcome(node: MarkedNode, found: Leftovers, *, dry_run: bool) -> str:

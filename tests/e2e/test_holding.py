@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from rebalancer.kube.hold_marks import HoldMark
+from rebalancer.kube.marks import HoldMark
 from rebalancer.policy.steering import HOLD_KEY
 from tests.e2e.acts import by_node, cordon
 from tests.e2e.api import Object

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rebalancer.kube.hold_marks import HoldMark
-from rebalancer.kube.marks import ANNOTATION, Mark
+from rebalancer.kube.marks import ANNOTATION, HoldMark, Mark
 from rebalancer.kube.pressure_marks import ANNOTATION as PRESSURE
 from rebalancer.kube.pressure_marks import PressureMark, Shown
 from rebalancer.kube.run_record import ANNOTATION as RUNS

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rebalancer.kube.hold_marks import HoldMark
+from rebalancer.kube.marks import HoldMark
 from rebalancer.policy.steering import HOLD_KEY
 from tests.functional.objects import DAY, node, pod, policy, replica_set
 

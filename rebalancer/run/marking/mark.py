@@ -13,9 +13,9 @@ from typing import Any
 
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Permit
+from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.permissions import MARKING, demand_writes
 from rebalancer.kube.pressure_marks import standing
-from rebalancer.kube.run_marks import Problems
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.interruption import Interruption

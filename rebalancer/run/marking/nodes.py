@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import ClusterError
-from rebalancer.kube import pressure_marks
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.marks import MarkedNode, Wanted
-from rebalancer.kube.node_marks import NODES, NodeMarks, NodeObject, on_each, patch
-from rebalancer.kube.run_marks import CONFLICTS, SET_SECONDS, Problems
+from rebalancer.kube.marks import MarkedNode, Wanted, any_mark
+from rebalancer.kube.node_marks import CONFLICTS, NODES, NodeMarks, NodeObject, Problems, on_each, patch
+from rebalancer.kube.pressure_marks import Occupied, PressureMarks, standing
+from rebalancer.kube.run_marks import SET_SECONDS
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import ListPage, items_of
 from rebalancer.marking.evaluation import Marks
@@ -51,10 +51,9 @@ class Changes:
         Raises:
             Occupied: others have set a label or taint of the same key.
         """
+        ours = PressureMarks(any_mark, self.signs, self.earlier)
         pressures = self.marks.get(node.name)
-        if pressures is None:
-            return pressure_marks.cleared(node, self.signs, self.earlier)
-        return pressure_marks.pressed(node, self.signs, self.run, pressures, self.earlier)
+        return ours.off(node) if pressures is None else ours.on(node, self.run, pressures)
 
     def due(self, carried: Mapping[str, MarkedNode]) -> Mapping[str, str]:
         """Return what has to be done, by node: `marked`, `changed`, `renewed` or `cleared`."""
@@ -68,7 +67,7 @@ class Changes:
     def _problem(self, node: MarkedNode) -> ClusterError | None:
         try:
             self.wanted(node)
-        except pressure_marks.Occupied as error:
+        except Occupied as error:
             return error
         return None
 
@@ -77,7 +76,7 @@ class Changes:
             return ""
         if node.name not in self.marks:
             return "cleared"
-        before = [each.rule for each in pressure_marks.standing(node)]
+        before = [each.rule for each in standing(node)]
         if not before:
             return "marked"
         return "renewed" if before == [each.rule for each in self.marks[node.name]] else "changed"

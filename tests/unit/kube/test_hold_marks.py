@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.hold_marks import HoldMark, held, is_held, mark_of, released
-from rebalancer.kube.leftover_marks import HoldMarks, cleared
-from rebalancer.kube.marks import Keys, Mark, MarkedNode
+from rebalancer.kube.marks import HoldMark, HoldMarks, Keys, Mark, MarkedNode, any_mark, held
 from rebalancer.kube.node_marks import patch
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import HOLD_KEY
@@ -18,6 +16,7 @@ from tests.fake_patches import patched
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 AVOID = Keys.of("kube-rebalancer/avoid")
 OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}
+HELD = HoldMarks(any_mark)
 MARK = HoldMark("run-1", NOW + timedelta(minutes=15))
 
 TAINTS = st.lists(
@@ -71,28 +70,26 @@ def test_a_held_node_carries_the_mark_and_all_of_others(node):
 
     assert others(found) == others(node)
     assert [each for each in found.taints if each not in others(found)[0]] == [OURS]
-    assert mark_of(found).expires == max(
-        filter(None, [MARK.expires, before.expires if (before := mark_of(node)) else None])
-    )
+    assert found.hold.expires == max(filter(None, [MARK.expires, before.expires if (before := node.hold) else None]))
     assert patch(found, held(found, HoldMark("run-2", MARK.expires))) == []
 
 
 @given(nodes())
 def test_a_released_node_has_nothing_of_ours_and_all_of_others(node):
-    found = after(node, released(node))
+    found = after(node, HELD.off(node))
 
-    assert not is_held(found)
+    assert not HELD.is_on(found)
     assert others(found) == others(node)
 
 
 @given(nodes(), TIMES)
 def test_after_its_expiry_nothing_is_left_and_before_it_nothing_is_taken_off(node, now):
     """What cannot be read is used by nobody, and goes at once."""
-    mark = mark_of(node)
-    found = after(node, cleared(node, HoldMarks(lambda each: each.expires <= now)))
+    mark = node.hold
+    found = after(node, HoldMarks(lambda each: each.expires <= now).cleared(node))
 
-    assert is_held(found) is (mark is not None and mark.expires > now)
-    assert found == node if is_held(found) else others(found) == others(node)
+    assert HELD.is_on(found) is (mark is not None and mark.expires > now)
+    assert found == node if HELD.is_on(found) else others(found) == others(node)
 
 
 @pytest.fixture

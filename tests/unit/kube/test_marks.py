@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.kube.leftover_marks import SteeringMarks, cleared
-from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
+from rebalancer.kube.marks import (
+    ANNOTATION,
+    Keys,
+    Mark,
+    MarkedNode,
+    SteeringMarks,
+    Wanted,
+    marked,
+    unmarked,
+    without_run,
+)
 from rebalancer.kube.node_marks import patch
 from tests.fake_patches import FailedError, patched
 
@@ -80,7 +89,7 @@ CHANGES = st.one_of(
     MARKS.map(lambda mark: lambda node: marked(node, mark.of(KEYS.at(len(mark.keys))), KEYS)),
     st.just(lambda node: unmarked(node, KEYS)),
     st.sampled_from(("run-1", "run-2")).map(lambda run: lambda node: without_run(node, run)),
-    st.just(lambda node: cleared(node, SteeringMarks(KEYS, lambda mark: mark.expires <= NOW))),
+    st.just(SteeringMarks(lambda mark: mark.expires <= NOW, KEYS).cleared),
 )
 
 
@@ -157,9 +166,9 @@ def test_a_mark_that_is_in_use_stays():
     node = MarkedNode("n1", "uid", taints, {ANNOTATION: mark.text()})
     unreadable = MarkedNode("n1", "uid", taints, {ANNOTATION: "{"})
 
-    assert cleared(node, SteeringMarks(KEYS, lambda mark: mark.expires < NOW)) == Wanted(taints, mark.text())
-    assert cleared(node, SteeringMarks(KEYS, lambda mark: mark.expires > NOW)) == Wanted([], None)
-    assert cleared(unreadable, SteeringMarks(KEYS, lambda _: False)) == Wanted([], None)
+    assert SteeringMarks(lambda mark: mark.expires < NOW, KEYS).cleared(node) == Wanted(taints, mark.text())
+    assert SteeringMarks(lambda mark: mark.expires > NOW, KEYS).cleared(node) == Wanted([], None)
+    assert SteeringMarks(lambda _: False, KEYS).cleared(unreadable) == Wanted([], None)
 
 
 def test_two_levels_take_two_keys():

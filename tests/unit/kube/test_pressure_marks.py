@@ -7,21 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rebalancer.kube import leftover_marks
-from rebalancer.kube.leftover_marks import PressureMarks
-from rebalancer.kube.marks import MarkedNode, Wanted
+from rebalancer.kube.marks import MarkedNode, Wanted, any_mark
 from rebalancer.kube.node_marks import patch
-from rebalancer.kube.pressure_marks import (
-    ANNOTATION,
-    Occupied,
-    PressureMark,
-    Shown,
-    cleared,
-    is_pressed,
-    mark_of,
-    pressed,
-    standing,
-)
+from rebalancer.kube.pressure_marks import ANNOTATION, Occupied, PressureMark, PressureMarks, Shown, mark_of, standing
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs
 from tests.fake_patches import FailedError, patched
@@ -38,6 +26,11 @@ SIGNS = (
 EARLIER = ("status=presure", "example.com/hot=yes")
 KEYS = ("kube-rebalancer/pressure", "status", "example.com/hot", "spot")
 VALUES = ("", "cpu", "presure", "yes", "mine")
+
+
+def marks(signs, earlier=()):
+    return PressureMarks(any_mark, signs, earlier)
+
 
 LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
 TAINTS = st.lists(
@@ -104,7 +97,7 @@ def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
     """Labels, taints in their order, annotations, the rest of the node."""
     labels, taints = ours(node, signs)
 
-    after = as_read(patched(as_object(node), patch(node, cleared(node, signs, EARLIER))))
+    after = as_read(patched(as_object(node), patch(node, marks(signs, EARLIER).off(node))))
 
     assert after.labels == ({key: value for key, value in (node.labels or {}).items() if key not in labels} or None)
     assert list(after.taints or ()) == [each for each in node.taints or () if each not in taints]
@@ -116,7 +109,7 @@ def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
 @example(MarkedNode("n1", "uid", [{"key": OURS.key, "effect": "PreferNoSchedule"}], None), SIGNS[1])
 def test_a_node_that_carries_nothing_of_ours_needs_no_clearing(node, signs):
     """And one that does, does."""
-    assert is_pressed(node, signs, EARLIER) == bool(patch(node, cleared(node, signs, EARLIER)))
+    assert marks(signs, EARLIER).is_on(node) == bool(patch(node, marks(signs, EARLIER).off(node)))
 
 
 @given(nodes(), st.sampled_from(SIGNS), PRESSURES)
@@ -124,7 +117,7 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures
     """Once; or nothing is changed, since others have the place."""
     labels, taints = ours(node, signs)
     try:
-        wanted = pressed(node, signs, "run-2", pressures, EARLIER)
+        wanted = marks(signs, EARLIER).on(node, "run-2", pressures)
     except Occupied:
         assert {sign.key for sign in (signs.label, signs.taint) if sign} & {
             *(set(node.labels or ()) - labels),
@@ -140,8 +133,8 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures
     assert [each for each in after.taints or () if each in foreign] == foreign
     assert len(after.taints or ()) == len(foreign) + bool(signs.taint)
     assert mark_of(after).pressures == pressures
-    assert patch(after, pressed(after, signs, "run-3", pressures, EARLIER)) == []
-    assert as_read(patched(as_object(after), patch(after, cleared(after, signs, EARLIER)))).labels == (rest or None)
+    assert patch(after, marks(signs, EARLIER).on(after, "run-3", pressures)) == []
+    assert as_read(patched(as_object(after), patch(after, marks(signs, EARLIER).off(after)))).labels == (rest or None)
 
 
 def labels_tested(node, operations):
@@ -162,7 +155,7 @@ def labels_tested(node, operations):
 def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures):
     """A label of the key, a taint, or the annotation: another has written since, so the node is read again."""
     try:
-        operations = patch(read, pressed(read, signs, "run-2", pressures, EARLIER))
+        operations = patch(read, marks(signs, EARLIER).on(read, "run-2", pressures))
     except Occupied:
         return
     labels = [labels_tested(each, operations) for each in (read, other)]
@@ -177,38 +170,38 @@ def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures
 def test_a_place_that_others_have_is_named(taken):
     """With what is there."""
     with pytest.raises(Occupied, match=r"node n1 has the label status=mine, which is not ours: it stays as it is"):
-        pressed(taken, SIGNS[3], "run-1", (Pressure("cpu", NOW, UNTIL, 1.0),))
+        marks(SIGNS[3]).on(taken, "run-1", (Pressure("cpu", NOW, UNTIL, 1.0),))
 
 
 def test_a_taint_that_is_already_as_wanted_keeps_its_place():
     """Also with a taint of others behind it, so that nothing is written."""
     foreign = {"key": "spot", "value": "", "effect": "NoSchedule"}
     before = as_object(MarkedNode("n1", "uid", None, None))
-    one = patched(before, patch(as_read(before), pressed(as_read(before), SIGNS[3], "run-1", PRESSURE)))
+    one = patched(before, patch(as_read(before), marks(SIGNS[3]).on(as_read(before), "run-1", PRESSURE)))
     one["spec"]["taints"].append(foreign)
 
-    assert patch(as_read(one), pressed(as_read(one), SIGNS[3], "run-2", PRESSURE)) == []
+    assert patch(as_read(one), marks(SIGNS[3]).on(as_read(one), "run-2", PRESSURE)) == []
 
 
 def test_an_old_label_is_taken_off_by_what_the_annotation_names():
     """After the rules were changed to taints alone; from then on it names none."""
-    marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
+    marked = marks(SIGNS[3]).on(MarkedNode("n1", "u", None, None), "run-1", PRESSURE)
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
 
-    wanted = pressed(node, Signs(taint=OURS), "run-2", PRESSURE, EARLIER)
+    wanted = marks(Signs(taint=OURS), EARLIER).on(node, "run-2", PRESSURE)
     assert wanted.labels == {"status": None}
     assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).label == ""
 
 
 def test_an_old_taint_is_taken_off_by_what_the_annotation_names():
     """After the rules were changed to labels alone; from then on it names none."""
-    marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
+    marked = marks(SIGNS[3]).on(MarkedNode("n1", "u", None, None), "run-1", PRESSURE)
     node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, None)
 
-    wanted = pressed(node, Signs(label=OURS), "run-2", PRESSURE, EARLIER)
+    wanted = marks(Signs(label=OURS), EARLIER).on(node, "run-2", PRESSURE)
     assert wanted.taints == []
     assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).taint == ""
-    assert cleared(node, Signs(label=OURS), EARLIER).taints == []
+    assert marks(Signs(label=OURS), EARLIER).off(node).taints == []
 
 
 def test_a_hard_taint_like_ours_is_of_others_and_not_instead_of_ours():
@@ -217,8 +210,8 @@ def test_a_hard_taint_like_ours_is_of_others_and_not_instead_of_ours():
     node = MarkedNode("n1", "u", [hard], None)
 
     soft = {**hard, "effect": "PreferNoSchedule"}
-    assert pressed(node, SIGNS[3], "run-1", PRESSURE).taints == [hard, soft]
-    assert cleared(MarkedNode("n1", "u", [hard, soft], None), SIGNS[3]).taints == [hard]
+    assert marks(SIGNS[3]).on(node, "run-1", PRESSURE).taints == [hard, soft]
+    assert marks(SIGNS[3]).off(MarkedNode("n1", "u", [hard, soft], None)).taints == [hard]
 
 
 @pytest.mark.parametrize("value", [{}, {"value": None}, {"value": ""}])
@@ -228,12 +221,12 @@ def test_a_taint_without_a_value_has_none_of_ours(value):
 
     for word in ("None", "yes"):
         signs = Signs(taint=Sign("example.com/hot", word))
-        assert cleared(MarkedNode("n1", "u", [bare], None), signs).taints == [bare]
+        assert marks(signs).off(MarkedNode("n1", "u", [bare], None)).taints == [bare]
 
 
 def test_the_rules_that_mark_a_node_are_told():
     """As they were written; a node without a mark has none."""
-    marked = pressed(MarkedNode("n1", "u", None, None), SIGNS[3], "run-1", PRESSURE)
+    marked = marks(SIGNS[3]).on(MarkedNode("n1", "u", None, None), "run-1", PRESSURE)
 
     assert standing(MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, None)) == PRESSURE
     assert standing(MarkedNode("n1", "u", None, None)) == ()
@@ -263,8 +256,8 @@ def test_a_mark_of_pressure_that_is_in_use_stays():
     note = PressureMark("run-1", {"cpu": Shown(NOW, UNTIL, 85.0)}, "", f"{OURS}=cpu").text()
     node = MarkedNode("n1", "u", taints, {ANNOTATION: note})
     unreadable = MarkedNode("n1", "u", taints, {ANNOTATION: "{"})
-    fresh, over = (PressureMarks(SIGNS[1], lambda _, is_over=each: is_over) for each in (False, True))
+    fresh, over = (PressureMarks(lambda _, is_over=each: is_over, SIGNS[1]) for each in (False, True))
 
-    assert patch(node, leftover_marks.cleared(node, fresh)) == []
+    assert patch(node, fresh.cleared(node)) == []
     for each, kind in ((node, over), (unreadable, fresh)):
-        assert leftover_marks.cleared(each, kind) == Wanted([], None, ANNOTATION)
+        assert kind.cleared(each) == Wanted([], None, ANNOTATION)

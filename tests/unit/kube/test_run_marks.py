@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.errors import Unreachable
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt, Halted
-from rebalancer.kube.leftover_marks import SteeringMarks, clear
-from rebalancer.kube.marks import ANNOTATION, Keys, Mark, MarkedNode
+from rebalancer.kube.marks import ANNOTATION, Keys, Mark, SteeringMarks
+from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
 from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.kube.run_marks import CONFLICTS, RunMarks, Taken
+from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
 
 KEYS = Keys.of("kube-rebalancer/avoid")
@@ -241,16 +240,10 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, 
     )
     of_run("run-1").adjust({"n1": 2})
     of_run("run-2").adjust({"n2": 1})
-    found = [MarkedNode(each, "", None, None) for each in ("n1", "n2", "n3", "n4")]
 
-    problems = clear(
-        client,
-        found,
-        SteeringMarks(replace(KEYS, runs={"run-0"}), lambda mark: mark.run != "run-2"),
-        Deadline.after(20, time.clock),
-    )
+    found = clear_leftovers(client, SteeringMarks(lambda mark: mark.run != "run-2", replace(KEYS, runs={"run-0"})))
 
-    assert problems == {}
+    assert found.problems == {}
     assert server.node("n1") == node("n1")
     assert keys_on(server, "n2") == ["avoid"]
     assert server.node("n3")["spec"]["taints"] == [kept]
