@@ -39,11 +39,10 @@ from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import Folder, read_folder
 from rebalancer.run.work import beside, read_scheduler
-from rebalancer.usage.credentials import credentials
 from rebalancer.usage.history import Span, read_history
-from rebalancer.usage.past_pods import read_owners, read_starts
+from rebalancer.usage.past import Trouble, read_owners, read_starts, read_trouble
 from rebalancer.usage.promql import PromQL
-from rebalancer.usage.trouble import ContainerName, Trouble, read_trouble
+from rebalancer.usage.session import credentials
 
 #: Queries that a Prometheus is asked at the same time; of its own 20 others need some too.
 _AT_ONCE = 3
@@ -344,7 +343,7 @@ def _beside(
     histories: Iterable[History], known: KnownCluster | None, owners: Mapping[PodName, Workload], trouble: Trouble
 ) -> Iterator[History]:
     """Yield the histories with what is known of the containers besides their samples."""
-    with_trouble: dict[tuple[Workload, str], set[ContainerName]] = {}
+    with_trouble: dict[tuple[Workload, str], set[ContainerOfPod]] = {}
     for name in {*trouble.killed, *trouble.throttled}:
         namespace, pod, container = name
         workload = owners.get((namespace, pod)) or workload_by_name(namespace, pod)

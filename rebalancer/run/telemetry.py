@@ -313,8 +313,11 @@ def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_end
     Raises:
         SourceError: it does not take the metrics, or not in time.
     """
-    from rebalancer.usage.credentials import from_userinfo  # noqa: PLC0415  `requests` takes a while, and few push
-    from rebalancer.usage.session import Session, plain  # noqa: PLC0415
+    from rebalancer.usage.session import (  # noqa: PLC0415
+        Session,
+        from_userinfo,
+        plain,
+    )
 
     auth = from_userinfo(address)
     with Session(

@@ -19,10 +19,9 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.providers import LoadWatcher
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.amounts import usable
-from rebalancer.usage.credentials import address_of, from_userinfo
 from rebalancer.usage.node_names import without_port
 from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant
-from rebalancer.usage.session import Session, plain
+from rebalancer.usage.session import Session, address_of, from_userinfo, plain
 
 # The answer of load-watcher; keys that are not used are ignored.
 
@@ -77,8 +76,6 @@ def _best(metrics: Iterable[_Metric]) -> dict[str, float]:
 RESOURCES = (CPU, MEMORY)
 DEFAULT_MAX_AGE = timedelta(minutes=5)
 
-Pods = Mapping[tuple[str, str], Resources]
-
 
 def ask(provider: LoadWatcher, is_ending: Callable[[], bool] = lambda: False) -> LoadWatcherAnswer:
     """Read load-watcher's figures.
@@ -97,16 +94,13 @@ def ask(provider: LoadWatcher, is_ending: Callable[[], bool] = lambda: False) ->
         raise SourceError(f"what answers at {url}/watcher is not load-watcher: {error}") from error
 
 
-def measured(
-    answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Cluster, pods: Pods | None = None
-) -> Measured:
+def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Cluster) -> Measured:
     """Return the usage of nodes as amounts, so that it can be compared with what is allocatable.
 
     Args:
         answer: load-watcher's answer.
         max_age: how long ago its window may have ended; five minutes where the policy does not say.
         cluster: the cycle's.
-        pods: what pods use, from another source.
 
     Raises:
         SourceError: its figures are too old (without new data, load-watcher goes on serving the last figures), or they
@@ -123,7 +117,7 @@ def measured(
             missing[node.name] = reason
         else:
             nodes[node.name] = {name: round(percents[name] / 100 * node.capacity[name]) for name in RESOURCES}
-    return Measured(nodes, nodes, pods=pods, missing=missing, taken=end)
+    return Measured(nodes, nodes, missing=missing, taken=end)
 
 
 def loads(answer: LoadWatcherAnswer, now: datetime) -> NodeLoads:

@@ -15,18 +15,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.measured import ComingLoad, Measured
+from rebalancer.cluster.measured import ComingLoad, Course, Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage
 from rebalancer.usage.amounts import amount, usable
-from rebalancer.usage.coming import courses, quantile_of
 from rebalancer.usage.history import AskRange
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask, VectorElement
 from rebalancer.usage.sample_age import instant, stale
 from rebalancer.usage.window import UsageWindow, timestamp
+
+_DAY = 86_400
+_BEFORE, _AFTER, _STEP = 3600, 7200, 300
 
 # The answer of one query about nodes: the usage of one resource, and the nodes whose usage is unknown.
 #
@@ -276,7 +278,40 @@ def measured(
 def _coming(ask: AskRange, wanted: PrometheusUsage, cluster: Cluster) -> ComingLoad:
     assert wanted.coming is not None
     days, nodes, now = wanted.coming.days, cluster.nodes, cluster.now
-    return ComingLoad(days, {name: courses(ask, name, each, nodes, days, now) for name, each in wanted.nodes.items()})
+    return ComingLoad(days, {name: _courses(ask, name, each, nodes, days, now) for name, each in wanted.nodes.items()})
+
+
+def _courses(
+    ask: AskRange, resource: str, query: NodeQuery, nodes: Iterable[Node], days: int, now: datetime
+) -> Mapping[str, tuple[Course, ...]]:
+    """Return by node what it used on each earlier day for which there are values, yesterday first.
+
+    Raises:
+        SourceError: there is no usable answer.
+    """
+    known = {node.name: node for node in nodes}
+    names = NodeNames(known.values(), query.node)
+    found: dict[str, list[Course]] = {}
+    for day in range(1, days + 1):
+        here = now.timestamp() - day * _DAY
+        by_node: dict[str, dict[int, int]] = {}
+        for series in ask(query.query, here - _BEFORE, here + _AFTER, _STEP).series:
+            name = names.of(VectorElement(series.labels, 0.0))
+            if name is None:
+                continue
+            for each in series.values:
+                used = amount(each.value, resource, query, known[name])
+                if used is not None:
+                    by_node.setdefault(name, {})[round(each.time - here)] = used
+        for name, course in by_node.items():
+            found.setdefault(name, []).append(course)
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def quantile_of(course: Iterable[Course], quantile: float) -> int | None:
+    """Return the quantile of what was used from this time of day on, over all days; None without values."""
+    values = sorted(used for each in course for ahead, used in each.items() if ahead >= 0)
+    return values[min(len(values) - 1, int(quantile * len(values)))] if values else None
 
 
 def _raised(peaks: Mapping[str, Resources], coming: ComingLoad, quantile: float) -> Mapping[str, Resources]:

@@ -12,9 +12,8 @@ from requests.auth import AuthBase
 from rebalancer.errors import SourceError
 from rebalancer.policy.providers import Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
-from rebalancer.usage.credentials import address_of
 from rebalancer.usage.history import RangeAnswer, RangeSeries
-from rebalancer.usage.session import Session, plain
+from rebalancer.usage.session import Session, address_of, plain
 
 
 class VectorElement(msgspec.Struct, frozen=True):

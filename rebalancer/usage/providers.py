@@ -20,10 +20,10 @@ from rebalancer.errors import SourceError, StrategyError
 from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.usage import load_watcher, metrics_server, prometheus
-from rebalancer.usage.credentials import ReadSecret, credentials
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.promql import PromQL, ask_once
-from rebalancer.usage.sample_age import OldestSamples, Sampled, ignored
+from rebalancer.usage.sample_age import Sampled, ignored
+from rebalancer.usage.session import ReadSecret, credentials
 
 _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
 
@@ -57,7 +57,8 @@ class Providers:
         self._collector = collector
         self._read_secret = read_secret
         self._service_account = service_account
-        self._samples = OldestSamples(sampled)
+        self._sampled = sampled
+        self._oldest: dict[str, datetime] = {}
         self._metrics = ask_once(lambda _: read_metrics())
         self._promql = ask_once(self._connect)
         self._load_watcher = ask_once(lambda _: load_watcher.ask(self._load_watcher_provider(), is_ending))
@@ -117,10 +118,16 @@ class Providers:
                 found = self._by_load_watcher(cluster, wanted)
             case _:
                 found = self._by_prometheus(cluster, wanted)
-        self._samples.note(wanted.origin, found.taken)
+        self._note(wanted.origin, found.taken)
         # Averages and quantiles of a node and of its pods are not about the same moment, and may differ.
         is_of_one_moment = not found.window and wanted.origin != LOAD_WATCHER
         return without_contradictions(found, cluster) if is_of_one_moment else found
+
+    def _note(self, source: str, taken: datetime | None) -> None:
+        """Tell of the oldest sample of a source in this cycle, whenever an older one is found."""
+        if taken is not None and (source not in self._oldest or taken < self._oldest[source]):
+            self._oldest[source] = taken
+            self._sampled(source, taken)
 
     def _by_prometheus(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         assert wanted.prometheus is not None
@@ -144,7 +151,7 @@ class Providers:
 
     def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         answer = self._load_watcher(None)
-        self._samples.note(LOAD_WATCHER, load_watcher.taken(answer))  # noted even if the window is too old
+        self._note(LOAD_WATCHER, load_watcher.taken(answer))  # noted even if the window is too old
         found = load_watcher.measured(answer, wanted.max_sample_age, cluster)
         if not self._has(KUBERNETES_METRICS):
             return found

@@ -5,7 +5,7 @@ import pytest
 from rebalancer.recommendation.findings import heavy_neighbours
 from rebalancer.recommendation.rules import MEBI, Need
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, adjusted
-from rebalancer.usage.trouble import Trouble
+from rebalancer.usage.past import Trouble
 from tests import make
 
 NEED = Need(75, 100, 75 * MEBI, 100 * MEBI, "the rule")

@@ -11,7 +11,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad
 from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import notice_text, text
-from rebalancer.usage.coming import quantile_of
+from rebalancer.usage.prometheus import quantile_of
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import decide, evicted, pod, refused, snapshot
 from tests.real_prometheus import RealPrometheus, Series, needed
