@@ -174,6 +174,11 @@ def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:
     return Rejected(message)
 
 
+def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:
+    """Return whether the API server says that there is no such object; a 404 from a proxy does not count."""
+    return answer.status == HTTPStatus.NOT_FOUND and answer.explanation().details.kind == plural
+
+
 def is_transient(answer: HttpAnswer) -> bool:
     """Return whether the server is busy or broken for now: 429 and 5xx."""
     return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken

@@ -87,7 +87,7 @@ class Connection:
             self._lock.release()
 
     def _same(self, stale: "Access", fresh: "Access") -> "Access":
-        if different := stale.endpoint.difference(fresh.endpoint):
+        if different := stale.difference(fresh):
             raise NoCredentials(
                 f"{self.server} does not accept the credentials any more, and the new ones are for a cluster with "
                 f"another {different}: start a new run for that one"

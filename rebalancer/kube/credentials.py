@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import quote
 
 import urllib3
@@ -127,67 +126,20 @@ def _texts(given: object) -> tuple[str, ...]:
     return tuple(map(str, given)) if isinstance(given, list) else ()
 
 
-# Which API server a connection leads to, and what identifies it: this must not change during a run.
-
-
-#: What each part is called in a kubeconfig.
-_NAMES = {
-    "server": "server",
-    "authority": "certificate-authority",
-    "verified": "insecure-skip-tls-verify",
-    "server_name": "tls-server-name",
-    "proxy": "proxy-url",
-}
-
-
-class CredentialSettings(Protocol):
-    """The fields of the `kubernetes` package's configuration that are used here."""
-
-    host: str
-    ssl_ca_cert: str | None
-    verify_ssl: bool
-    tls_server_name: str | None
-    proxy: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An API server.
-
-    Attributes:
-        server: its address.
-        authority: a digest of the certificates that vouch for it; empty for those that the system trusts.
-        verified: whether its certificate is checked.
-        server_name: the name in its certificate, where that is not the address.
-        proxy: the address of the proxy on the way to it; empty for none.
-    """
-
-    server: str
-    authority: str
-    verified: bool
-    server_name: str
-    proxy: str
-
-    def difference(self, other: "Endpoint") -> str:
-        """Return the settings in which the two differ, by their names in a kubeconfig; empty if they are the same."""
-        different = [_NAMES[part] for part in _NAMES if getattr(self, part) != getattr(other, part)]
-        return ", ".join(different)
-
-
-def endpoint_of(settings: CredentialSettings) -> Endpoint:
-    """Return the API server that these settings lead to.
+def _endpoint(settings: Configuration) -> Mapping[str, object]:
+    """Return which API server these settings lead to, and what identifies it: this must not change during a run.
 
     Raises:
         OSError: the file with the certificates cannot be read.
     """
     file = settings.ssl_ca_cert
-    return Endpoint(
-        server=settings.host.rstrip("/"),
-        authority=hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else "",
-        verified=bool(settings.verify_ssl),
-        server_name=settings.tls_server_name or "",
-        proxy=settings.proxy or "",
-    )
+    return {
+        "server": settings.host.rstrip("/"),
+        "certificate-authority": hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else "",
+        "insecure-skip-tls-verify": not settings.verify_ssl,
+        "tls-server-name": settings.tls_server_name or "",
+        "proxy-url": settings.proxy or "",
+    }
 
 
 #: What the `kubernetes` package understands.
@@ -203,14 +155,14 @@ class Access:
     Attributes:
         configuration: the `kubernetes` package's own.
         pool: the `kubernetes` package's own, with its TLS settings and proxies.
-        endpoint: the API server that the pool leads to.
+        endpoint: the API server that the pool leads to, by the settings of a kubeconfig.
         acting_as: the headers for impersonation.
         expires: when the credentials end; None where that is not known.
     """
 
     configuration: Configuration
     pool: urllib3.PoolManager
-    endpoint: Endpoint
+    endpoint: Mapping[str, object]
     acting_as: Headers = ()
     expires: datetime | None = None
 
@@ -219,6 +171,10 @@ class Access:
         """The address of the proxy on the way, with its password; empty if none is used."""
         is_used = getattr(self.pool, "proxy", None) is not None
         return str(self.configuration.proxy) if is_used else ""
+
+    def difference(self, other: "Access") -> str:
+        """Return the settings of a kubeconfig by which the two lead to different servers; empty if there are none."""
+        return ", ".join(name for name, value in self.endpoint.items() if other.endpoint[name] != value)
 
     def has_expired(self) -> bool:
         """Return whether the credentials have expired."""
@@ -273,13 +229,13 @@ def from_files(
     acting_as = impersonation(chosen.user, overrides)
     if overrides.insecure:
         chosen = replace(chosen, cluster=_unverified(chosen.cluster))
-    ready = answered(chosen, min(seconds, overrides.exec_seconds))
+    chosen, expires = answered(chosen, min(seconds, overrides.exec_seconds))
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"):
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only
-            ready.chosen.document(), context=context, client_configuration=configuration
+            chosen.document(), context=context, client_configuration=configuration
         )
-    return _access(configuration, acting_as, ready.expires)
+    return _access(configuration, acting_as, expires)
 
 
 def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides) -> Access:
@@ -305,7 +261,7 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
     return _access(configuration, impersonation({}, overrides))
 
 
-def _unverified(cluster: files.Document) -> files.Document:
+def _unverified(cluster: Document) -> Document:
     """Return the cluster without checks of its certificate; like kubectl's flag, this drops certificate-authority."""
     kept = {key: value for key, value in cluster.items() if not key.startswith("certificate-authority")}
     return kept | {"insecure-skip-tls-verify": True}
@@ -320,7 +276,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
         try:
             configuration.proxy_headers = credentials_for(str(configuration.proxy or ""))
             pool = cuttable(ApiClient(configuration).rest_client.pool_manager)
-            access = Access(configuration, pool, endpoint_of(configuration), acting_as, expires)
+            access = Access(configuration, pool, _endpoint(configuration), acting_as, expires)
             read_plainly(access.proxy)
         except (ImportError, ValueError):  # a proxy that NO_PROXY makes superfluous may be a bad one
             if proxy := configuration.proxy:
@@ -329,7 +285,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
         return access
 
 
-def _demand_known(chosen: files.ChosenContext) -> None:
+def _demand_known(chosen: ChosenContext) -> None:
     """Check the auth-provider now: one that is not supported would only show later, as a refused request.
 
     Raises:

@@ -55,9 +55,9 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import HttpAnswer, Transient, cut, error_of
+from rebalancer.kube.answers import HttpAnswer, Transient, cut, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.eviction_request import EvictionRequest, Modified, PodLook, Unclear, is_not_found
+from rebalancer.kube.eviction_request import EvictionRequest, Modified, PodLook, Unclear
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
@@ -153,7 +153,7 @@ class Evictions:
         return Failed(f"the pod has changed between each of {VERSIONS} looks and the request that followed")
 
     def _evict(self, path: str, body: bytes, look: PodLook) -> Verdict:
-        request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look.is_gone, look.is_gone_at_last)
+        request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look)
         try:
             verdict = self._retry_policy.tries(self._halt.deadline)(request.attempt)
         except Modified:

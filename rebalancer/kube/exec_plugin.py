@@ -101,21 +101,8 @@ _OWN_SETTINGS = "client.authentication.k8s.io/exec"
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A context whose plugin has answered.
-
-    Attributes:
-        chosen: the context, with the plugin's credentials instead of the plugin.
-        expires: when the credentials expire; None if the plugin does not say.
-    """
-
-    chosen: ChosenContext
-    expires: datetime | None = None
-
-
-def answered(chosen: ChosenContext, seconds: float) -> Answered:
-    """Ask the context's plugin for credentials, if there is one.
+def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, datetime | None]:
+    """Return the context with its plugin's credentials instead of the plugin, if there is one, and when they expire.
 
     Args:
         chosen: the context.
@@ -125,10 +112,10 @@ def answered(chosen: ChosenContext, seconds: float) -> Answered:
         NoCredentials: the plugin is not installed, gives none, or takes too long.
     """
     if not chosen.user.get("exec"):
-        return Answered(chosen)
+        return chosen, None
     plugin = _Plugin.of(chosen)
     status = plugin.answer(plugin.run(_cluster(chosen), seconds))
-    return Answered(replace(chosen, user=with_credentials(chosen.user, status)), status.expires)
+    return replace(chosen, user=with_credentials(chosen.user, status)), status.expires
 
 
 @dataclass(frozen=True, slots=True)

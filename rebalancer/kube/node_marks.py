@@ -25,10 +25,9 @@ from typing import Any
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, error_of
+from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.eviction_request import is_not_found
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, Taint, Wanted
 from rebalancer.kube.retry_policy import RetryPolicy

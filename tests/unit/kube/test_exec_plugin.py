@@ -36,7 +36,7 @@ def told(choose, tmp_path):
 
     def run(cluster: dict = SERVER, **settings) -> dict:
         script = f"printenv KUBERNETES_EXEC_INFO > {tmp_path}/told\necho '{ANSWER}'"
-        assert answered(choose(script, cluster, **settings), 120.0).chosen.user == {"token": "the-token"}
+        assert answered(choose(script, cluster, **settings), 120.0)[0].user == {"token": "the-token"}
         return json.loads((tmp_path / "told").read_text())["spec"]
 
     return run
