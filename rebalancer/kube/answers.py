@@ -22,36 +22,7 @@ import msgspec
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
-# Retry-After: how long a server asks to wait, as seconds or as a date (RFC 9110, 10.2.3).
-
-
 _SECONDS = re.compile(r"[0-9]+", re.ASCII)
-
-
-def retry_after(headers: Mapping[str, str], details: float = 0) -> float | None:
-    """Return the seconds to wait before the next try; None where the server gives no usable value.
-
-    Args:
-        headers: of the answer; a date is compared with its `Date`, since the server's clock may differ from ours.
-        details: the older place, `retryAfterSeconds` in the details of a Status.
-    """
-    text = headers.get("Retry-After", "").strip()
-    found = float(text) if _SECONDS.fullmatch(text) else _until(text, headers.get("Date", ""))
-    return next((seconds for seconds in (found, details) if seconds > 0), None)
-
-
-def _until(text: str, date: str) -> float:
-    when = _time(text)
-    return (when - (_time(date) or datetime.now(UTC))).total_seconds() if when else 0
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
 
 #: Texts from the server are cut here, so that neither a log nor a report is flooded by one of them.
 TEXT_LIMIT = 256
@@ -155,8 +126,28 @@ class HttpAnswer:
         return cut(self.explanation().message) or _phrase(self.status)
 
     def retry_after(self) -> float | None:
-        """Return the seconds to wait before the next try; None where the server does not say."""
-        return retry_after(self.headers, self.explanation().details.retry_after_seconds)
+        """Return the seconds to wait before the next try; None where the server does not say.
+
+        It says it in seconds or by a date (RFC 9110, 10.2.3), or in the details of a Status.
+        """
+        text = self.headers.get("Retry-After", "").strip()
+        found = float(text) if _SECONDS.fullmatch(text) else _until(text, self.headers.get("Date", ""))
+        details = self.explanation().details.retry_after_seconds
+        return next((seconds for seconds in (found, details) if seconds > 0), None)
+
+
+def _until(text: str, date: str) -> float:
+    """Return the seconds until a date, by the answer's own `Date`, since the server's clock may differ from ours."""
+    when = _time(text)
+    return (when - (_time(date) or datetime.now(UTC))).total_seconds() if when else 0
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:

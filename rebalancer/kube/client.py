@@ -5,7 +5,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from http.client import BadStatusLine
@@ -159,50 +159,32 @@ _CONNECT_SHARE = 0.9
 _BLINK = 0.001
 
 
+@dataclass(frozen=True, slots=True)
 class Client:
     """Speaks to one API server.
 
     Safe to share between threads.
 
-    Args:
+    Attributes:
         connection: where the server is, and the credentials.
         request_timeout: seconds without any data from the server after which a request is given up.
         retry_policy: how reads are tried again.
         observe: called with every request; the status code is `NO_ANSWER` where no answer came.
         is_patient: whether loading credentials may take longer than the request that needs them.
-        ending: see the attribute.
-
-    Attributes:
         ending: set once the program is told to end: from then on a request takes a few seconds at most.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        request_timeout: float = 30.0,
-        retry_policy: RetryPolicy | None = None,
-        observe: Observe = lambda _method, _path, _status: None,
-        is_patient: bool = False,
-        ending: threading.Event | None = None,
-    ) -> None:
-        self.ending = ending or threading.Event()
-        self._observe = observe
-        self._is_patient = is_patient
-        self._connection = connection
-        self._request_timeout = request_timeout
-        self._retry_policy = retry_policy or RetryPolicy()
+    connection: Connection
+    _: KW_ONLY
+    request_timeout: float = 30.0
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
+    observe: Observe = lambda _method, _path, _status: None
+    is_patient: bool = False
+    ending: threading.Event = field(default_factory=threading.Event)
 
     def patient(self) -> "Client":
         """Return a client for short requests that must not end a slow plugin: it would be ended again and again."""
-        return Client(
-            self._connection,
-            request_timeout=self._request_timeout,
-            retry_policy=self._retry_policy,
-            observe=self._observe,
-            is_patient=True,
-            ending=self.ending,
-        )
+        return replace(self, is_patient=True)
 
     def get(
         self,
@@ -224,8 +206,8 @@ class Client:
             Expired: the continue token in the query is too old.
             Rejected: anything else that is not a success, and an answer of more than `largest` bytes.
         """
-        until = deadline or Deadline.after(LONGEST_READ_SECONDS, self._retry_policy.clock)
-        return self._retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
+        until = deadline or Deadline.after(LONGEST_READ_SECONDS, self.retry_policy.clock)
+        return self.retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
 
     def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
         answer = self._send(Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
@@ -240,7 +222,7 @@ class Client:
             Transient: there is no answer.
             Unreachable, NoCredentials: as for `post`.
         """
-        until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
+        until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         return self._send(Request("GET", path, until, largest=LARGEST_OBJECT))
 
     def post(
@@ -280,16 +262,16 @@ class Client:
         deadline: Deadline | None,
         gate: Callable[[], None] = lambda: None,
     ) -> HttpAnswer:
-        until = Deadline.after(self._request_timeout, self._retry_policy.clock).or_sooner(deadline)
+        until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
         return self._send(Request(method, path, until, body, gate, LARGEST_OBJECT, content_type))
 
     def _send(self, request: Request) -> HttpAnswer:
-        access = self._connection.access(self._loading_seconds(request))
+        access = self.connection.access(self._loading_seconds(request))
         answer = self._send_as(access, request)
         if answer.status != HTTPStatus.UNAUTHORIZED:
             return answer
-        fresh = self._connection.reload(access, self._loading_seconds(request))
+        fresh = self.connection.reload(access, self._loading_seconds(request))
         answer = self._send_as(fresh, replace(request, sent=threading.Event()))
         if answer.status == HTTPStatus.UNAUTHORIZED:
             raise NoCredentials(
@@ -299,7 +281,7 @@ class Client:
         return answer
 
     def _loading_seconds(self, request: Request) -> float:
-        return math.inf if self._is_patient else request.until.left()
+        return math.inf if self.is_patient else request.until.left()
 
     def _send_as(self, access: "Access", request: Request) -> HttpAnswer:
         headers = access.headers() | request.headers()
@@ -321,16 +303,16 @@ class Client:
             # At this point it is unknown whether a change was made.
             raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
         finally:
-            self._observe(request.method, request.target.partition("?")[0], status)
+            self.observe(request.method, request.target.partition("?")[0], status)
         if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and access.proxy:
             raise Unreachable(unauthorised(access.proxy))
         return answer
 
     def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> HttpAnswer:
-        wait = min(self._request_timeout, request.until.left()) or _BLINK
+        wait = min(self.request_timeout, request.until.left()) or _BLINK
         response = access.pool.request(
             request.method,
-            self._connection.server + request.target,
+            self.connection.server + request.target,
             body=request.guarded(),
             headers=headers,
             timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
@@ -356,8 +338,8 @@ class Client:
         return b"".join(chunks)
 
     def _server(self) -> str:
-        context = f" (context {self._connection.context})" if self._connection.context else ""
-        return f"the API server {self._connection.server}{context}"
+        context = f" (context {self.connection.context})" if self.connection.context else ""
+        return f"the API server {self.connection.server}{context}"
 
 
 def path_of(*segments: str) -> str:

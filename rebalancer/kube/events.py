@@ -117,21 +117,11 @@ class Events:
         self._worker = threading.Thread(target=self._deliver_all, name="events", daemon=True)
         self._worker.start()
 
-    def publish(
-        self,
-        namespace: str,
-        pod: str,
-        uid: str,
-        *,
-        type_: str,
-        reason: str,
-        note: str,
-        action: str = "Descheduled",
-    ) -> None:
-        """Hand one Event over for delivery; the arguments are those of `Event`."""
+    def publish(self, event: Event) -> None:
+        """Hand one Event over for delivery."""
         self._published += 1
         if self._waiting.qsize() < _QUEUE_LENGTH:
-            self._waiting.put(Event(namespace, pod, uid, type_, reason, without_userinfo(note), action))
+            self._waiting.put(event)
         else:
             self._note_problem("too many Events were waiting for delivery")
 
@@ -202,7 +192,7 @@ def body_of(event: Event, reporting_instance: str) -> dict[str, object]:
             "name": event.pod,
             "uid": event.uid,
         },
-        "note": _cut_bytes(event.note, _NOTE_LIMIT),
+        "note": _cut_bytes(without_userinfo(event.note), _NOTE_LIMIT),
         "type": event.type_,
     }
 

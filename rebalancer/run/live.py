@@ -22,7 +22,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.events import Events, note_of, reporting_instance
+from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.kubeconfig import find
@@ -224,7 +224,7 @@ class EventLog:
 
     def tell(self, namespace: str, name: str, reason: str, note: str) -> None:
         """Write an Event about the runs themselves, that is, about their Lease."""
-        self._events.publish(namespace, name, "", type_="Warning", reason=reason, note=note, action="Balance")
+        self._events.publish(Event(namespace, name, "", "Warning", reason, note, "Balance"))
 
     def close(self) -> str:
         """Deliver the Events that wait, within 3 s once the run is told to end; return a warning about lost ones."""
@@ -233,7 +233,7 @@ class EventLog:
 
     def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:
         pod = entry.pod
-        self._events.publish(pod.namespace, pod.name, pod.uid, type_=type_, reason=reason, note=note)
+        self._events.publish(Event(pod.namespace, pod.name, pod.uid, type_, reason, note))
 
 
 def log_verdict(entry: Entry) -> None:

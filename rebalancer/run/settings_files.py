@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from rebalancer.errors import UsageError
 from rebalancer.kube.config import SERVICE_ACCOUNT
-from rebalancer.kube.events import Events, reporting_instance
+from rebalancer.kube.events import Event, Events, reporting_instance
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.telemetry import Telemetry
 
@@ -105,9 +105,7 @@ class PolicyReporter:
         if problem and self._events is not None:
             note = f"the last good policy stays in force: {problem}"
             host = socket.gethostname()
-            self._events.publish(
-                self._namespace, host, "", type_="Warning", reason="PolicyInvalid", note=note, action="Reload"
-            )
+            self._events.publish(Event(self._namespace, host, "", "Warning", "PolicyInvalid", note, "Reload"))
 
 
 def _own_namespace(service_account: Path) -> str:

@@ -23,9 +23,8 @@ from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage
 from rebalancer.usage.amounts import amount, usable
 from rebalancer.usage.history import AskRange
 from rebalancer.usage.node_names import NodeNames
-from rebalancer.usage.promql import Ask, VectorElement
+from rebalancer.usage.promql import Ask, UsageWindow, VectorElement, timestamp
 from rebalancer.usage.sample_age import instant, stale
-from rebalancer.usage.window import UsageWindow, timestamp
 
 _DAY = 86_400
 _BEFORE, _AFTER, _STEP = 3600, 7200, 300

@@ -15,9 +15,8 @@ from rebalancer.marking.rules import MarkingRules, PressureRule, measured_utiliz
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.policy.values import Policy
 from rebalancer.usage.node_names import NodeNames
-from rebalancer.usage.promql import PromQL
+from rebalancer.usage.promql import PromQL, UsageWindow
 from rebalancer.usage.providers import Providers
-from rebalancer.usage.window import UsageWindow
 
 _LOG = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ def events(client, time):
 
 def test_an_event_has_the_documented_fields(events, server):
     """What others match on is spelled as the descheduler spells it."""
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
 
     assert events.close(120) == 0
     (event,) = server.events
@@ -89,7 +89,7 @@ def test_publishing_does_not_wait_for_the_server(events, server):
     """The run goes on while the server keeps its answer back; closing delivers everything."""
     release = server.stall("POST", EVENTS, times=1)
     for number in range(20):
-        events.publish("shop", f"cart-{number}", "uid", **WHAT)
+        events.publish(Event("shop", f"cart-{number}", "uid", **WHAT))
     assert server.events == []
     release.set()
 
@@ -103,7 +103,7 @@ def test_what_is_not_delivered_in_time_is_counted(events, server):
     server.on("POST", EVENTS, lambda _: begun.set())
     release = server.stall("POST", EVENTS, times=None)
     for number in range(3):
-        events.publish("shop", f"cart-{number}", "uid", **WHAT)
+        events.publish(Event("shop", f"cart-{number}", "uid", **WHAT))
     assert begun.wait(120)  # a request that begins while closing may give up first, and says so in its own words
 
     assert events.close(0.05) == 3
@@ -115,7 +115,7 @@ def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
     """What ended the tries is said, where it was not the time."""
     server.stall("POST", EVENTS, times=None)
     events = Events(impatient, "host", retry_policy=time.retry_policy(seconds=1))
-    events.publish("shop", "cart-1", "uid", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid", **WHAT))
 
     assert events.close(120) == 1
     assert events.problem.startswith(f"no answer from the API server {server.url}")
@@ -124,7 +124,7 @@ def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
 def test_a_hurry_that_comes_while_events_are_delivered_ends_that_soon(events, server):
     """A signal in these last seconds counts as much as one before."""
     release = server.stall("POST", EVENTS, times=None)
-    events.publish("shop", "a", "uid", **WHAT)
+    events.publish(Event("shop", "a", "uid", **WHAT))
     asked = []
 
     def hurried():
@@ -141,8 +141,8 @@ def test_nothing_is_sent_once_the_time_is_up(events, server):
     begun = threading.Event()
     server.on("POST", EVENTS, lambda _: begun.set())
     release = server.stall("POST", EVENTS, times=1)
-    events.publish("shop", "a", "uid", **WHAT)
-    events.publish("shop", "b", "uid", **WHAT)
+    events.publish(Event("shop", "a", "uid", **WHAT))
+    events.publish(Event("shop", "b", "uid", **WHAT))
     assert begun.wait(120)
     events.close(0.05)
     release.set()
@@ -165,7 +165,7 @@ def test_no_credentials_are_loaded_for_events_once_the_time_is_up(connection, se
     release = server.stall("POST", EVENTS, times=1)
     events = Events(Client(Connection(load, context="fake", in_cluster=False)), "host")
     for name in ("a", "b"):
-        events.publish("shop", name, "uid", **WHAT)
+        events.publish(Event("shop", name, "uid", **WHAT))
     assert begun.wait(120)
     events.close(0.05)
     before = len(loads)
@@ -180,7 +180,7 @@ def test_an_event_is_tried_again(events, server):
     """A hiccup loses nothing, and what was stored before its answer was lost is not stored twice."""
     server.fail("POST", EVENTS, status=503, times=1)
     server.reset("POST", EVENTS)
-    events.publish("shop", "a", "uid", **WHAT)
+    events.publish(Event("shop", "a", "uid", **WHAT))
 
     assert events.close(120) == 0
     assert len(server.events) == 1
@@ -190,7 +190,7 @@ def test_an_event_that_the_server_already_has_is_delivered(events, server):
     """A conflict on its name means that an earlier try arrived."""
     server.reset("POST", EVENTS, processed=True)
     server.fail("POST", EVENTS, status=409, times=1)
-    events.publish("shop", "a", "uid", **WHAT)
+    events.publish(Event("shop", "a", "uid", **WHAT))
 
     assert events.close(120) == 0
 
@@ -198,8 +198,8 @@ def test_an_event_that_the_server_already_has_is_delivered(events, server):
 def test_a_missing_permission_fails_no_run(events, server):
     """Events are a courtesy: the failures are counted, and the first one explains itself."""
     server.forbid("create", "events.events.k8s.io")
-    events.publish("shop", "a", "uid", **WHAT)
-    events.publish("shop", "b", "uid", **WHAT)
+    events.publish(Event("shop", "a", "uid", **WHAT))
+    events.publish(Event("shop", "b", "uid", **WHAT))
 
     assert events.close(120) == 2
     assert events.problem.startswith("no permission to create events.events.k8s.io: ")
@@ -208,7 +208,7 @@ def test_a_missing_permission_fails_no_run(events, server):
 def test_a_signal_cuts_the_wait_for_the_last_events_short(events, server):
     """From then on only the shorter time is left, however long the rest of it would have been."""
     release = server.stall("POST", EVENTS, times=None)
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
     asked = iter([False, False])
 
     assert events.close(1e6, lambda: next(asked, True), 0.05) == 1
@@ -219,7 +219,7 @@ def test_the_shorter_time_counts_from_the_first_moment_of_a_hurry(client, server
     """However often it is asked whether there is one."""
     release = server.stall("POST", EVENTS, times=None)
     events = Events(client, "host", clock=time.clock)
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
     moments = []
 
     def hurried():
@@ -236,7 +236,7 @@ def test_the_shorter_time_counts_from_the_first_moment_of_a_hurry(client, server
 def test_without_a_hurry_there_is_the_longer_time(events, server):
     """The shorter one is for the end of a run that was told to end."""
     release = server.stall("POST", EVENTS, times=None)
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
     asked = []
 
     def hurried():
@@ -252,7 +252,7 @@ def test_an_event_is_tried_again_for_five_seconds_at_most(client, server):
     """A server that asks for as much as that gets no second request: other Events wait behind this one."""
     server.fail("POST", EVENTS, status=503, headers={"Retry-After": "5"})
     events = Events(client, "host")
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
 
     assert events.close(120) == 1
     assert len(server.requests) == 1
@@ -264,7 +264,7 @@ def test_closing_ends_the_wait_for_another_try(client, server):
     server.on("POST", EVENTS, lambda _: asked.set())
     server.fail("POST", EVENTS, status=503, headers={"Retry-After": "3600"})
     events = Events(client, "host", retry_policy=RetryPolicy(seconds=7200))
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
     assert asked.wait(120)
 
     assert events.close(0) == 1
@@ -278,7 +278,7 @@ def test_what_could_not_be_delivered_is_said_before_closing_too(events, server):
     server.on("POST", EVENTS, lambda _: asked.release())
     server.fail("POST", EVENTS, status=403)
     for name in ("a", "b"):
-        events.publish("shop", name, "uid", **WHAT)
+        events.publish(Event("shop", name, "uid", **WHAT))
     for _ in range(2):  # the second is asked for when the first has failed
         assert asked.acquire(timeout=120)
 
@@ -289,7 +289,7 @@ def test_how_an_event_is_tried_again_may_be_told(client, server, time):
     """As long as the policy says, not for five seconds."""
     server.fail("POST", EVENTS, status=503, headers={"Retry-After": "20"}, times=1)
     events = Events(client, "host", retry_policy=time.retry_policy(seconds=60))
-    events.publish("shop", "cart-1", "uid-1", **WHAT)
+    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
 
     assert events.close(120) == 0
     assert time.waits == [21]

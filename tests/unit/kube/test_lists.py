@@ -1,5 +1,6 @@
 import json
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
@@ -115,8 +116,10 @@ def test_a_list_that_is_not_served_is_not_found(client, server):
 class Noting(Client):
     """Notes how large each answer may be."""
 
+    allowed: ClassVar[list[int]] = []
+
     def get(self, path, query=None, *, deadline=None, largest=0):
-        self.allowed = [*getattr(self, "allowed", []), largest]
+        self.allowed.append(largest)
         return super().get(path, query, deadline=deadline, largest=largest)
 
 
