@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, FakeServer, sample
-from tests.functional.objects import OLD, node, pod, policy
+from tests.functional.objects import node, pod, policy
 from tests.real_prometheus import RealPrometheus, needed
 
 METRICS = "metrics.k8s.io/v1beta1"
@@ -79,29 +79,6 @@ def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer, tmp_path):
 
     assert outcome.exit_code == 1
     assert "kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A" in outcome.report["strategies"][0]["error"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ({"status": 404}, "there is no metrics-server"),
-        ({"status": 403, "message": "nodes.metrics.k8s.io is forbidden"}, "metrics-server cannot be asked"),
-        ({"status": 200, "body": {"items": 3}}, "metrics-server cannot be asked"),
-    ],
-)
-def test_without_an_answer_the_other_strategies_still_run(busy, rebalancer, answer, message):
-    """The strategy fails with the reason and evicts nothing."""
-    both = by_usage(low({"source": "KubernetesMetrics"}))
-    (profile,) = both["profiles"]
-    profile["pluginConfig"].append({"name": OLD[0], "args": OLD[1]})
-    profile["plugins"]["deschedule"] = {"enabled": [OLD[0]]}
-    both["maxNoOfPodsToEvictTotal"] = 1
-    busy.fail("GET", f"/apis/{METRICS}/*", **answer)
-    outcome = rebalancer.run(busy, both)
-
-    old, measured = outcome.report["strategies"]
-    assert (outcome.exit_code, old["evicted"], measured["evicted"]) == (0, 1, 0)
-    assert message in measured["error"]
 
 
 @pytest.mark.parametrize(("known", "error"), [(9, None), (5, "only 5 of 10 nodes have fresh usage")])

@@ -2,10 +2,11 @@ import socket
 import threading
 
 import pytest
+from urllib3.exceptions import DecodeError, HTTPError, ProtocolError
 
 from rebalancer.errors import Forbidden, NoCredentials, Unreachable
 from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
-from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.client import Client, no_answer, path_of
 from rebalancer.kube.config import connect
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
@@ -132,14 +133,14 @@ def test_nothing_is_asked_for_after_the_deadline(client, server, time):
 
 
 def test_a_stop_ends_the_retries(connection, server, time):
-    """Once the run is told to stop, the request in flight is the last one."""
+    """Once the run is told to stop, the request in flight is the last one, and its failure is the one to be told."""
     retry_policy = time.retry_policy()
     server.on("GET", PODS, lambda _: retry_policy.stop.set())
-    server.fail("GET", PODS, status=503)
+    server.fail("GET", PODS, status=503, message="come back later")
 
-    with pytest.raises(Unreachable):
+    with pytest.raises(Transient, match="come back later"):
         Client(connection, retry_policy=retry_policy).get(PODS)
-    assert len(server.requests) == 1
+    assert (len(server.requests), time.waits) == (1, [])
 
 
 def test_a_stop_ends_a_wait(connection, server, time):
@@ -189,10 +190,10 @@ def test_a_text_of_the_server_is_cut(client, server):
 
 def test_a_broken_connection_is_tried_again(client, server):
     """A reset is what a rolling restart of the server looks like."""
-    server.reset("GET", PODS, times=2)
+    server.reset("GET", PODS, times=5)  # only one that cannot be reached at all is given up after a few tries
 
     assert b"PodList" in client.get(PODS)
-    assert len(server.requests) == 3
+    assert len(server.requests) == 6
 
 
 @pytest.fixture
@@ -381,3 +382,17 @@ def test_whoever_watches_is_told_of_each_request(connection, server, time):
     client.get(PODS, {"limit": "5"})
 
     assert seen == [("GET", PODS, 0), ("GET", PODS, 200)]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (DecodeError("the body is not what its header says"), "the body is not what its header says"),
+        (ProtocolError("the answer is cut off"), "the answer is cut off"),
+        (ProtocolError("aborted", ConnectionResetError(104, "Connection reset by peer")), "Connection reset by peer"),
+        (HTTPError(), "HTTPError"),
+    ],
+)
+def test_the_nearest_words_there_are_tell_what_went_wrong(error, words):
+    """Those of the system, else those of the error, else its name."""
+    assert str(no_answer(error, "the API server", "")) == f"no answer from the API server: {words}"

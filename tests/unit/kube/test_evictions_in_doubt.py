@@ -13,9 +13,9 @@ from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from tests.fake_http import Reply
 from tests.make import says_no
+from tests.unit.kube.conftest import WHO
 
 EVICTION, POD = "*/eviction", "*/pods/a"
-WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LOST = {"reset": None, "500": 500, "502": 502, "503": 503, "504": 504, "599": 599}
 
@@ -32,14 +32,6 @@ DEFINITE = {
     "a PDB": {"status": 429, "body": {"kind": "Status", "details": {"causes": [{"reason": "DisruptionBudget"}]}}},
     "a redirect": {"status": 301},
 }
-
-
-@pytest.fixture
-def evict(client, server, pod, time):
-    """Evict pod a, which the server has."""
-    server.add(pod("a", app="web"))
-    evictions = Evictions(client, retry_policy=time.retry_policy())
-    return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
 
 
 def methods(server):
@@ -225,12 +217,22 @@ def test_a_webhook_that_could_not_be_called_is_no_doubt(evict, server):
     assert "GET" not in methods(server)
 
 
-@pytest.mark.parametrize("message", ['admission webhook "w" is slow', "denied the request", 'webhook "w" denied it'])
-def test_not_every_text_about_a_webhook_is_a_refusal(evict, server, message):
-    """Only the API server's own sentence is."""
-    server.fail("POST", EVICTION, status=500, message=message)
+@pytest.mark.parametrize(
+    ("status", "message", "verdict"),
+    [
+        (500, 'admission webhook "w" is slow', Unknown),
+        (500, "denied the request", Unknown),
+        (500, 'webhook "w" denied it', Unknown),
+        (403, "quota denied request", Failed),
+        (403, "ValidatingAdmissionPolicy 'p' is slow", Failed),
+        (403, "denied request", Failed),
+    ],
+)
+def test_not_every_text_about_a_webhook_or_a_policy_is_a_refusal(evict, server, status, message, verdict):
+    """Only the API server's own sentences are."""
+    server.fail("POST", EVICTION, status=status, message=message)
 
-    assert isinstance(evict(), Unknown)
+    assert isinstance(evict(), verdict)
 
 
 def test_a_definite_no_leaves_no_doubt(evict, server):
@@ -260,14 +262,6 @@ def test_the_last_look_is_tried_more_than_once(evict, server, time):
     server.on("GET", POD, lambda _: server.remove_pod("default", "a"), when=lambda _: time.now >= 1025)
 
     assert evict() == GRANTED
-
-
-@pytest.mark.parametrize("message", ["quota denied request", "ValidatingAdmissionPolicy 'p' is slow", "denied request"])
-def test_not_every_text_about_a_policy_is_a_refusal(evict, server, message):
-    """Only the API server's own sentence is."""
-    server.fail("POST", EVICTION, status=403, message=message)
-
-    assert isinstance(evict(), Failed)
 
 
 def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection, server, pod, time):

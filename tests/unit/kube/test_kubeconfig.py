@@ -70,6 +70,13 @@ def test_the_home_comes_third(environ, account):
     assert connect(None, None, environ=environ, service_account=account).server == "https://home:6443"
 
 
+def test_without_home_the_home_of_the_user_counts(environ, account, monkeypatch):
+    """A service may be started without the variable."""
+    monkeypatch.setenv("HOME", environ.pop("HOME"))  # this process has one, what it looks at has none
+
+    assert connect(None, None, environ=environ, service_account=account).server == "https://home:6443"
+
+
 @pytest.mark.parametrize("kubeconfig", ["/dev/null", "/missing/a:/missing/b"])
 def test_the_pod_comes_last(environ, account, kubeconfig):
     """Where KUBECONFIG leads to nothing, the service account is the way in."""

@@ -4,24 +4,11 @@ import pytest
 
 from rebalancer.errors import StrategyError
 from tests.fake_http import Reply
-from tests.fake_servers import FakePrometheus, sample
 from tests.make import cluster
 from tests.unit.usage.settings import Sources, nodes, prometheus
 
 QUERY = {"query": "up"}
 SPELLINGS = ["http://", "HTTP://", "  hTTp://", "\thttp://", "\nHttp://"]
-
-
-@pytest.fixture
-def server():
-    with FakePrometheus([sample("n1", 0.5), sample("n2", 0.25)]) as running:
-        yield running
-
-
-@pytest.fixture
-def secure():
-    with FakePrometheus([sample("n1", 0.5), sample("n2", 0.25)], tls=True) as running:
-        yield running
 
 
 def ask(url, **fields):
@@ -43,12 +30,12 @@ def test_nothing_is_sent_over_plain_http(server, tmp_path, spelling, way):
         "userinfo": {},
     }[way]
 
-    with pytest.raises(StrategyError, match="not sent over plain http") as caught:
+    name = "what the url has before its @" if way == "userinfo" else way
+    with pytest.raises(StrategyError, match=f"{name} is not sent over plain http .*https, or set allowTokenOver") as it:
         ask(respelled(server, spelling, "me:s3cret@" if way == "userinfo" else ""), **fields)
 
     assert server.requests == []
-    assert "s3cret" not in str(caught.value)
-    assert "allowTokenOverHTTP" in str(caught.value)
+    assert "s3cret" not in str(it.value)
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
