@@ -17,15 +17,18 @@ from datetime import datetime, timedelta
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad, Course, Measured
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import METRIC_RESOURCE, Resources
+from rebalancer.cluster.resources import CPU, METRIC_RESOURCE, Resources
 from rebalancer.errors import SourceError
-from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage
-from rebalancer.usage.amounts import amount, usable
+from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage, UsageQuery
 from rebalancer.usage.history import AskRange
 from rebalancer.usage.node_names import NodeNames
 from rebalancer.usage.promql import Ask, UsageWindow, VectorElement, timestamp
-from rebalancer.usage.sample_age import instant, stale
+from rebalancer.usage.sample_age import instant, stale, usable
 
+_WHOLE = {"ratio": 1.0, "percent": 100.0}
+_MILLI = 1000
+#: Contention is in hundredths of a percent.
+_HUNDREDTHS = 10_000
 _DAY = 86_400
 _BEFORE, _AFTER, _STEP = 3600, 7200, 300
 
@@ -119,7 +122,7 @@ class NodeColumn:
 
     def _amount(self, values: Values, node: Node) -> int | None:
         value = values.get(node.name)
-        return None if value is None else amount(value, self.resource, self._query, node)
+        return None if value is None else _amount_of(value, self.resource, self._query, node)
 
 
 # The answers of queries about pods, which may include pods that were deleted within the window.
@@ -153,7 +156,7 @@ def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigur
     for resource, query in wanted.pods.items():
         text = query.query if window is None else window.quantile(query.query, wanted.source_quantile)
         for key, (sample, node) in _PodNames(query, cluster).pick(ask(text), text).items():
-            used = amount(sample.value, resource, query, cluster.node(node or ""))
+            used = _amount_of(sample.value, resource, query, cluster.node(node or ""))
             if used is None:
                 continue
             usage.setdefault(key, {})[resource] = used
@@ -299,7 +302,7 @@ def _courses(
             if name is None:
                 continue
             for each in series.values:
-                used = amount(each.value, resource, query, known[name])
+                used = _amount_of(each.value, resource, query, known[name])
                 if used is not None:
                     by_node.setdefault(name, {})[round(each.time - here)] = used
         for name, course in by_node.items():
@@ -328,3 +331,28 @@ def _why_not(columns: list[NodeColumn], node: Node) -> str:
 
 def _amounts(amounts: Mapping[str, int | None]) -> Resources:
     return {name: used for name, used in amounts.items() if used is not None}
+
+
+def _amount_of(value: float, resource: str, query: UsageQuery, node: Node | None) -> int | None:
+    """Return a value in millicores, bytes or whole units; None if it is not a usable number.
+
+    Example, for CPU and a node with 8 cores of capacity and 6 allocatable:
+
+        ratio 0.5, base capacity         0.5 * 8000       4000 millicores
+        percent 50, base allocatable     50 / 100 * 6000  3000 millicores
+        cores 1.5                        1.5 * 1000       1500 millicores
+
+    Args:
+        value: as the query gives it.
+        resource: the resource's name.
+        query: has the unit and the base of the value.
+        node: the node whose capacity or allocatable amount is the base.
+    """
+    if not usable(value):
+        return None
+    if query.unit in _WHOLE:
+        if query.base == "time":
+            return round(value / _WHOLE[query.unit] * _HUNDREDTHS)
+        offered = {} if node is None else node.capacity if query.base == "capacity" else node.allocatable
+        return round(value / _WHOLE[query.unit] * offered[resource]) if resource in offered else None
+    return round(value * _MILLI) if resource == CPU else round(value)

@@ -1,12 +1,18 @@
-"""How old a sample may be, and how far ahead of this machine's clock."""
+"""Which samples count: by their value, by their age, and by how far they are ahead of this machine's clock."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 
 from rebalancer.errors import SourceError
 
 #: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
 CLOCK_SKEW = timedelta(minutes=1)
+
+
+def usable(value: float) -> bool:
+    """Return whether a value can be an amount: a number, and not negative."""
+    return isfinite(value) and value >= 0
 
 
 def stale(age: timedelta, longest: timedelta | None) -> str:

@@ -1,7 +1,6 @@
 import base64
 import io
 import json
-import logging
 import math
 import subprocess
 import sys
@@ -154,21 +153,6 @@ def test_many_threads_load_the_credentials_once(server, client_as, tmp_path, plu
 
     assert authorizations(server) == ["Bearer old"] * 4 + ["Bearer the-token"] * 4
     assert (tmp_path / "calls").read_text() == "xx"
-
-
-def test_a_plugin_that_fails_explains_itself(client_as, tmp_path, plugin, caplog):
-    """Its own words and its hint reach the user, once, instead of a 401 later on."""
-    (tmp_path / "token").write_text("")
-
-    with pytest.raises(NoCredentials, match=r"exec plugin .*plugin of context 'fake' gave no credentials: .*log in.*"):
-        client_as(plugin)
-    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
-
-
-def test_a_plugin_that_is_not_installed_gives_its_hint(client_as, plugin):
-    """The kubeconfig itself says what to do."""
-    with pytest.raises(NoCredentials, match=r"exec plugin no-such-plugin-anywhere, which is not .* Ask Ops\.$"):
-        client_as({"exec": plugin["exec"] | {"command": "no-such-plugin-anywhere"}})
 
 
 @pytest.mark.parametrize("part", [{"args": "get-token"}, {"args": {"get": "token"}}, {"env": {"name": "STAGE"}}])
