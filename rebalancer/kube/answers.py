@@ -16,11 +16,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from typing import TypeVar
 
 import msgspec
 
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.untrusted.documents import Unreadable, decode_json
+
+T = TypeVar("T")
 
 _SECONDS = re.compile(r"[0-9]+", re.ASCII)
 
@@ -168,6 +171,18 @@ def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:
 def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:
     """Return whether the API server says that there is no such object; a 404 from a proxy does not count."""
     return answer.status == HTTPStatus.NOT_FOUND and answer.explanation().details.kind == plural
+
+
+def decoded(body: bytes, kind: type[T], path: str, what: str) -> T:
+    """Return the object in an answer.
+
+    Raises:
+        Rejected: it is none; the message calls it `what`.
+    """
+    try:
+        return decode_json(body, kind)
+    except Unreadable as error:
+        raise Rejected(f"the API server does not answer {path} with {what}: {error}") from error
 
 
 def is_transient(answer: HttpAnswer) -> bool:

@@ -19,10 +19,9 @@ from typing import Annotated
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import NotFound, Rejected, error_of
+from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
-from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: As often as the holder may change by a Lease's count; the API server takes no more.
 MOST_TRANSITIONS = 2**31 - 1
@@ -165,12 +164,10 @@ class Leases:
         return json.dumps(document).encode()
 
     def _decoded(self, body: bytes) -> Lease:
-        try:
-            document = decode_json(body, _Document)
-        except Unreadable as error:
-            raise _not_a_lease(self._path, str(error)) from error
+        document = decoded(body, _Document, self._path, "a Lease")
         if document.kind != "Lease" or not document.metadata.resource_version:
-            raise _not_a_lease(self._path, f"it has the kind {document.kind!r}, or no resourceVersion")
+            odd = f"it has the kind {document.kind!r}, or no resourceVersion"
+            raise Rejected(f"the API server does not answer {self._path} with a Lease: {odd}")
         spec = document.spec
         return Lease(
             holder=spec.holder_identity or "",
@@ -200,10 +197,6 @@ class _Document(msgspec.Struct):
     kind: str = ""
     metadata: _LeaseMetadata = msgspec.field(default_factory=_LeaseMetadata)
     spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
-
-
-def _not_a_lease(path: str, error: str) -> ClusterError:
-    return Rejected(f"the API server does not answer {path} with a Lease: {error}")
 
 
 def _aware(time: datetime | None) -> datetime | None:

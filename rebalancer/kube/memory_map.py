@@ -15,10 +15,9 @@ from http import HTTPStatus
 
 import msgspec
 
-from rebalancer.kube.answers import NotFound, Rejected, error_of
+from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
 from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
 from rebalancer.kube.deadline import Deadline
-from rebalancer.untrusted.documents import Unreadable, decode_json
 
 _SECONDS = 10.0
 
@@ -70,10 +69,7 @@ class MemoryMap:
             body = self._client.get(self._path, deadline=Deadline.after(_SECONDS), largest=LARGEST_OBJECT)
         except NotFound:
             return MapContent()
-        try:
-            found = decode_json(body, _MapDocument)
-        except Unreadable as error:
-            raise Rejected(f"the API server does not answer {self._path} with a ConfigMap: {error}") from error
+        found = decoded(body, _MapDocument, self._path, "a ConfigMap")
         version = found.metadata.get("resourceVersion")
         if found.kind != "ConfigMap" or not isinstance(version, str):
             raise Rejected(f"the API server does not answer {self._path} with a ConfigMap")

@@ -25,13 +25,12 @@ from typing import Any
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, error_of, is_not_found
+from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, Taint, Wanted
 from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.untrusted.documents import Unreadable, decode_json
 
 NODES = "/api/v1/nodes"
 
@@ -136,10 +135,7 @@ class NodeMarks:
             raise NotFound(path)
         if not answer.is_success:
             raise error_of(answer, "GET", path)
-        try:
-            node = decode_json(answer.body, NodeObject)
-        except Unreadable as error:
-            raise Rejected(f"the API server does not answer {path} with a Node: {error}") from error
+        node = decoded(answer.body, NodeObject, path, "a Node")
         if node.kind != "Node" or not node.metadata.uid:
             raise Rejected(f"the API server does not answer {path} with a Node")
         return node.marked()

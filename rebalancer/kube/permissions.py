@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import msgspec
 
 from rebalancer.errors import Forbidden
-from rebalancer.kube.answers import Rejected, error_of
+from rebalancer.kube.answers import Rejected, decoded, error_of
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.untrusted.documents import Unreadable, decode_json
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -97,10 +96,7 @@ def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> b
     answer = client.post(_PATH, msgspec.json.encode(review), deadline=deadline)
     if not answer.is_success:
         raise error_of(answer, "POST", _PATH)
-    try:
-        decoded = decode_json(answer.body, _Review)
-    except Unreadable as error:
-        raise Rejected(f"the API server does not answer {_PATH} with a review: {error}") from error
-    if decoded.kind != "SelfSubjectAccessReview":
+    found = decoded(answer.body, _Review, _PATH, "a review")
+    if found.kind != "SelfSubjectAccessReview":
         raise Rejected(f"the API server does not answer {_PATH} with a review")
-    return decoded.status.allowed
+    return found.status.allowed

@@ -53,7 +53,8 @@ class RetryPolicy:
 
     def tries(self, deadline: Deadline | None = None) -> tenacity.Retrying:
         """Return an object that calls a function until it raises no `Transient`; after the last try it raises that."""
-        tries = _Tries(self, Deadline.after(self.seconds, self.clock).or_sooner(deadline))
+        end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
+        tries = _Tries(self, end, end.left())
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Transient),
             wait=tries.wait,
@@ -82,32 +83,35 @@ class RetryPolicy:
             raise Unreachable("told to stop while waiting for another try")
 
 
+@dataclass(slots=True)
 class _Tries:
     """The tries of one request.
 
     Attributes:
-        waited: the longest that all waits so far and the next one could take together, in seconds.
+        policy: how often, and how long to wait.
+        end: no try begins later.
+        seconds: that were left at the beginning.
+        next_wait: the longest that the next wait could take, in seconds.
+        waited: the longest that all waits so far and the next one could take together.
     """
 
-    def __init__(self, policy: RetryPolicy, last: Deadline) -> None:
-        self._policy = policy
-        self._last = last
-        self._time = last.left()
-        self.waited = 0.0
+    policy: RetryPolicy
+    end: Deadline
+    seconds: float
+    next_wait: float = 0.0
+    waited: float = 0.0
 
     def wait(self, state: tenacity.RetryCallState) -> float:
-        shortest, longest = self._bounds(state)
-        self.waited += longest
-        return self._policy.jitter(shortest, longest)
+        """Return how long to wait; asked for before `is_over`."""
+        shortest, self.next_wait = self.policy.bounds(_failure(state), state.attempt_number)
+        self.waited += self.next_wait
+        return self.policy.jitter(shortest, self.next_wait)
 
     def is_over(self, state: tenacity.RetryCallState) -> bool:
-        _, longest = self._bounds(state)
-        if self._policy.stop.is_set() or self.waited >= self._time or longest >= self._last.left():
+        """Return whether no further try may begin."""
+        if self.policy.stop.is_set() or self.waited >= self.seconds or self.next_wait >= self.end.left():
             return True
-        return not _failure(state).connected and state.attempt_number >= self._policy.tries_unconnected
-
-    def _bounds(self, state: tenacity.RetryCallState) -> tuple[float, float]:
-        return self._policy.bounds(_failure(state), state.attempt_number)
+        return not _failure(state).connected and state.attempt_number >= self.policy.tries_unconnected
 
 
 def _failure(state: tenacity.RetryCallState) -> Transient:

@@ -1,7 +1,6 @@
 """HTTP requests with a deadline, their credentials, and errors that a person can read."""
 
 import ssl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -58,7 +57,6 @@ class Session(requests.Session):
         secrets_over_http: whether credentials may go over plain http.
         tries: how often a request is sent at most.
         cures: what to change where it is not trusted, and where it is too slow.
-        sleep: waits between two tries.
         is_ending: returns whether the program is told to end: then a request takes a few seconds at most.
     """
 
@@ -72,7 +70,6 @@ class Session(requests.Session):
         secrets_over_http: bool = False,
         tries: int = _TRIES,
         cures: tuple[str, str] = ("; caFile names certificates", " (its timeout in metricsProviders)"),
-        sleep: Callable[[float], None] = time.sleep,
         is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
         self._is_ending = is_ending
@@ -84,7 +81,6 @@ class Session(requests.Session):
         self._server = server
         self._seconds = seconds
         self._explain = explain
-        self._sleep = sleep
         self._secrets_over_http = secrets_over_http
         self.auth = auth or _Nobody()
         self._until = 0.0
@@ -124,7 +120,6 @@ class Session(requests.Session):
             retry=tenacity.retry_if_exception_type(_TransientError),
             stop=self._is_over,
             wait=tenacity.wait_random_exponential(multiplier=0.5, max=4),
-            sleep=self._sleep,
             reraise=True,
         )
         return retrying(once)
