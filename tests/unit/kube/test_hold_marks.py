@@ -11,7 +11,7 @@ from rebalancer.kube.marks import HoldMark, HoldMarks, Keys, Mark, MarkedNode, a
 from rebalancer.kube.node_marks import patch
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import HOLD_KEY
-from tests.fake_patches import patched
+from tests.unit.kube.marked_nodes import after, taints
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 AVOID = Keys.of("kube-rebalancer/avoid")
@@ -19,16 +19,7 @@ OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}
 HELD = HoldMarks(any_mark)
 MARK = HoldMark("run-1", NOW + timedelta(minutes=15))
 
-TAINTS = st.lists(
-    st.builds(
-        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
-        st.sampled_from((HOLD_KEY, AVOID.first, AVOID.second, "spot")),
-        st.sampled_from(("", "run-1")),
-        st.sampled_from(("PreferNoSchedule", "NoSchedule")),
-    ),
-    unique_by=lambda taint: (taint["key"], taint["effect"]),
-    max_size=5,
-)
+TAINTS = taints((HOLD_KEY, AVOID.first, AVOID.second, "spot"), ("", "run-1"))
 TIMES = st.integers(-20, 20).map(lambda minutes: NOW + timedelta(minutes=minutes))
 NOTES = st.builds(HoldMark, st.just("run-0"), TIMES).map(HoldMark.text) | st.sampled_from(
     (
@@ -47,15 +38,6 @@ def nodes(draw):
     annotations = draw(st.dictionaries(st.sampled_from(("a", AVOID.first)), st.just("x")))
     annotations |= {HOLD_KEY: draw(NOTES)} if draw(st.booleans()) else {}
     return MarkedNode("n1", "uid", draw(TAINTS) or None, annotations or None)
-
-
-def after(node, wanted):
-    """The node as the API server has it once the patch was applied."""
-    metadata = {"uid": node.uid} | ({"annotations": dict(node.annotations)} if node.annotations else {})
-    found = patched(
-        {"metadata": metadata, "spec": {"taints": [*node.taints]} if node.taints else {}}, patch(node, wanted)
-    )
-    return MarkedNode("n1", "uid", found["spec"].get("taints"), found["metadata"].get("annotations"))
 
 
 def others(node):

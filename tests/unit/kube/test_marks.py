@@ -19,6 +19,7 @@ from rebalancer.kube.marks import (
 )
 from rebalancer.kube.node_marks import patch
 from tests.fake_patches import FailedError, patched
+from tests.unit.kube.marked_nodes import after, as_object, taints
 
 KEYS = Keys.of("kube-rebalancer/avoid", ["run-1"])
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -31,16 +32,7 @@ NAMES = (
     "node.kubernetes.io/memory-pressure",
 )
 
-TAINTS = st.lists(
-    st.builds(
-        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
-        st.sampled_from(NAMES),
-        st.sampled_from(("", "run-1", "run-2", "true")),
-        st.sampled_from(EFFECTS),
-    ),
-    unique_by=lambda taint: (taint["key"], taint["effect"]),
-    max_size=5,
-)
+TAINTS = taints(NAMES, ("", "run-1", "run-2", "true"), EFFECTS)
 MARKS = st.builds(
     Mark,
     st.sampled_from(("run-1", "run-2")),
@@ -59,21 +51,7 @@ def nodes(draw):
     note = draw(NOTES)
     others = draw(st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x")))
     annotations = others | ({ANNOTATION: note} if note is not None else {})
-    return MarkedNode("n1", "uid-of-n1", draw(TAINTS) or None, annotations or None)
-
-
-def as_object(node):
-    metadata = {"name": node.name, "uid": node.uid, "labels": {"zone": "a"}}
-    metadata |= {"annotations": dict(node.annotations)} if node.annotations else {}
-    return {
-        "kind": "Node",
-        "metadata": metadata,
-        "spec": {"podCIDR": "x"} | ({"taints": [*node.taints]} if node.taints else {}),
-    }
-
-
-def as_read(found):
-    return MarkedNode("n1", found["metadata"]["uid"], found["spec"].get("taints"), found["metadata"].get("annotations"))
+    return MarkedNode("n1", "uid-of-n1", draw(TAINTS) or None, annotations or None, {"zone": "a"})
 
 
 def others(node):
@@ -98,20 +76,20 @@ def test_a_change_leaves_all_of_others_as_it_was(node, change):
     """Their taints in their order, their annotations, labels, and the rest of the node."""
     before = as_object(node)
 
-    after = patched(before, patch(node, change(node)))
+    done = patched(before, patch(node, change(node)))
 
     # A run's own value is on no taint of others, so taking off by value may look at it alone.
     foreign = [each for each in others(node) if not each["value"].startswith("run-")]
-    kept = [each for each in after["spec"].get("taints", []) if each in foreign]
+    kept = [each for each in done["spec"].get("taints", []) if each in foreign]
     assert kept == foreign
     for part in ("metadata", "spec"):
         rest = {"annotations", "taints"}
-        assert {k: v for k, v in after[part].items() if k not in rest} == {
+        assert {k: v for k, v in done[part].items() if k not in rest} == {
             k: v for k, v in before[part].items() if k not in rest
         }
     note = {ANNOTATION}
     annotations = [
-        {k: v for k, v in each["metadata"].get("annotations", {}).items() if k not in note} for each in (before, after)
+        {k: v for k, v in each["metadata"].get("annotations", {}).items() if k not in note} for each in (before, done)
     ]
     assert annotations[0] == annotations[1]
 
@@ -120,10 +98,10 @@ def test_a_change_leaves_all_of_others_as_it_was(node, change):
 def test_a_change_is_done_after_one_patch(node, change):
     """Nothing is left to do for a second one."""
     wanted = change(node)
-    after = as_read(patched(as_object(node), patch(node, wanted)))
+    found = after(node, wanted)
 
-    assert (list(after.taints or ()), after.note) == (list(wanted.taints), wanted.note)
-    assert patch(after, wanted) == []
+    assert (list(found.taints or ()), found.note) == (list(wanted.taints), wanted.note)
+    assert patch(found, wanted) == []
 
 
 @given(nodes(), nodes(), CHANGES)
@@ -193,7 +171,7 @@ def test_a_node_with_an_empty_list_of_taints_can_be_marked():
     node = MarkedNode("n1", "uid-of-n1", [], None)
     wanted = marked(node, Mark("run-1", KEYS.at(1), NOW), KEYS)
 
-    assert as_read(patched(as_object(node), patch(node, wanted))).taints == wanted.taints
+    assert after(node, wanted).taints == wanted.taints
 
 
 def test_an_annotation_claims_the_taints_of_its_own_run_alone():

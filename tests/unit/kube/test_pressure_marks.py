@@ -13,6 +13,7 @@ from rebalancer.kube.pressure_marks import ANNOTATION, Occupied, PressureMark, P
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs
 from tests.fake_patches import FailedError, patched
+from tests.unit.kube.marked_nodes import after, as_object, as_read, taints
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 UNTIL = NOW + timedelta(minutes=15)
@@ -33,16 +34,7 @@ def marks(signs, earlier=()):
 
 
 LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
-TAINTS = st.lists(
-    st.builds(
-        lambda key, value, effect: {"key": key, "value": value, "effect": effect},
-        st.sampled_from(KEYS),
-        st.sampled_from(VALUES),
-        st.sampled_from(("PreferNoSchedule", "NoSchedule")),
-    ),
-    unique_by=lambda taint: (taint["key"], taint["effect"]),
-    max_size=4,
-)
+TAINTS = taints(KEYS, VALUES)
 NAMED = st.sampled_from(("", "status=presure", "example.com/hot=yes", "kubernetes.io/os=linux", "no key", "spot"))
 NOTES = st.sampled_from(("", "{}", "null", '{"run": 1}', '{"run": "r", "rules": {}}')) | st.builds(
     lambda label, taint: PressureMark("run-1", {"cpu": Shown(NOW, UNTIL, 85.0)}, label, taint).text(), NAMED, NAMED
@@ -58,18 +50,6 @@ def nodes(draw):
     annotations = draw(st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x")))
     annotations |= {ANNOTATION: draw(NOTES)} if draw(st.booleans()) else {}
     return MarkedNode("n1", "uid", draw(TAINTS) or None, annotations or None, draw(LABELS) or None)
-
-
-def as_object(node):
-    metadata = {"name": node.name, "uid": node.uid}
-    metadata |= {"annotations": dict(node.annotations)} if node.annotations else {}
-    metadata |= {"labels": dict(node.labels)} if node.labels else {}
-    return {"metadata": metadata, "spec": {"podCIDR": "x"} | ({"taints": [*node.taints]} if node.taints else {})}
-
-
-def as_read(found):
-    metadata = found["metadata"]
-    return MarkedNode("n1", "uid", found["spec"].get("taints"), metadata.get("annotations"), metadata.get("labels"))
 
 
 def ours(node, signs):
@@ -97,11 +77,11 @@ def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(node, signs):
     """Labels, taints in their order, annotations, the rest of the node."""
     labels, taints = ours(node, signs)
 
-    after = as_read(patched(as_object(node), patch(node, marks(signs, EARLIER).off(node))))
+    found = after(node, marks(signs, EARLIER).off(node))
 
-    assert after.labels == ({key: value for key, value in (node.labels or {}).items() if key not in labels} or None)
-    assert list(after.taints or ()) == [each for each in node.taints or () if each not in taints]
-    assert after.annotations == ({k: v for k, v in (node.annotations or {}).items() if k != ANNOTATION} or None)
+    assert found.labels == ({key: value for key, value in (node.labels or {}).items() if key not in labels} or None)
+    assert list(found.taints or ()) == [each for each in node.taints or () if each not in taints]
+    assert found.annotations == ({k: v for k, v in (node.annotations or {}).items() if k != ANNOTATION} or None)
 
 
 @given(nodes(), st.sampled_from(SIGNS))
@@ -124,17 +104,17 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(node, signs, pressures
             *(each["key"] for each in node.taints or () if each not in taints),
         }
         return
-    after = as_read(patched(as_object(node), patch(node, wanted)))
+    found = after(node, wanted)
 
     rest = {key: value for key, value in (node.labels or {}).items() if key not in labels}
     rule = pressures[0].rule
-    assert (after.labels or {}) == rest | ({signs.label.key: signs.label.on(rule).value} if signs.label else {})
+    assert (found.labels or {}) == rest | ({signs.label.key: signs.label.on(rule).value} if signs.label else {})
     foreign = [each for each in node.taints or () if each not in taints]
-    assert [each for each in after.taints or () if each in foreign] == foreign
-    assert len(after.taints or ()) == len(foreign) + bool(signs.taint)
-    assert mark_of(after).pressures == pressures
-    assert patch(after, marks(signs, EARLIER).on(after, "run-3", pressures)) == []
-    assert as_read(patched(as_object(after), patch(after, marks(signs, EARLIER).off(after)))).labels == (rest or None)
+    assert [each for each in found.taints or () if each in foreign] == foreign
+    assert len(found.taints or ()) == len(foreign) + bool(signs.taint)
+    assert mark_of(found).pressures == pressures
+    assert patch(found, marks(signs, EARLIER).on(found, "run-3", pressures)) == []
+    assert after(found, marks(signs, EARLIER).off(found)).labels == (rest or None)
 
 
 def labels_tested(node, operations):

@@ -1,0 +1,36 @@
+"""Nodes as tests of marks draw them, as the API server has them, and as a patch leaves them."""
+
+from hypothesis import strategies as st
+
+from rebalancer.kube.marks import MarkedNode
+from rebalancer.kube.node_marks import patch
+from tests.fake_patches import patched
+
+
+def taints(keys, values, effects=("PreferNoSchedule", "NoSchedule")):
+    """A few taints; each pair of key and effect is unique on a node."""
+    one = st.fixed_dictionaries(
+        {"key": st.sampled_from(keys), "value": st.sampled_from(values), "effect": st.sampled_from(effects)}
+    )
+    return st.lists(one, unique_by=lambda taint: (taint["key"], taint["effect"]), max_size=5)
+
+
+def as_object(node):
+    """The node as the API server has it."""
+    metadata = {"name": node.name, "uid": node.uid}
+    metadata |= {"annotations": dict(node.annotations)} if node.annotations else {}
+    metadata |= {"labels": dict(node.labels)} if node.labels else {}
+    taints = {"taints": [*node.taints]} if node.taints else {}
+    return {"kind": "Node", "metadata": metadata, "spec": {"podCIDR": "x", **taints}}
+
+
+def as_read(found):
+    """The node as it is read from the API server."""
+    metadata = found["metadata"]
+    taints = found["spec"].get("taints")
+    return MarkedNode(metadata["name"], metadata["uid"], taints, metadata.get("annotations"), metadata.get("labels"))
+
+
+def after(node, wanted):
+    """The node once the patch was applied."""
+    return as_read(patched(as_object(node), patch(node, wanted)))
