@@ -12,9 +12,9 @@ from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt, Halted
 from rebalancer.untrusted.exchange import GivenUp, within
 from tests.fake_http import Reply
+from tests.unit.kube.conftest import WHO
 
 EVICTION, PODS = "*/eviction", "/api/v1/pods"
-WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
 ENDS = {"deadline": lambda halt, time: time.sleep(4), "signal": lambda halt, _: halt.signal("SIGTERM")}
 
 

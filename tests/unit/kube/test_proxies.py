@@ -15,9 +15,9 @@ from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.proxies import credentials_for, named
 from tests.fake_proxy import FakeProxy
+from tests.unit.kube.conftest import WHO
 
 PROXY = "http://proxy:3128"
-WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
 EVICTION = "*/eviction"
 
 
