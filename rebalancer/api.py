@@ -15,10 +15,12 @@ asks for evictions:
 A strategy holds no client, no clock, no limit and no log: the engine grants or refuses, counts and records.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from pydantic import Field, field_validator, model_validator
 
 from rebalancer.balancing.band import Bounds
-from rebalancer.balancing.by_usage import ByUsage
 from rebalancer.balancing.relocation import Relocation
 from rebalancer.balancing.usage import usage_by
 from rebalancer.cluster.cluster import Cluster
@@ -38,13 +40,15 @@ from rebalancer.scheduling.eligibility import EligibleNodes, OtherNodes
 from rebalancer.scheduling.node_affinity import Preferences, unmet
 from rebalancer.scheduling.spread import Domains, Topology
 
+if TYPE_CHECKING:
+    from rebalancer.balancing.by_usage import ByUsage
+
 __all__ = [
     "POD_STATES",
     "AntiAffinityIndex",
     "Args",
     "Balance",
     "Bounds",
-    "ByUsage",
     "Cause",
     "Cluster",
     "Code",
@@ -73,6 +77,7 @@ __all__ = [
     "Thresholds",
     "Topology",
     "UtilizationArgs",
+    "by_usage",
     "cheapest_first",
     "field_validator",
     "model_validator",
@@ -80,3 +85,13 @@ __all__ = [
     "untolerated",
     "usage_by",
 ]
+
+
+def by_usage(args: UtilizationArgs, cluster: Cluster, evict: Evict, wanted: Callable[[Pod], bool]) -> "ByUsage":
+    """Return what moves pods by usage; a kube-scheduler is imported with it, which most runs do without.
+
+    The arguments, and the errors raised, are those of `ByUsage`.
+    """
+    from rebalancer.balancing.by_usage import ByUsage  # noqa: PLC0415
+
+    return ByUsage(args, cluster, evict, wanted)

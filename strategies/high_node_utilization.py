@@ -42,7 +42,6 @@ from typing import Annotated, ClassVar, Literal
 
 from rebalancer.api import (
     Balance,
-    ByUsage,
     Cluster,
     Count,
     Evict,
@@ -52,6 +51,7 @@ from rebalancer.api import (
     Relocation,
     Thresholds,
     UtilizationArgs,
+    by_usage,
     model_validator,
     usage_by,
 )
@@ -131,21 +131,17 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
-        args = self.args
-        if args.selection:
-            groups = args.node_groups
-            by_usage = ByUsage(args, cluster, evict, self._wanted)
-            by_usage.compact(
-                args.destination_thresholds,
-                args.keep_free,
-                groups.label if groups else "",
-                groups.keep if groups else 0,
-            )
-        elif args.relief:
-            ByUsage(args, cluster, evict, self._wanted).empty(args.destination_thresholds)
-        else:
+        args, groups = self.args, self.args.node_groups
+        if not (args.selection or args.relief):
             usage = usage_by(args, cluster, evict)
             Relocation(cluster, evict, usage, self._wanted).empty(args.thresholds, args.number_of_nodes)
+            return
+        moves = by_usage(args, cluster, evict, self._wanted)
+        if args.selection:
+            label, keep = (groups.label, groups.keep) if groups else ("", 0)
+            moves.compact(args.destination_thresholds, args.keep_free, label, keep)
+        else:
+            moves.empty(args.destination_thresholds)
 
     def _wanted(self, pod: Pod) -> bool:
         if pod.namespace in self.args.evictable_namespaces.exclude:

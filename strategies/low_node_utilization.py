@@ -42,7 +42,6 @@ from typing import ClassVar
 from rebalancer.api import (
     Balance,
     Bounds,
-    ByUsage,
     Cluster,
     Count,
     Evict,
@@ -52,6 +51,7 @@ from rebalancer.api import (
     Relocation,
     Thresholds,
     UtilizationArgs,
+    by_usage,
     model_validator,
     usage_by,
 )
@@ -109,7 +109,7 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         bounds = Bounds(args.thresholds, args.target_thresholds, args.use_deviation_thresholds)
         limit = args.eviction_limits.node
         if args.relief:
-            ByUsage(args, cluster, evict, self._wanted).relieve(bounds, limit)
+            by_usage(args, cluster, evict, self._wanted).relieve(bounds, limit)
         else:
             usage = usage_by(args, cluster, evict)
             Relocation(cluster, evict, usage, self._wanted, limit).relieve(bounds, args.number_of_nodes)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
@@ -24,7 +24,9 @@ from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.policy.windows import ALWAYS, Schedule
-from rebalancer.scheduling.worlds import SAMPLES, Worlds
+
+if TYPE_CHECKING:
+    from rebalancer.scheduling.worlds import Worlds  # a kube-scheduler: only where it was asked
 
 _LOG = logging.getLogger(__name__)
 #: More than this share of the candidates is said first, with so many of the reasons.
@@ -40,6 +42,8 @@ def widen_destinations(ledger: Ledger, cluster: Cluster) -> None:
     gone = [each for each in (*ledger.evictions, *ledger.unknown) if each.destination]
     if not any(each.destination.shares for each in gone if each.destination):
         return
+    from rebalancer.scheduling.worlds import Worlds  # noqa: PLC0415  as above
+
     worlds = cluster.index(Worlds)
     worlds.played({each.pod: each.destination.nodes[0] for each in gone if each.destination})
     ledger.evictions[:] = [_wider(each, worlds) for each in ledger.evictions]
@@ -65,7 +69,9 @@ def _unknown(entry: Entry) -> str:
     return str(verdict.cause.figures.get("unknown", ""))
 
 
-def _wider(entry: Entry, worlds: Worlds) -> Entry:
+def _wider(entry: Entry, worlds: "Worlds") -> Entry:
+    from rebalancer.scheduling.worlds import SAMPLES  # noqa: PLC0415  as above
+
     shares = worlds.shares(entry.pod)
     if entry.destination is None or not entry.destination.shares or not shares:  # without: it has landed
         return entry

@@ -8,10 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Literal
 
-from rich.color import ColorSystem
-from rich.console import Console
-from rich.style import Style
-
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.layout import Page, count, listed
 from rebalancer.report.nodes import show_nodes, show_waves
@@ -43,6 +39,8 @@ def lines(report: Report, stream: IO[str], *, everything: bool = False, color: C
         everything: list every pod and every node, however many they are.
         color: `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
     """
+    from rich.console import Console  # noqa: PLC0415  rich is slow to import, and JSON goes without it
+
     page = Page(Console(file=stream).width if stream.isatty() else None)
     _show(_printable(report), page, everything=everything)
     colored = color == "always" or (color == "auto" and stream.isatty() and _wanted())
@@ -64,7 +62,12 @@ def _drawn_in(encoding: str | None) -> Mapping[int, str]:
 
 
 def _styled(text: str, style: str) -> str:
-    return Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if style else text
+    if not style:
+        return text
+    from rich.color import ColorSystem  # noqa: PLC0415  as above
+    from rich.style import Style  # noqa: PLC0415
+
+    return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
 def _printable(value: Any) -> Any:
