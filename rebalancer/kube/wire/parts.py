@@ -81,11 +81,21 @@ class PodTermWire(msgspec.Struct, gc=False, rename="camel"):
     mismatch_label_keys: list[str] | None = None
 
 
-class PodAntiAffinityWire(msgspec.Struct, gc=False):
-    """Pod anti-affinity; only the required terms count."""
+class WeightedTermWire(msgspec.Struct, gc=False, rename="camel"):
+    """A preferred pod affinity term."""
+
+    weight: int = 0
+    pod_affinity_term: PodTermWire = msgspec.field(default_factory=PodTermWire)
+
+
+class PodTermsWire(msgspec.Struct, gc=False):
+    """Pod affinity or pod anti-affinity."""
 
     required: list[PodTermWire] | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedTermWire] | None = msgspec.field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
 
@@ -93,7 +103,8 @@ class AffinityWire(msgspec.Struct, gc=False, rename="camel"):
     """`affinity` of a pod."""
 
     node_affinity: NodeAffinityWire | None = None
-    pod_anti_affinity: PodAntiAffinityWire | None = None
+    pod_affinity: PodTermsWire | None = None
+    pod_anti_affinity: PodTermsWire | None = None
 
 
 class SpreadWire(msgspec.Struct, gc=False, rename="camel"):

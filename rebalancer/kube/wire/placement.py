@@ -9,6 +9,7 @@ from rebalancer.cluster.placement import ASSUMED, ContainerCpu, HostPort, IscsiD
 from rebalancer.cluster.resources import CPU, Resources, effective_requests
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.parts import decode
+from rebalancer.kube.wire.volumes import OfSpec
 
 
 class ContainerSource(NamedTuple):
@@ -28,13 +29,11 @@ class Sources(NamedTuple):
     init_containers: tuple[ContainerSource, ...]
     pod_level: Resources
     overhead: Resources
-    affinity: bytes
+    affinity: parts.AffinityWire
     scheduler: str
     gated: bool
     preemption: str
-    image_volumes: tuple[str, ...]
-    disks: tuple[bytes, ...]
-    removed_volumes: tuple[str, ...]
+    volumes: OfSpec
 
 
 class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "hostPort"}):
@@ -43,43 +42,24 @@ class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "host
     address: str | None = None
 
 
-class _WeightedTerm(msgspec.Struct, gc=False, rename="camel"):
-    weight: int = 0
-    pod_affinity_term: parts.PodTermWire = msgspec.field(default_factory=parts.PodTermWire)
-
-
-class _PodTerms(msgspec.Struct, gc=False):
-    required: list[parts.PodTermWire] | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
-    preferred: list[_WeightedTerm] | None = msgspec.field(
-        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
-
-
-class _Affinity(msgspec.Struct, gc=False, rename="camel"):
-    pod_affinity: _PodTerms | None = None
-    pod_anti_affinity: _PodTerms | None = None
-
-
 def placement(sources: Sources) -> Placement:
     """Return what the scheduler reads.
 
     Raises:
         ValueError: a selector cannot be read.
     """
-    affinity = decode(sources.affinity, _Affinity) or _Affinity()
-    near, apart = affinity.pod_affinity or _PodTerms(), affinity.pod_anti_affinity or _PodTerms()
+    near = sources.affinity.pod_affinity or parts.PodTermsWire()
+    apart = sources.affinity.pod_anti_affinity or parts.PodTermsWire()
     sidecars = [each for each in sources.init_containers if each.restartable]
     return Placement(
         scheduler=sources.scheduler or "default-scheduler",
         assumed=assumed_requests(sources),
-        assumed_of_containers=_requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
+        assumed_of_containers=requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
         assumed_without_sidecars=_assumed_without_sidecars(sources) if sidecars else None,
         requests_of_containers=_of_containers(sources),
         images=tuple(tagged(each.image) for each in sources.containers),
         init_images=tuple(tagged(each.image) for each in sources.init_containers),
-        volume_images=tuple(map(tagged, sources.image_volumes)),
+        volume_images=tuple(map(tagged, sources.volumes.images)),
         host_ports=tuple(_host_ports(sources.containers)),
         sidecar_ports=tuple(_host_ports(sidecars)),
         affinity=tuple(parts.anti_affinity_term(each) for each in near.required or ()),
@@ -89,8 +69,8 @@ def placement(sources: Sources) -> Placement:
         preempts=sources.preemption != "Never",
         cpus=tuple(ContainerCpu(each.limits.get(CPU), each.requests.get(CPU)) for each in sources.containers),
         overhead_cpu=sources.overhead.get(CPU, 0),
-        disks=tuple(_disk(raw) for raw in sources.disks),
-        removed_volumes=sources.removed_volumes,
+        disks=tuple(_disk(raw) for raw in sources.volumes.disks),
+        removed_volumes=sources.volumes.removed,
     )
 
 
@@ -102,12 +82,13 @@ def assumed_requests(sources: Sources) -> dict[str, int]:
     """
     missing = ASSUMED
     if any(name in sources.pod_level for name in ASSUMED):
-        said = _requests(sources, {})
+        said = requests(sources, {})
         missing = {name: amount for name, amount in ASSUMED.items() if name not in said}
-    return _requests(sources, missing)
+    return requests(sources, missing)
 
 
-def _requests(sources: Sources, missing: Resources) -> dict[str, int]:
+def requests(sources: Sources, missing: Resources) -> dict[str, int]:
+    """Return the effective requests, with an amount for each resource that a container should name and does not."""
     return effective_requests(
         [{**missing, **each.requests} for each in sources.containers],
         [({**missing, **each.requests}, each.restartable) for each in sources.init_containers],
@@ -121,7 +102,7 @@ def _of_containers(sources: Sources) -> dict[str, int] | None:
     if not sources.pod_level and not any(each.restartable for each in sources.init_containers):
         return None
     ordinary = tuple(each._replace(restartable=False) for each in sources.init_containers)
-    return _requests(sources._replace(pod_level={}, init_containers=ordinary), {})
+    return requests(sources._replace(pod_level={}, init_containers=ordinary), {})
 
 
 def tagged(image: str) -> str:
@@ -150,7 +131,7 @@ def _host_ports(containers: Iterable[ContainerSource]) -> Iterator[HostPort]:
                 yield HostPort(port.port, port.protocol or "TCP", port.address or "0.0.0.0")  # noqa: S104
 
 
-def _weighted(terms: Iterable[_WeightedTerm]) -> Iterator[WeightedPodTerm]:
+def _weighted(terms: Iterable[parts.WeightedTermWire]) -> Iterator[WeightedPodTerm]:
     return (WeightedPodTerm(each.weight, parts.anti_affinity_term(each.pod_affinity_term)) for each in terms)
 
 

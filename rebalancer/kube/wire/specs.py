@@ -1,12 +1,13 @@
 """The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
+from typing import TypeVar
 
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
-from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, parse_resources
 from rebalancer.kube.wire import parts, placement, volumes
 from rebalancer.kube.wire.objects import Int32
 from rebalancer.kube.wire.parts import decode, decode_list
@@ -31,153 +32,6 @@ class Interned(dict[K, T]):
     def __missing__(self, key: K) -> T:
         made = self[key] = self._make(key)
         return made
-
-
-class ContainerKey(msgspec.Struct, frozen=True, gc=False):
-    """What matters of one container, as bytes."""
-
-    image: str
-    resources: bytes
-    restartable: bool
-    ports: bytes = b""
-
-
-class SpecKey(msgspec.Struct, frozen=True, gc=False):
-    """What matters of one spec, as bytes: equal keys mean equal specs."""
-
-    containers: tuple[ContainerKey, ...]
-    init_containers: tuple[ContainerKey, ...]
-    resources: bytes
-    overhead: bytes
-    node_selector: bytes
-    affinity: bytes
-    tolerations: bytes
-    spread: bytes
-    priority: int | None
-    priority_class: str
-    local_storage: bool
-    resource_claims: bool
-    scheduler: str = ""
-    gated: bool = False
-    preemption: str = ""
-    image_volumes: tuple[str, ...] = ()
-    disks: tuple[bytes, ...] = ()
-    removed_volumes: tuple[str, ...] = ()
-
-
-def make_spec(key: SpecKey) -> PodSpec:
-    """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
-    try:
-        return _spec(key)
-    except (msgspec.MsgspecError, ValueError) as error:
-        return PodSpec(
-            requests={},
-            images=tuple(container.image for container in key.containers),
-            priority=key.priority,
-            priority_class=key.priority_class,
-            local_storage=key.local_storage,
-            resource_claims=key.resource_claims,
-            problem=str(error),
-        )
-
-
-class _Amounts(NamedTuple):
-    """Requests and limits, decoded: of each container, of the pod as a whole, and of its overhead."""
-
-    containers: list[tuple[Resources, Resources]]
-    init_containers: list[tuple[Resources, Resources]]
-    pod_level: Resources
-    overhead: Resources
-
-
-def _spec(key: SpecKey) -> PodSpec:
-    amounts = _amounts(key)
-    every = [*amounts.containers, *amounts.init_containers]
-    affinity = decode(key.affinity, parts.AffinityWire) or parts.AffinityWire()
-    required = affinity.node_affinity and affinity.node_affinity.required
-    preferred = (affinity.node_affinity and affinity.node_affinity.preferred) or ()
-    anti = (affinity.pod_anti_affinity and affinity.pod_anti_affinity.required) or ()
-    return PodSpec(
-        requests=_requests(key, amounts),
-        requested=frozenset(name for requests, _ in every for name in requests),
-        images=tuple(container.image for container in key.containers),
-        node_selector=decode(key.node_selector, dict[str, str]),
-        node_terms=tuple(parts.node_term(each) for each in required.node_selector_terms or ()) if required else None,
-        preferred=tuple(parts.preferred_term(each) for each in preferred),
-        node_affinity=affinity.node_affinity is not None,
-        tolerations=decode_list(key.tolerations, parts.TolerationWire, parts.toleration),
-        anti_affinity=tuple(parts.anti_affinity_term(each) for each in anti),
-        spread=decode_list(key.spread, parts.SpreadWire, parts.spread_constraint),
-        priority=key.priority,
-        priority_class=key.priority_class,
-        local_storage=key.local_storage,
-        resource_claims=key.resource_claims,
-        qos=quality_of_service(every),
-        placement=placement.placement(_placement_sources(key, amounts)),
-    )
-
-
-def _amounts(key: SpecKey) -> _Amounts:
-    return _Amounts(
-        containers=[_resources(each.resources) for each in key.containers],
-        init_containers=[_resources(each.resources) for each in key.init_containers],
-        pod_level=_resources(key.resources)[0],
-        overhead=parse_resources(decode(key.overhead, parts.Quantities) or {}),
-    )
-
-
-def _requests(key: SpecKey, amounts: _Amounts) -> Resources:
-    init_containers = zip(amounts.init_containers, key.init_containers, strict=True)
-    return effective_requests(
-        [requests for requests, _ in amounts.containers],
-        [(requests, container.restartable) for (requests, _), container in init_containers],
-        amounts.pod_level,
-        amounts.overhead,
-    )
-
-
-def _placement_sources(key: SpecKey, amounts: _Amounts) -> placement.Sources:
-    return placement.Sources(
-        containers=_sources(key.containers, amounts.containers),
-        init_containers=_sources(key.init_containers, amounts.init_containers),
-        pod_level=amounts.pod_level,
-        overhead=amounts.overhead,
-        affinity=key.affinity,
-        scheduler=key.scheduler,
-        gated=key.gated,
-        preemption=key.preemption,
-        image_volumes=key.image_volumes,
-        disks=key.disks,
-        removed_volumes=key.removed_volumes,
-    )
-
-
-def _sources(
-    keys: Iterable[ContainerKey], resources: Iterable[tuple[Resources, Resources]]
-) -> tuple[placement.ContainerSource, ...]:
-    return tuple(
-        placement.ContainerSource(key.image, requests, key.restartable, key.ports, limits)
-        for key, (requests, limits) in zip(keys, resources, strict=True)
-    )
-
-
-def _resources(raw: bytes) -> tuple[Resources, Resources]:
-    """Return requests and limits."""
-    wire = decode(raw, parts.ResourcesWire) or parts.ResourcesWire()
-    return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
-
-
-def quality_of_service(containers: Sequence[tuple[Resources, Resources]]) -> str:
-    """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
-
-    Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.
-    """
-    pairs = [
-        (requested.get(name, 0), limited.get(name, 0)) for requested, limited in containers for name in (CPU, MEMORY)
-    ]
-    if not any(request > 0 or limit > 0 for request, limit in pairs):
-        return "BestEffort"
-    return "Guaranteed" if all(request == limit > 0 for request, limit in pairs) else "Burstable"
 
 
 class ContainerWire(msgspec.Struct, gc=False, rename="camel"):
@@ -210,42 +64,118 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
     preemption_policy: str | None = None
 
 
+#: What else matters of a spec: texts of JSON, which become bytes, and values.
+_TEXTS = attrgetter("resources", "overhead", "node_selector", "affinity", "tolerations", "topology_spread_constraints")
+_VALUES = attrgetter("priority", "priority_class_name", "scheduler_name", "preemption_policy")
+
+
 class Specs:
     """Turns specs into the model; specs that are equal in what is used share one object."""
 
     def __init__(self) -> None:
-        self._known: Interned[SpecKey, PodSpec] = Interned(make_spec)
+        self._known: dict[Hashable, PodSpec] = {}
 
     def of(self, spec: SpecWire) -> PodSpec:
-        """Return the spec."""
-        return self._known[_key(spec)]
+        """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
+        declared = volumes.of_spec(spec.volumes)
+        key = (
+            tuple([_container_key(each) for each in spec.containers or ()]),
+            tuple([_container_key(each) for each in spec.init_containers]) if spec.init_containers else (),
+            *map(bytes, _TEXTS(spec)),
+            *_VALUES(spec),
+            bool(spec.resource_claims),
+            bool(spec.scheduling_gates),
+            declared,
+        )
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = _spec_or_problem(spec, declared)
+        return known
 
 
-def _key(spec: SpecWire) -> SpecKey:
-    declared = spec.volumes or ()
-    return SpecKey(
-        containers=tuple([_container_key(each) for each in spec.containers or ()]),
-        init_containers=tuple([_container_key(each) for each in spec.init_containers]) if spec.init_containers else (),
-        resources=bytes(spec.resources),
-        overhead=bytes(spec.overhead),
-        node_selector=bytes(spec.node_selector),
-        affinity=bytes(spec.affinity),
-        tolerations=bytes(spec.tolerations),
-        spread=bytes(spec.topology_spread_constraints),
+def _container_key(container: ContainerWire) -> Hashable:
+    restarts = container.restart_policy == "Always"
+    return container.image, bytes(container.resources), restarts, bytes(container.ports)
+
+
+def _spec_or_problem(spec: SpecWire, declared: volumes.OfSpec) -> PodSpec:
+    try:
+        return _spec(spec, declared)
+    except (msgspec.MsgspecError, ValueError) as error:
+        return PodSpec(
+            requests={},
+            images=_images(spec),
+            priority=spec.priority,
+            priority_class=spec.priority_class_name or "",
+            local_storage=declared.local,
+            resource_claims=bool(spec.resource_claims),
+            problem=str(error),
+        )
+
+
+def _spec(spec: SpecWire, declared: volumes.OfSpec) -> PodSpec:
+    sources = _sources(spec, declared)
+    every = (*sources.containers, *sources.init_containers)
+    node, apart = sources.affinity.node_affinity, sources.affinity.pod_anti_affinity or parts.PodTermsWire()
+    required, preferred = (node.required, node.preferred or ()) if node else (None, ())
+    return PodSpec(
+        requests=placement.requests(sources, {}),
+        requested=frozenset(name for each in every for name in each.requests),
+        images=_images(spec),
+        node_selector=decode(bytes(spec.node_selector), dict[str, str]),
+        node_terms=tuple(parts.node_term(each) for each in required.node_selector_terms or ()) if required else None,
+        preferred=tuple(parts.preferred_term(each) for each in preferred),
+        node_affinity=node is not None,
+        tolerations=decode_list(bytes(spec.tolerations), parts.TolerationWire, parts.toleration),
+        anti_affinity=tuple(parts.anti_affinity_term(each) for each in apart.required or ()),
+        spread=decode_list(bytes(spec.topology_spread_constraints), parts.SpreadWire, parts.spread_constraint),
         priority=spec.priority,
         priority_class=spec.priority_class_name or "",
-        local_storage=True in [volumes.is_local(each) for each in declared],
+        local_storage=declared.local,
         resource_claims=bool(spec.resource_claims),
+        qos=quality_of_service([(each.requests, each.limits) for each in every]),
+        placement=placement.placement(sources),
+    )
+
+
+def _images(spec: SpecWire) -> tuple[str, ...]:
+    return tuple(container.image or "" for container in spec.containers or ())
+
+
+def _sources(spec: SpecWire, declared: volumes.OfSpec) -> placement.Sources:
+    return placement.Sources(
+        containers=tuple(map(_container, spec.containers or ())),
+        init_containers=tuple(map(_container, spec.init_containers or ())),
+        pod_level=_resources(spec.resources)[0],
+        overhead=parse_resources(decode(bytes(spec.overhead), parts.Quantities) or {}),
+        affinity=decode(bytes(spec.affinity), parts.AffinityWire) or parts.AffinityWire(),
         scheduler=spec.scheduler_name or "",
         gated=bool(spec.scheduling_gates),
         preemption=spec.preemption_policy or "",
-        image_volumes=tuple([each.image.reference or "" for each in declared if each.image is not None]),
-        disks=tuple([disk for each in declared for disk in volumes.disks(each)]),
-        removed_volumes=tuple([kind for each in declared for kind in volumes.removed_kinds(each)]),
+        volumes=declared,
     )
 
 
-def _container_key(container: ContainerWire) -> ContainerKey:
-    return ContainerKey(
-        container.image or "", bytes(container.resources), container.restart_policy == "Always", bytes(container.ports)
-    )
+def _container(wire: ContainerWire) -> placement.ContainerSource:
+    requests, limits = _resources(wire.resources)
+    restartable = wire.restart_policy == "Always"
+    return placement.ContainerSource(wire.image or "", requests, restartable, bytes(wire.ports), limits)
+
+
+def _resources(raw: msgspec.Raw) -> tuple[Resources, Resources]:
+    """Return requests and limits."""
+    wire = decode(bytes(raw), parts.ResourcesWire) or parts.ResourcesWire()
+    return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
+
+
+def quality_of_service(containers: Sequence[tuple[Resources, Resources]]) -> str:
+    """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
+
+    Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.
+    """
+    pairs = [
+        (requested.get(name, 0), limited.get(name, 0)) for requested, limited in containers for name in (CPU, MEMORY)
+    ]
+    if not any(request > 0 or limit > 0 for request, limit in pairs):
+        return "BestEffort"
+    return "Guaranteed" if all(request == limit > 0 for request, limit in pairs) else "Burstable"

@@ -1,6 +1,8 @@
 """The volumes of a pod as the API server writes them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,9 +30,9 @@ class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     rbd: msgspec.Raw = msgspec.Raw()
 
 
-def is_local(volume: PodVolumeWire) -> bool:
-    """Return whether a volume is on the node itself: a hostPath or an emptyDir."""
-    return _is_given(volume.host_path) or _is_given(volume.empty_dir)
+_REMOVED = ("gcePersistentDisk", "awsElasticBlockStore", "rbd")
+#: The removed kinds in this order, and then the others.
+_SOURCES = attrgetter("gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi", "host_path", "empty_dir")
 
 
 def claims(volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
@@ -44,22 +46,39 @@ def own_claims(pod: str, volumes: Iterable[PodVolumeWire] | None) -> tuple[str, 
     return tuple([f"{pod}-{each.name}" for each in volumes or () if each.ephemeral is not None])
 
 
-def disks(volume: PodVolumeWire) -> tuple[bytes, ...]:
-    """Return the iSCSI disk that a volume names in the pod itself, without a claim; this is rare."""
-    return (bytes(volume.iscsi),) if _is_given(volume.iscsi) else ()
+class OfSpec(NamedTuple):
+    """What matters of a spec's volumes beside claims.
 
-
-def removed_kinds(volume: PodVolumeWire) -> list[str]:
-    """Return the kind of a volume if it is one that Kubernetes has removed (1.27, 1.28 and 1.31) and nobody simulates.
-
-    Their plugin kept two pods of one node from the same disk.
+    Attributes:
+        local: whether one is on the node itself: a hostPath or an emptyDir.
+        images: the images that are mounted.
+        disks: the iSCSI disks that are named in the pod itself, without a claim; this is rare.
+        removed: the kinds that Kubernetes has removed (1.27, 1.28 and 1.31) and nobody simulates.  Their plugin kept
+            two pods of one node from the same disk.
     """
-    removed = (
-        ("gcePersistentDisk", volume.gce_persistent_disk),
-        ("awsElasticBlockStore", volume.aws_elastic_block_store),
-        ("rbd", volume.rbd),
+
+    local: bool = False
+    images: tuple[str, ...] = ()
+    disks: tuple[bytes, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+_NOTHING = OfSpec()
+
+
+def of_spec(volumes: Sequence[PodVolumeWire] | None) -> OfSpec:
+    """Return what matters of a spec's volumes."""
+    given = [each for each in volumes or () if each.image is not None or any(map(_is_given, _SOURCES(each)))]
+    if not given:
+        return _NOTHING
+    return OfSpec(
+        local=any(_is_given(each.host_path) or _is_given(each.empty_dir) for each in given),
+        images=tuple(each.image.reference or "" for each in given if each.image is not None),
+        disks=tuple(bytes(each.iscsi) for each in given if _is_given(each.iscsi)),
+        removed=tuple(
+            kind for each in given for kind, raw in zip(_REMOVED, _SOURCES(each), strict=False) if _is_given(raw)
+        ),
     )
-    return [kind for kind, raw in removed if _is_given(raw)]
 
 
 def _is_given(raw: msgspec.Raw) -> bool:
