@@ -235,6 +235,9 @@ def from_files(
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only
             chosen.document(), context=context, client_configuration=configuration
         )
+    if "auth-provider" not in chosen.user:
+        # Nothing renews the token.  The hook would set all settings again for each request, which is slow.
+        configuration.refresh_api_key_hook = None
     return _access(configuration, acting_as, expires)
 
 
@@ -251,11 +254,12 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
     """
     configuration = Configuration()
     with _as_no_credentials("the pod's service account cannot be used"):
-        InClusterConfigLoader(  # type: ignore[no-untyped-call]  # the package types its client only
+        loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # the package types its client only
             token_filename=str(service_account / "token"),
             cert_filename=str(service_account / "ca.crt"),
             environ=environ,
-        ).load_and_set(configuration)
+        )
+        loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # as above
     if overrides.insecure:
         configuration.verify_ssl, configuration.ssl_ca_cert = False, None
     return _access(configuration, impersonation({}, overrides))
