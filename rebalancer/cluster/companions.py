@@ -8,7 +8,8 @@ from datetime import datetime
 
 import msgspec
 
-from rebalancer.cluster.selectors import LabelSelector
+from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.selectors import Labels, LabelSelector
 from rebalancer.cluster.storage import (
     Attachment,
     Claim,
@@ -18,7 +19,6 @@ from rebalancer.cluster.storage import (
     StorageClass,
     Volume,
 )
-from rebalancer.cluster.templates import Template
 
 #: Namespace and name.
 Key = tuple[str, str]
@@ -30,6 +30,29 @@ class Notes(msgspec.Struct, frozen=True, gc=False):
     window: str = ""
     pause: str = ""
     restart: str = ""
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """What an owner makes its pods from, as the owner contains it.
+
+    What the API server adds to every new pod is not in it: the priority as a number, requests from a LimitRange, the
+    overhead of a RuntimeClass, containers from a webhook.
+
+    Attributes:
+        labels: the labels of the pods.
+        spec: the spec of the pods.
+        claims: claims that the template names itself, for all pods.
+        makes_claims: whether it has generic ephemeral volumes, so that every pod gets claims of its own.
+        changing: whether a rollout or a scaling down is under way, so that the next pod is not known.
+        only_failed: whether a Job replaces a pod only after it has ended.
+    """
+
+    labels: Labels
+    spec: PodSpec
+    claims: tuple[str, ...] = ()
+    makes_claims: bool = False
+    changing: bool = False
+    only_failed: bool = False
 
 
 class Companions(msgspec.Struct, frozen=True, kw_only=True):

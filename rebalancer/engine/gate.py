@@ -21,12 +21,11 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.in_flight import InFlight
-from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.ledger import Entry, Ledger, RecordedSteer
 from rebalancer.engine.limits import LimitCounter, Limits
 from rebalancer.engine.owner_shares import Cooldown, OwnerShares
 from rebalancer.engine.patience import Patience
 from rebalancer.engine.pdbs import DisruptionBudgets
-from rebalancer.engine.recorded_steer import RecordedSteer
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.destination import Destination

@@ -8,7 +8,7 @@ labels, selectors, quantities, and placement rules, which are made of labels.
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from rebalancer.kube.wire import storage, storage_drivers
+from rebalancer.kube.wire import storage
 from rebalancer.kube.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS, OWNER_ANNOTATIONS
 
 #: A field without fields of its own is a leaf.
@@ -111,8 +111,8 @@ _KINDS = {
 _ANNOTATIONS = {
     "Node": NODE_ANNOTATIONS,
     "PersistentVolumeClaim": storage.ANNOTATIONS,
-    "StorageClass": (storage_drivers.DEFAULT_CLASS,),
-    "CSINode": (storage_drivers.MIGRATED,),
+    "StorageClass": (storage.DEFAULT_CLASS,),
+    "CSINode": (storage.MIGRATED,),
     **dict.fromkeys(
         ("Namespace", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job"), OWNER_ANNOTATIONS
     ),

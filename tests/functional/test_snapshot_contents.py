@@ -18,7 +18,6 @@ from rebalancer.kube.wire import (
     objects,
     pods,
     storage,
-    storage_drivers,
     workloads,
 )
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
@@ -50,11 +49,11 @@ WIRES = {
     "StatefulSet": workloads.WorkloadWire,
     "Deployment": workloads.DeploymentWire,
     "Job": workloads.JobWire,
-    "StorageClass": storage_drivers.StorageClassWire,
-    "CSINode": storage_drivers.CsiNodeWire,
-    "CSIDriver": storage_drivers.CsiDriverWire,
-    "CSIStorageCapacity": storage_drivers.StorageCapacityWire,
-    "VolumeAttachment": storage_drivers.AttachmentWire,
+    "StorageClass": storage.StorageClassWire,
+    "CSINode": storage.CsiNodeWire,
+    "CSIDriver": storage.CsiDriverWire,
+    "CSIStorageCapacity": storage.StorageCapacityWire,
+    "VolumeAttachment": storage.AttachmentWire,
     "NodeMetrics": objects.NodeMetricsWire,
     "PodMetrics": objects.PodMetricsWire,
 }

@@ -35,14 +35,8 @@ EQUIVALENT: Mapping[str, str] = {
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"
     ),
-    "rebalancer/kube/wire/placement.py: decode(raw, _IscsiWire) or _IscsiWire() -> (decode(raw, _IscsiWire)) on: "
+    "rebalancer/kube/wire/specs.py: decode(raw, _IscsiWire) or _IscsiWire() -> (decode(raw, _IscsiWire)) on: "
     "wire = decode(raw, _IscsiWire) or _IscsiWire()": "a disk that is null does not come so far",
-    "rebalancer/kube/wire/specs.py: True -> (False) on: "
-    "init_containers = zip(amounts.init_containers, key.init_containers, strict=True)": (
-        "the first are made from the second, one from each"
-    ),
-    "rebalancer/kube/wire/specs.py: True -> (False) on: "
-    "for key, (requests, limits) in zip(keys, resources, strict=True)": "the second are made from the first",
     "rebalancer/kube/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"
     ),

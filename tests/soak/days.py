@@ -13,11 +13,10 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace as changed
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.companions import Companions, Template
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint
-from rebalancer.cluster.templates import Template
 from tests import make
 from tests.outcome.load import Workload, make_load
 from tests.outcome.simulation import OLD, Simulation

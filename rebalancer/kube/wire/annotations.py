@@ -1,6 +1,7 @@
 """The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
 from datetime import datetime
+from typing import TypedDict
 
 import msgspec
 
@@ -37,44 +38,39 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
     safe_to_evict: _Text = msgspec.field(default=msgspec.UNSET, name=_SAFE_TO_EVICT)
     do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
 
-    @property
-    def evictable(self) -> bool:
-        """Whether the annotation `evict` says yes: `true`, in any case of letters."""
-        return self.evict is not None and self.evict.lower() == _YES
 
-    @property
-    def remark(self) -> str:
-        """What is odd about the annotation `evict`; empty if it clearly means yes or no."""
-        if self.evict is None or self.evictable or self.evict.strip().lower() in _NO:
-            return ""
-        return f"has {self.evict[:_LONGEST_SHOWN]!r} as its {EVICT}, which counts as no: only 'true' means yes"
+class Noted(TypedDict):
+    """The fields of a pod that come from its annotations alone."""
 
-    @property
-    def avoids_eviction(self) -> bool:
-        """Whether the pod prefers not to be evicted; any value counts."""
-        return self.prefer_no_eviction is not msgspec.UNSET
+    mirror: bool
+    static: bool
+    evict_annotation: bool
+    prefer_no_eviction: bool
+    marked_critical: bool
+    remark: str
+    holding: str
 
-    @property
-    def critical(self) -> bool:
-        """Whether the pod is marked as critical; any value counts."""
-        return self.critical_pod is not msgspec.UNSET
 
-    @property
-    def mirror(self) -> bool:
-        """Whether the pod is the API server's copy of a static pod."""
-        return self.config_mirror is not msgspec.UNSET
+def noted(given: Annotations) -> Noted:
+    """Return what annotations say of a pod; where only one value of theirs means yes, it may be in any case."""
+    evict = (given.evict or "").lower()
+    keeps = "" if _says(given.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
+    return {
+        "mirror": given.config_mirror is not msgspec.UNSET,
+        "static": given.config_source not in (msgspec.UNSET, "api"),
+        "evict_annotation": evict == _YES,
+        "prefer_no_eviction": given.prefer_no_eviction is not msgspec.UNSET,
+        "marked_critical": given.critical_pod is not msgspec.UNSET,
+        "remark": "" if given.evict is None or evict == _YES else _odd(given.evict),
+        "holding": keeps if _says(given.safe_to_evict, _YES) else _SAFE_TO_EVICT,
+    }
 
-    @property
-    def static(self) -> bool:
-        """Whether the kubelet got the pod from a source other than the API server."""
-        return self.config_source not in (msgspec.UNSET, "api")
 
-    @property
-    def holding(self) -> str:
-        """The annotation by which the pod holds its node against autoscalers; empty if none does."""
-        if not _says(self.safe_to_evict, _YES):
-            return _SAFE_TO_EVICT
-        return "" if _says(self.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
+def _odd(evict: str) -> str:
+    """Return what is odd about a value of the annotation `evict`; empty if it clearly means no."""
+    if evict.strip().lower() in _NO:
+        return ""
+    return f"has {evict[:_LONGEST_SHOWN]!r} as its {EVICT}, which counts as no: only 'true' means yes"
 
 
 class OwnerAnnotations(msgspec.Struct, gc=False):

@@ -7,11 +7,9 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Companions, Notes
+from rebalancer.cluster.companions import Companions, Notes, Template
 from rebalancer.cluster.selectors import LabelSelector
-from rebalancer.cluster.templates import Template
 from rebalancer.kube.wire import storage
-from rebalancer.kube.wire import storage_drivers as drivers
 from rebalancer.kube.wire import workloads as work
 from rebalancer.kube.wire.list_collector import Kind
 from rebalancer.kube.wire.objects import aware
@@ -109,11 +107,11 @@ def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
         Kind("HorizontalPodAutoscaler", AutoscalerWire, _autoscaler, _itself, otherwise="what it scales is unknown"),
         Kind("Service", ServiceWire, _service, _first, otherwise=_SPOILT),
         Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first, otherwise=_SPOILT),
-        Kind("StorageClass", drivers.StorageClassWire, drivers.storage_class, _first, otherwise=_SPOILT),
-        Kind("CSINode", drivers.CsiNodeWire, drivers.csi_node, _first, otherwise=_SPOILT),
-        Kind("CSIDriver", drivers.CsiDriverWire, drivers.csi_driver, _first, otherwise=_SPOILT),
-        Kind("CSIStorageCapacity", drivers.StorageCapacityWire, drivers.storage_capacity, _itself, otherwise=_SPOILT),
-        Kind("VolumeAttachment", drivers.AttachmentWire, drivers.attachment, _itself, otherwise=_SPOILT),
+        Kind("StorageClass", storage.StorageClassWire, storage.storage_class, _first, otherwise=_SPOILT),
+        Kind("CSINode", storage.CsiNodeWire, storage.csi_node, _first, otherwise=_SPOILT),
+        Kind("CSIDriver", storage.CsiDriverWire, storage.csi_driver, _first, otherwise=_SPOILT),
+        Kind("CSIStorageCapacity", storage.StorageCapacityWire, storage.storage_capacity, _itself, otherwise=_SPOILT),
+        Kind("VolumeAttachment", storage.AttachmentWire, storage.attachment, _itself, otherwise=_SPOILT),
     )
 
 

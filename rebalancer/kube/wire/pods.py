@@ -8,11 +8,11 @@ import msgspec
 
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.kube.wire import parts, volumes
-from rebalancer.kube.wire.annotations import Annotations
+from rebalancer.kube.wire import parts
+from rebalancer.kube.wire.annotations import Annotations, Noted, noted
 from rebalancer.kube.wire.objects import aware
 from rebalancer.kube.wire.parts import decode, decode_list
-from rebalancer.kube.wire.specs import Interned, Specs, SpecWire
+from rebalancer.kube.wire.specs import Interned, Specs, SpecWire, claims, own_claims
 
 _DEFAULT_NAMESPACE = "default"
 _NO_ANNOTATIONS = Annotations()
@@ -87,18 +87,6 @@ class _PlainPod(msgspec.Struct):
     spec: Any = None
 
 
-class _Noted(TypedDict):
-    """The fields of a pod that come from its annotations alone."""
-
-    mirror: bool
-    static: bool
-    evict_annotation: bool
-    prefer_no_eviction: bool
-    marked_critical: bool
-    remark: str
-    holding: str
-
-
 class _Observed(TypedDict):
     """The fields of a pod that come from its status alone."""
 
@@ -127,7 +115,7 @@ class PodDecoder:
             lambda raw: decode_list(raw, parts.OwnerWire, parts.owner)
         )
         self._statuses: Interned[tuple[Any, ...], ContainerStatus] = Interned(lambda fields: ContainerStatus(*fields))
-        self._noted: Interned[Annotations, _Noted] = Interned(_noted)
+        self._noted: Interned[Annotations, Noted] = Interned(noted)
 
     def convert(self, wire: PodWire) -> Pod:
         """Return the pod.
@@ -152,8 +140,8 @@ class PodDecoder:
             owners=self._owners[bytes(metadata.owner_references)],
             spec=pod_spec,
             qos=intern(status.qos_class or pod_spec.qos),
-            claims=volumes.claims(spec.volumes),
-            own_claims=volumes.own_claims(metadata.name, spec.volumes),
+            claims=claims(spec.volumes),
+            own_claims=own_claims(metadata.name, spec.volumes),
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
             **self._noted[annotations],
@@ -195,18 +183,6 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple([self._statuses[_status_fields(each)] for each in statuses]) if statuses else ()
-
-
-def _noted(annotations: Annotations) -> _Noted:
-    return {
-        "mirror": annotations.mirror,
-        "static": annotations.static,
-        "evict_annotation": annotations.evictable,
-        "prefer_no_eviction": annotations.avoids_eviction,
-        "marked_critical": annotations.critical,
-        "remark": annotations.remark,
-        "holding": annotations.holding,
-    }
 
 
 def _is_evacuating(annotations: Annotations, status: _PodStatus) -> bool:

@@ -1,17 +1,17 @@
 """The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from rebalancer.cluster.placement import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, WeightedPodTerm
 from rebalancer.cluster.pod import PodSpec
-from rebalancer.cluster.resources import CPU, MEMORY, Resources, parse_resources
-from rebalancer.kube.wire import parts, placement, volumes
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
+from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.objects import Int32
 from rebalancer.kube.wire.parts import decode, decode_list
-from rebalancer.kube.wire.volumes import PodVolumeWire
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -32,6 +32,84 @@ class Interned(dict[K, T]):
     def __missing__(self, key: K) -> T:
         made = self[key] = self._make(key)
         return made
+
+
+class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
+    claim_name: str = ""
+
+
+class _ImageVolume(msgspec.Struct, gc=False):
+    reference: str | None = None
+
+
+class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
+    """A volume of a pod, narrowed to what is used."""
+
+    host_path: msgspec.Raw = msgspec.Raw()
+    empty_dir: msgspec.Raw = msgspec.Raw()
+    persistent_volume_claim: _ClaimByName | None = None
+    name: str = ""
+    ephemeral: dict[str, msgspec.Raw] | None = None
+    image: _ImageVolume | None = None
+    gce_persistent_disk: msgspec.Raw = msgspec.Raw()
+    aws_elastic_block_store: msgspec.Raw = msgspec.Raw()
+    iscsi: msgspec.Raw = msgspec.Raw()
+    rbd: msgspec.Raw = msgspec.Raw()
+
+
+_REMOVED = ("gcePersistentDisk", "awsElasticBlockStore", "rbd")
+#: The removed kinds in this order, and then the others.
+_SOURCES = attrgetter("gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi", "host_path", "empty_dir")
+
+
+def claims(volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
+    """Return the names of the claims that volumes name."""
+    named = [each.persistent_volume_claim for each in volumes or ()]
+    return tuple([each.claim_name for each in named if each is not None])
+
+
+def own_claims(pod: str, volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
+    """Return the claims of generic ephemeral volumes, which are made for the pod and named after it."""
+    return tuple([f"{pod}-{each.name}" for each in volumes or () if each.ephemeral is not None])
+
+
+class _OfSpec(NamedTuple):
+    """What matters of a spec's volumes beside claims.
+
+    Attributes:
+        local: whether one is on the node itself: a hostPath or an emptyDir.
+        images: the images that are mounted.
+        disks: the iSCSI disks that are named in the pod itself, without a claim; this is rare.
+        removed: the kinds that Kubernetes has removed (1.27, 1.28 and 1.31) and nobody simulates.  Their plugin kept
+            two pods of one node from the same disk.
+    """
+
+    local: bool = False
+    images: tuple[str, ...] = ()
+    disks: tuple[bytes, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+_NOTHING = _OfSpec()
+
+
+def _of_spec(volumes: Sequence[PodVolumeWire] | None) -> _OfSpec:
+    """Return what matters of a spec's volumes."""
+    given = [each for each in volumes or () if each.image is not None or any(map(_is_given, _SOURCES(each)))]
+    if not given:
+        return _NOTHING
+    return _OfSpec(
+        local=any(_is_given(each.host_path) or _is_given(each.empty_dir) for each in given),
+        images=tuple(each.image.reference or "" for each in given if each.image is not None),
+        disks=tuple(bytes(each.iscsi) for each in given if _is_given(each.iscsi)),
+        removed=tuple(
+            kind for each in given for kind, raw in zip(_REMOVED, _SOURCES(each), strict=False) if _is_given(raw)
+        ),
+    )
+
+
+def _is_given(raw: msgspec.Raw) -> bool:
+    return bool(raw) and bytes(raw) != b"null"
 
 
 class ContainerWire(msgspec.Struct, gc=False, rename="camel"):
@@ -64,6 +142,30 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
     preemption_policy: str | None = None
 
 
+class _ContainerParts(NamedTuple):
+    """One container: its image, requests and ports."""
+
+    image: str
+    requests: Resources
+    restartable: bool
+    ports: bytes
+    limits: Resources
+
+
+class _SpecParts(NamedTuple):
+    """The parts of a spec that a placement is made of."""
+
+    containers: tuple[_ContainerParts, ...]
+    init_containers: tuple[_ContainerParts, ...]
+    pod_level: Resources
+    overhead: Resources
+    affinity: parts.AffinityWire
+    scheduler: str
+    gated: bool
+    preemption: str
+    volumes: _OfSpec
+
+
 #: What else matters of a spec: texts of JSON, which become bytes, and values.
 _TEXTS = attrgetter("resources", "overhead", "node_selector", "affinity", "tolerations", "topology_spread_constraints")
 _VALUES = attrgetter("priority", "priority_class_name", "scheduler_name", "preemption_policy")
@@ -77,7 +179,7 @@ class Specs:
 
     def of(self, spec: SpecWire) -> PodSpec:
         """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
-        declared = volumes.of_spec(spec.volumes)
+        declared = _of_spec(spec.volumes)
         key = (
             tuple([_container_key(each) for each in spec.containers or ()]),
             tuple([_container_key(each) for each in spec.init_containers]) if spec.init_containers else (),
@@ -98,7 +200,7 @@ def _container_key(container: ContainerWire) -> Hashable:
     return container.image, bytes(container.resources), restarts, bytes(container.ports)
 
 
-def _spec_or_problem(spec: SpecWire, declared: volumes.OfSpec) -> PodSpec:
+def _spec_or_problem(spec: SpecWire, declared: _OfSpec) -> PodSpec:
     try:
         return _spec(spec, declared)
     except (msgspec.MsgspecError, ValueError) as error:
@@ -113,13 +215,13 @@ def _spec_or_problem(spec: SpecWire, declared: volumes.OfSpec) -> PodSpec:
         )
 
 
-def _spec(spec: SpecWire, declared: volumes.OfSpec) -> PodSpec:
+def _spec(spec: SpecWire, declared: _OfSpec) -> PodSpec:
     sources = _sources(spec, declared)
     every = (*sources.containers, *sources.init_containers)
     node, apart = sources.affinity.node_affinity, sources.affinity.pod_anti_affinity or parts.PodTermsWire()
     required, preferred = (node.required, node.preferred or ()) if node else (None, ())
     return PodSpec(
-        requests=placement.requests(sources, {}),
+        requests=_requests(sources, {}),
         requested=frozenset(name for each in every for name in each.requests),
         images=_images(spec),
         node_selector=decode(bytes(spec.node_selector), dict[str, str]),
@@ -134,7 +236,7 @@ def _spec(spec: SpecWire, declared: volumes.OfSpec) -> PodSpec:
         local_storage=declared.local,
         resource_claims=bool(spec.resource_claims),
         qos=quality_of_service([(each.requests, each.limits) for each in every]),
-        placement=placement.placement(sources),
+        placement=_placement(sources),
     )
 
 
@@ -142,8 +244,8 @@ def _images(spec: SpecWire) -> tuple[str, ...]:
     return tuple(container.image or "" for container in spec.containers or ())
 
 
-def _sources(spec: SpecWire, declared: volumes.OfSpec) -> placement.Sources:
-    return placement.Sources(
+def _sources(spec: SpecWire, declared: _OfSpec) -> _SpecParts:
+    return _SpecParts(
         containers=tuple(map(_container, spec.containers or ())),
         init_containers=tuple(map(_container, spec.init_containers or ())),
         pod_level=_resources(spec.resources)[0],
@@ -156,10 +258,10 @@ def _sources(spec: SpecWire, declared: volumes.OfSpec) -> placement.Sources:
     )
 
 
-def _container(wire: ContainerWire) -> placement.ContainerSource:
+def _container(wire: ContainerWire) -> _ContainerParts:
     requests, limits = _resources(wire.resources)
     restartable = wire.restart_policy == "Always"
-    return placement.ContainerSource(wire.image or "", requests, restartable, bytes(wire.ports), limits)
+    return _ContainerParts(wire.image or "", requests, restartable, bytes(wire.ports), limits)
 
 
 def _resources(raw: msgspec.Raw) -> tuple[Resources, Resources]:
@@ -179,3 +281,112 @@ def quality_of_service(containers: Sequence[tuple[Resources, Resources]]) -> str
     if not any(request > 0 or limit > 0 for request, limit in pairs):
         return "BestEffort"
     return "Guaranteed" if all(request == limit > 0 for request, limit in pairs) else "Burstable"
+
+
+class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "hostPort"}):
+    port: int | None = None
+    protocol: str | None = None
+    address: str | None = None
+
+
+def _placement(sources: _SpecParts) -> Placement:
+    """Return what the scheduler reads.
+
+    Raises:
+        ValueError: a selector cannot be read.
+    """
+    near = sources.affinity.pod_affinity or parts.PodTermsWire()
+    apart = sources.affinity.pod_anti_affinity or parts.PodTermsWire()
+    sidecars = [each for each in sources.init_containers if each.restartable]
+    return Placement(
+        scheduler=sources.scheduler or "default-scheduler",
+        assumed=_assumed_requests(sources),
+        assumed_of_containers=_requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
+        assumed_without_sidecars=_assumed_without_sidecars(sources) if sidecars else None,
+        requests_of_containers=_of_containers(sources),
+        images=tuple(_tagged(each.image) for each in sources.containers),
+        init_images=tuple(_tagged(each.image) for each in sources.init_containers),
+        volume_images=tuple(map(_tagged, sources.volumes.images)),
+        host_ports=tuple(_host_ports(sources.containers)),
+        sidecar_ports=tuple(_host_ports(sidecars)),
+        affinity=tuple(parts.anti_affinity_term(each) for each in near.required or ()),
+        preferred_affinity=tuple(_weighted(near.preferred or ())),
+        preferred_anti_affinity=tuple(_weighted(apart.preferred or ())),
+        gated=sources.gated,
+        preempts=sources.preemption != "Never",
+        cpus=tuple(ContainerCpu(each.limits.get(CPU), each.requests.get(CPU)) for each in sources.containers),
+        overhead_cpu=sources.overhead.get(CPU, 0),
+        disks=tuple(_disk(raw) for raw in sources.volumes.disks),
+        removed_volumes=sources.volumes.removed,
+    )
+
+
+def _assumed_requests(sources: _SpecParts) -> dict[str, int]:
+    """Return the requests; a container that requests no cpu or memory counts with the scheduler's assumed amount.
+
+    Source: the scheduler's documentation of scores for pods without requests.  If the pod has pod-level
+    requests for cpu or memory, an amount is assumed only for what neither the pod nor any container requests.
+    """
+    missing = ASSUMED
+    if any(name in sources.pod_level for name in ASSUMED):
+        said = _requests(sources, {})
+        missing = {name: amount for name, amount in ASSUMED.items() if name not in said}
+    return _requests(sources, missing)
+
+
+def _requests(sources: _SpecParts, missing: Resources) -> dict[str, int]:
+    """Return the effective requests, with an amount for each resource that a container should name and does not."""
+    return effective_requests(
+        [{**missing, **each.requests} for each in sources.containers],
+        [({**missing, **each.requests}, each.restartable) for each in sources.init_containers],
+        sources.pod_level,
+        sources.overhead,
+    )
+
+
+def _of_containers(sources: _SpecParts) -> dict[str, int] | None:
+    """Return the requests with sidecars taken for other init containers and without pod-level requests, if any."""
+    if not sources.pod_level and not any(each.restartable for each in sources.init_containers):
+        return None
+    ordinary = tuple(each._replace(restartable=False) for each in sources.init_containers)
+    return _requests(sources._replace(pod_level={}, init_containers=ordinary), {})
+
+
+def _tagged(image: str) -> str:
+    """Return an image's name as nodes report it: with the tag `latest` where it names none."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+def _assumed_without_sidecars(sources: _SpecParts) -> dict[str, int]:
+    """Return the larger of what all containers have, and what sidecars have together or beside an init container."""
+    sidecars: dict[str, int] = {}
+    peaks = []
+    for each in sources.init_containers:
+        total = {name: each.requests.get(name, 0) + sidecars.get(name, 0) for name in {**each.requests, **sidecars}}
+        if each.restartable:
+            sidecars = total
+        peaks.append({**ASSUMED, **total})
+    containers = [{**ASSUMED, **each.requests} for each in sources.containers]
+    most = {name: max(sum(each[name] for each in containers), *(peak[name] for peak in peaks)) for name in ASSUMED}
+    return {name: amount + sources.overhead.get(name, 0) for name, amount in most.items()}
+
+
+def _host_ports(containers: Iterable[_ContainerParts]) -> Iterator[HostPort]:
+    for container in containers:
+        for port in decode(container.ports, list[_Port]) or ():
+            if port.port:
+                yield HostPort(port.port, port.protocol or "TCP", port.address or "0.0.0.0")  # noqa: S104
+
+
+def _weighted(terms: Iterable[parts.WeightedTermWire]) -> Iterator[WeightedPodTerm]:
+    return (WeightedPodTerm(each.weight, parts.anti_affinity_term(each.pod_affinity_term)) for each in terms)
+
+
+class _IscsiWire(msgspec.Struct, gc=False, rename="camel"):
+    iqn: str = ""
+    read_only: bool = False
+
+
+def _disk(raw: bytes) -> IscsiDisk:
+    wire = decode(raw, _IscsiWire) or _IscsiWire()
+    return IscsiDisk(wire.iqn, wire.read_only)

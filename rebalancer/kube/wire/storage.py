@@ -1,17 +1,30 @@
-"""Claims and volumes, from the API server's JSON."""
+"""Claims, volumes and storage classes, and what nodes and drivers say of volumes, from the API server's JSON."""
 
 from typing import Any
 
 import msgspec
 
 from rebalancer.cluster.quantity import parse_quantity
-from rebalancer.cluster.storage import Claim, Volume
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    Attachment,
+    Claim,
+    CsiDriver,
+    CsiNode,
+    StorageCapacity,
+    StorageClass,
+    Volume,
+)
 from rebalancer.kube.wire.parts import NodeSelectorWire, Quantities, node_term, selector
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 #: The annotations of a claim that are read.
 ANNOTATIONS = (_SELECTED_NODE, _BIND_COMPLETED)
+#: The annotations of a StorageClass and a CSINode that are read.
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 class StorageMetadata(msgspec.Struct, rename="camel"):
@@ -139,3 +152,134 @@ def volume(wire: VolumeWire) -> tuple[str, Volume]:
         terminating=wire.metadata.deletion_timestamp is not None,
         attributes_class=spec.volume_attributes_class_name or "",
     )
+
+
+class _TopologyRequirement(msgspec.Struct):
+    key: str = ""
+    values: list[str] | None = None
+
+
+class _Topology(msgspec.Struct, rename="camel"):
+    match_label_expressions: list[_TopologyRequirement] | None = None
+
+
+class StorageClassWire(msgspec.Struct, rename="camel"):
+    """A StorageClass as the API server writes it."""
+
+    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[_Topology] | None = None
+
+
+def storage_class(wire: StorageClassWire) -> tuple[str, StorageClass]:
+    """Return name and StorageClass."""
+    return wire.metadata.name, StorageClass(
+        name=wire.metadata.name,
+        provisioner=wire.provisioner,
+        waits=wire.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER,
+        topologies=tuple(map(_topology, wire.allowed_topologies or ())),
+        default=(wire.metadata.annotations or {}).get(DEFAULT_CLASS) == "true",
+    )
+
+
+def _topology(wire: _Topology) -> NodeSelectorTerm:
+    return NodeSelectorTerm(
+        tuple(Requirement(each.key, "In", tuple(each.values or ())) for each in wire.match_label_expressions or ())
+    )
+
+
+class _Allocatable(msgspec.Struct):
+    count: int | None = None
+
+
+class _NodeDriver(msgspec.Struct):
+    name: str = ""
+    allocatable: _Allocatable | None = None
+
+
+class _CsiNodeSpec(msgspec.Struct):
+    drivers: list[_NodeDriver] | None = None
+
+
+class CsiNodeWire(msgspec.Struct):
+    """A CSINode as the API server writes it."""
+
+    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
+    spec: _CsiNodeSpec = msgspec.field(default_factory=_CsiNodeSpec)
+
+
+def csi_node(wire: CsiNodeWire) -> tuple[str, CsiNode]:
+    """Return name and CSINode."""
+    migrated = (wire.metadata.annotations or {}).get(MIGRATED, "")
+    return wire.metadata.name, CsiNode(
+        name=wire.metadata.name,
+        limits={each.name: each.allocatable.count if each.allocatable else None for each in wire.spec.drivers or ()},
+        migrated=frozenset(filter(None, migrated.split(","))),
+    )
+
+
+class _CsiDriverSpec(msgspec.Struct, rename="camel"):
+    storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
+
+
+class CsiDriverWire(msgspec.Struct):
+    """A CSIDriver as the API server writes it."""
+
+    metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
+    spec: _CsiDriverSpec = msgspec.field(default_factory=_CsiDriverSpec)
+
+
+def csi_driver(wire: CsiDriverWire) -> tuple[str, CsiDriver]:
+    """Return name and CSIDriver."""
+    return wire.metadata.name, CsiDriver(
+        name=wire.metadata.name,
+        capacity=bool(wire.spec.storage_capacity),
+        needed=bool(wire.spec.prevent_pod_scheduling_if_missing),
+    )
+
+
+class StorageCapacityWire(msgspec.Struct, rename="camel"):
+    """A CSIStorageCapacity as the API server writes it."""
+
+    storage_class_name: str = ""
+    node_topology: dict[str, Any] | None = None
+    capacity: str | None = None
+    maximum_volume_size: str | None = None
+
+
+def storage_capacity(wire: StorageCapacityWire) -> StorageCapacity:
+    """Return the CSIStorageCapacity.
+
+    Raises:
+        ValueError: a size or its selector cannot be read.
+    """
+    return StorageCapacity(
+        storage_class=wire.storage_class_name,
+        nodes=selector(wire.node_topology),
+        capacity=None if wire.capacity is None else parse_quantity(wire.capacity),
+        largest=None if wire.maximum_volume_size is None else parse_quantity(wire.maximum_volume_size),
+    )
+
+
+class _AttachmentSource(msgspec.Struct, rename="camel"):
+    persistent_volume_name: str | None = None
+
+
+class _AttachmentSpec(msgspec.Struct, rename="camel"):
+    attacher: str = ""
+    node_name: str = ""
+    source: _AttachmentSource = msgspec.field(default_factory=_AttachmentSource)
+
+
+class AttachmentWire(msgspec.Struct):
+    """A VolumeAttachment as the API server writes it."""
+
+    spec: _AttachmentSpec = msgspec.field(default_factory=_AttachmentSpec)
+
+
+def attachment(wire: AttachmentWire) -> Attachment:
+    """Return the VolumeAttachment."""
+    spec = wire.spec
+    return Attachment(node=spec.node_name, driver=spec.attacher, volume=spec.source.persistent_volume_name or "")

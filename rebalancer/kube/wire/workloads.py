@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Notes
+from rebalancer.cluster.companions import Notes, Template
 from rebalancer.cluster.pod import Owner
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
-from rebalancer.cluster.templates import Template
-from rebalancer.kube.wire import parts, volumes
+from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.annotations import OwnerAnnotations
-from rebalancer.kube.wire.specs import Specs, SpecWire
+from rebalancer.kube.wire.specs import Specs, SpecWire, claims
 
 #: Conditions with which a Job makes no more pods.
 _ENDING = frozenset(("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget", "Suspended"))
@@ -215,7 +214,7 @@ class WorkloadDecoder:
         return Template(
             labels=wire.metadata.labels or {},
             spec=spec,
-            claims=volumes.claims(wire.spec.volumes),
+            claims=claims(wire.spec.volumes),
             makes_claims=any(each.ephemeral is not None for each in wire.spec.volumes or ()),
             changing=changing,
             only_failed=only_failed,

@@ -15,10 +15,10 @@ from enum import Enum
 
 import msgspec
 
+from rebalancer.cluster.companions import Template
 from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
 from rebalancer.cluster.pod import Owner, Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
-from rebalancer.cluster.templates import Template
 
 STATEFUL_SET = "StatefulSet"
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.companions import Companions
-from rebalancer.cluster.templates import Template
+from rebalancer.cluster.companions import Companions, Template
 from rebalancer.engine.patience import backed_off
 from rebalancer.engine.strategy import Balance
 from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded

@@ -3,10 +3,9 @@
 import pytest
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.companions import Companions, Template
 from rebalancer.cluster.placement import HostPort, Placement
 from rebalancer.cluster.pod import PodSpec, SpreadConstraint
-from rebalancer.cluster.templates import Template
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 

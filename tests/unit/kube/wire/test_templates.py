@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rebalancer.cluster.companions import Template
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.cluster.templates import Template
 from rebalancer.kube.wire.collect import Collection
 from tests.make import NOW, selector
 from tests.unit.kube.wire.documents import page
