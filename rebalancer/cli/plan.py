@@ -59,7 +59,7 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
     """
     made, code = _planned(**options)
     if summary:
-        from rebalancer.report.plan_text import markdown  # noqa: PLC0415  `--help` answers at once
+        from rebalancer.report.plan import markdown  # noqa: PLC0415  `--help` answers at once
 
         for line in markdown(made):
             click.echo(line)
@@ -176,7 +176,7 @@ def diff(
     Exit codes: 0 both could be made; 1 a strategy failed; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode
     10 if they differ.
     """
-    from rebalancer.report.plan_text import difference  # noqa: PLC0415  as above
+    from rebalancer.report.plan import difference  # noqa: PLC0415  as above
 
     if policy and snapshot:
         raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")

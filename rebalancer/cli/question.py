@@ -10,8 +10,7 @@ import click
 
 from rebalancer.errors import Declined, UsageError
 from rebalancer.report.layout import hanging, listed
-from rebalancer.report.question import move_lines, question_lines
-from rebalancer.report.view import lines
+from rebalancer.report.view import lines, move_lines, question_lines
 from rebalancer.run.options import in_pod
 from rebalancer.untrusted.printable import printable, printable_lines
 

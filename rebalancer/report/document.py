@@ -1,16 +1,17 @@
 """The report as a document; its keys are an interface (policies/schema/report-v1.json)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
+from statistics import pstdev
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.ledger import Entry, Ledger, StrategyRun
+from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.holding import Held
@@ -21,10 +22,12 @@ from rebalancer.eviction.observation import (
     OVERUTILIZED,
     TOO_FEW_UNDER,
     Observation,
+    WeighedNode,
 )
+from rebalancer.eviction.steering import Landing, Move
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
+from rebalancer.report.layout import plural
 from rebalancer.report.overview import overview
-from rebalancer.report.waves import evenness_document, waves_document, weighed_document
 from rebalancer.report.words import notice_text, text
 from rebalancer.report.words.numbers import age_text
 
@@ -82,17 +85,13 @@ def _asked_for(run: StrategyRun) -> bool:
 def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
     shown = {key: age_text(value) if key == "age" else f"{value:g}" for key, value in figures.items()}
     words = _COUNTED.get(name, "" if name in _NOUNS else name).format(**shown)
-    noun = _plural(number, _NOUNS[name]) if name in _NOUNS else str(number)
+    noun = plural(number, _NOUNS[name]) if name in _NOUNS else str(number)
     return f"{noun} {_ONE.get(name, words) if number == 1 else words}".rstrip()
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _of_nodes(observed: Observation) -> str:
     counts = observed.counts
-    of = f"of {_plural(counts['nodes'], 'node')}"
+    of = f"of {plural(counts['nodes'], 'node')}"
     parts = []
     if "over" in counts:
         parts.append(f"{counts['over'] or 'none'} {of} over target")
@@ -172,15 +171,23 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
         "cluster": dict(circumstances.cluster),
         "skipped": ledger.skipped,
         "evictions": [_eviction(entry) for entry in ledger.evictions],
-        "unknown": [_doubt(entry, entry.verdict) for entry in ledger.unknown if isinstance(entry.verdict, Unknown)],
+        "unknown": [
+            {**_eviction(entry), "error": entry.verdict.error}
+            for entry in ledger.unknown
+            if isinstance(entry.verdict, Unknown)
+        ],
         "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
-        "failures": [_failure(entry, entry.verdict) for entry in ledger.failures if isinstance(entry.verdict, Failed)],
+        "failures": [
+            {**_asked(entry), "error": entry.verdict.error}
+            for entry in ledger.failures
+            if isinstance(entry.verdict, Failed)
+        ],
         "strategies": [_strategy(run, cluster, dry_run=circumstances.dry_run) for run in ledger.runs],
         "overview": _overview(ledger, cluster, circumstances.alarms),
         "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
         "heldNodes": _held(ledger, cluster),
         "warnings": list(
-            _unique((*circumstances.warnings, *cluster.snapshot.warnings, *map(notice_text, ledger.warnings)))
+            dict.fromkeys((*circumstances.warnings, *cluster.snapshot.warnings, *map(notice_text, ledger.warnings)))
         ),
     }
 
@@ -227,10 +234,15 @@ def _strategy(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
         "obstacle": observed.obstacle or None,
         "thresholds": dict(observed.thresholds),
         "targetThresholds": dict(observed.targets),
-        "nodes": [weighed_document(node) for node in observed.nodes],
-        "waves": waves_document(run, dry_run=dry_run),
-        "evenness": evenness_document(run, cluster, dry_run=dry_run),
+        "nodes": [_weighed(node) for node in observed.nodes],
+        "waves": [_wave(steered, dry_run=dry_run) for steered in run.waves],
+        "evenness": _evenness(run, cluster, dry_run=dry_run),
     }
+
+
+def _weighed(node: WeighedNode) -> dict[str, Any]:
+    percents = {"before": dict(node.before), "after": dict(node.after)}
+    return {"name": node.name, **percents, "state": node.state, "stateAfter": node.state_after}
 
 
 def _overview(ledger: Ledger, cluster: Cluster, alarms: tuple[str, ...]) -> dict[str, Any]:
@@ -277,10 +289,6 @@ def _destination(destination: Destination) -> dict[str, Any]:
     return {"nodes": list(destination.nodes), "more": destination.more, "share": list(destination.shares)}
 
 
-def _doubt(entry: Entry, verdict: Unknown) -> dict[str, Any]:
-    return {**_eviction(entry), "error": verdict.error}
-
-
 def _owner(pod: Pod) -> dict[str, str] | None:
     owner = pod.controller
     return {"kind": owner.kind, "name": owner.name} if owner else None
@@ -288,10 +296,6 @@ def _owner(pod: Pod) -> dict[str, str] | None:
 
 def _refusal(entry: Entry, verdict: Refused) -> dict[str, Any]:
     return {**_asked(entry), "by": verdict.by, "reason": text(verdict.cause), "cause": cause_document(verdict.cause)}
-
-
-def _failure(entry: Entry, verdict: Failed) -> dict[str, Any]:
-    return {**_asked(entry), "error": verdict.error}
 
 
 def _asked(entry: Entry) -> dict[str, Any]:
@@ -304,5 +308,83 @@ def _asked(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _unique(texts: Iterable[str]) -> dict[str, None]:
-    return dict.fromkeys(texts)
+def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
+    """Return the avoided nodes and the moved pods of a wave; in a dry run nothing has landed."""
+    landed = {} if dry_run else {id(each.move.pod): each for each in steered.landings}
+    moves = [{**_move(move), "landed": _landed(landed.get(id(move.pod)))} for move in steered.wave.moves]
+    return {"avoid": dict(sorted(steered.wave.avoid.items())), "moves": moves}
+
+
+def _move(move: Move) -> dict[str, Any]:
+    pod = move.pod
+    names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
+    return {**names, "expected": move.expected, "likely": list(move.destination.nodes)}
+
+
+def _landed(landing: Landing | None) -> dict[str, Any] | None:
+    if landing is None:
+        return None
+    ready = None if landing.ready_seconds is None else round(landing.ready_seconds, 3)
+    names = {"node": landing.node, "replacement": landing.replacement or None}
+    return {**names, "readySeconds": ready, "foreseen": landing.foreseen}
+
+
+#: By node name, then by resource: percent.
+_Shares = Mapping[str, Mapping[str, float]]
+
+
+def _evenness(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str, Any] | None:
+    """Return how even nodes are before, as foreseen, and after; None for a strategy that made no waves.
+
+    `after` counts each replacement where it landed, with the usage of the evicted pod; it is None in a dry run.
+    """
+    nodes, targets = run.observed.nodes, run.observed.targets
+    if not run.waves or not nodes:
+        return None
+    after = {node.name: node.after for node in nodes}
+    states = {
+        "before": {node.name: node.before for node in nodes},
+        "foreseen": after if dry_run else _as_foreseen(run, after, cluster),
+        "after": None if dry_run else after,
+    }
+    return {
+        "deviation": {name: _figures(states, name, pstdev) for name in targets},
+        "highest": {name: _figures(states, name, max) for name in targets},
+        "nodesOverTarget": {
+            name: None if shares is None else _over(shares, targets) for name, shares in states.items()
+        },
+    }
+
+
+def _figures(
+    states: Mapping[str, _Shares | None], resource: str, figure: Callable[[list[float]], float]
+) -> dict[str, float | None]:
+    return {
+        state: None if shares is None else round(figure([each.get(resource, 0.0) for each in shares.values()]), 2)
+        for state, shares in states.items()
+    }
+
+
+def _over(shares: _Shares, targets: Mapping[str, float]) -> float:
+    return float(sum(any(share.get(name, 0.0) > edge for name, edge in targets.items()) for share in shares.values()))
+
+
+def _as_foreseen(run: StrategyRun, after: _Shares, cluster: Cluster) -> _Shares:
+    """Return the nodes as if every replacement had landed where it was expected."""
+    shares = {name: dict(share) for name, share in after.items()}
+    for steered in run.waves:
+        for landing in steered.landings:
+            if landing.node != landing.move.expected:
+                _add(shares, landing.move, landing.node, cluster, -1)
+                _add(shares, landing.move, landing.move.expected, cluster, 1)
+    return shares
+
+
+def _add(shares: dict[str, dict[str, float]], move: Move, name: str | None, cluster: Cluster, sign: int) -> None:
+    node = cluster.node(name) if name else None
+    if node is None or node.name not in shares:
+        return
+    share = shares[node.name]
+    for resource in share:
+        if offered := node.allocatable.get(resource):
+            share[resource] += sign * 100 * move.usage.get(resource, 0) / offered

@@ -92,6 +92,11 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
         yield [(head + first).rstrip(), *(" " * start + line for line in others)]
 
 
+def table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return the lines of rows without prose, in columns."""
+    return [line for lines in hanging(rows, [""] * len(rows), width) for line in lines]
+
+
 def _packed(names: Sequence[str], width: int) -> list[str]:
     """Return names in as few lines as they fit in, none of them broken."""
     lines: list[str] = []
@@ -132,4 +137,9 @@ def listed(texts: Iterable[str], most: int) -> str:
 
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, like `1 pod`, `2 pods` and `no pods`."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    return plural(number, noun) if number else f"no {noun}s"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun, like `1 pod`, `2 pods` and `0 pods`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

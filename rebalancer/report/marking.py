@@ -4,13 +4,14 @@ Everybody who reaches the port may read them: they say that a source or a node i
 servers said of it.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from rebalancer.marking.evaluation import MarkingOutcome, Pressure
 from rebalancer.report.document import timestamp
-from rebalancer.report.layout import count
+from rebalancer.report.layout import count, table
 from rebalancer.untrusted.printable import printable
 
 _HEAD = ("node", "rule", "value", "since", "until", "change")
@@ -78,7 +79,8 @@ def marking_lines(document: dict[str, Any]) -> Iterator[str]:
     marked = [each for each in document["nodes"] if each["rules"] and not each["problem"]]
     would = "would be marked" if document["dryRun"] else "marked"
     yield f"{len(marked)} of {document['takingPart']} nodes {would}"
-    yield from _table([_HEAD, *(row for node in document["nodes"] for row in _rows(node))])
+    if rows := [row for node in document["nodes"] for row in _rows(node)]:
+        yield from table([_HEAD, *rows], sys.maxsize)
     if document["allPressed"]:
         yield "all nodes are under pressure, so none is marked"
     if document["leftOut"]:
@@ -86,12 +88,10 @@ def marking_lines(document: dict[str, Any]) -> Iterator[str]:
     for rule in document["rules"]:
         if rule["problem"]:
             yield f"rule {rule['name']} is not known, so its marks stay until they expire: {printable(rule['problem'])}"
-    yield from (f"node {printable(each['name'])}: {printable(each['problem'])}" for each in _problems(document))
+    for node in document["nodes"]:
+        if node["problem"]:
+            yield f"node {printable(node['name'])}: {printable(node['problem'])}"
     yield from (f"warning: {printable(each)}" for each in document["warnings"])
-
-
-def _problems(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    return (each for each in document["nodes"] if each["problem"])
 
 
 def _rows(node: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -100,15 +100,6 @@ def _rows(node: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         yield printable(node["name"]), rule["name"], f"{rule['value']:.4g}", rule["since"], rule["until"], change
     if not node["rules"]:
         yield printable(node["name"]), "-", "-", "-", "-", change
-
-
-def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Yield rows in columns; nothing where there is only the head."""
-    if len(rows) == 1:
-        return
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 _STYLE = """

@@ -91,11 +91,9 @@ def _show_bars(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> Non
         if left_out and number == _SHOWN:
             page.say(blank + left_out)
         name = node["name"]
-        if beside:
-            page.say(f"{blank}{name}{' ' * (size - cell_len(name))}  {text}", _style(node))
-        else:
-            page.say(blank + name, _style(node))
-            page.say(blank + blank + text, _style(node))
+        padding = " " * (size - cell_len(name))
+        for line in [f"{name}{padding}  {text}"] if beside else [name, blank + text]:
+            page.say(blank + line, _style(node))
 
 
 def _style(node: Row) -> str:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -20,37 +19,7 @@ _ALARMING_OF_OWNER = Fraction(1, 2)
 NO_LIMITS = "the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)"
 
 _Owner = tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _OwnerShare:
-    """How many of its running pods an owner loses; `owner` is namespace, kind and name."""
-
-    owner: _Owner
-    evicted: int
-    total: int
-    has_pdb: bool
-
-    def document(self) -> dict[str, Any]:
-        namespace, kind, name = self.owner
-        counts = {"evicted": self.evicted, "total": self.total}
-        return {"namespace": namespace, "kind": kind, "name": name, **counts, "pdb": self.has_pdb}
-
-    def alarm(self) -> str:
-        """Return why the share is alarming, empty if it is not."""
-        if self.has_pdb or self.is_single or Fraction(self.evicted, self.total) <= _ALARMING_OF_OWNER:
-            return ""
-        share = "all" if self.evicted == self.total else "more than half"
-        return f"{self.evicted} of {self.total} pods of {self}, which no PDB covers: {share}"
-
-    @property
-    def is_single(self) -> bool:
-        """Whether it loses its only pod."""
-        return self.total == 1
-
-    def __str__(self) -> str:
-        namespace, kind, name = self.owner
-        return f"{kind} {namespace}/{name}"
+Share = Mapping[str, Any]
 
 
 def overview(
@@ -69,27 +38,31 @@ def overview(
     return {
         "pods": {"evicted": len(evicted), "total": len(pods)},
         "namespaces": _namespace_shares(evicted, pods)[:_LARGEST],
-        "owners": [each.document() for each in owners[:_LARGEST]],
+        "owners": owners[:_LARGEST],
         "limits": {name: each if each is None or isinstance(each, int) else str(each) for name, each in given.items()},
         "alarms": _alarms(len(evicted), len(pods), owners, limits),
     }
 
 
-def _namespace_shares(evicted: Iterable[Pod], pods: Iterable[Pod]) -> list[Mapping[str, Any]]:
+def _namespace_shares(evicted: Iterable[Pod], pods: Iterable[Pod]) -> list[Share]:
     """Return the namespaces that lose pods, the one that loses most first."""
     lost, had = (Counter(pod.namespace for pod in each) for each in (evicted, pods))
     ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
     return [{"name": name, "evicted": count, "total": had[name]} for name, count in ranked]
 
 
-def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[_OwnerShare]:
+def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[Share]:
     """Return how many of its pods that have not ended each owner loses, the largest loss first."""
     going = [pod for pod in evicted if pod.active and pod.controller]
     lost = Counter(_owner(pod) for pod in going)
     had = Counter(_owner(pod) for pod in pods if pod.active and pod.controller)
     covered = {_owner(pod) for pod in going if budgets.select(pod)}
     ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
-    return [_OwnerShare(owner, count, had[owner], owner in covered) for owner, count in ranked]
+    return [
+        dict(zip(("namespace", "kind", "name"), owner, strict=True))
+        | {"evicted": count, "total": had[owner], "pdb": owner in covered}
+        for owner, count in ranked
+    ]
 
 
 def _owner(pod: Pod) -> _Owner:
@@ -97,11 +70,20 @@ def _owner(pod: Pod) -> _Owner:
     return (pod.namespace, owner.kind, owner.name) if owner else (pod.namespace, "", "")
 
 
-def _alarms(evicted: int, total: int, owners: Sequence[_OwnerShare], limits: Limits) -> list[str]:
+def _alarms(evicted: int, total: int, owners: Sequence[Share], limits: Limits) -> list[str]:
     alarms = [] if limits else [NO_LIMITS]
     if total and Fraction(evicted, total) > _ALARMING_OF_CLUSTER:
         alarms.append(f"{evicted} of {total} pods of the cluster: more than a fifth")
-    alarms += filter(None, (each.alarm() for each in owners))
-    if singles := sorted(str(each) for each in owners if each.is_single and not each.has_pdb):
+    bare = [each for each in owners if not each["pdb"]]
+    for each in bare:
+        lost, had = each["evicted"], each["total"]
+        if had > 1 and Fraction(lost, had) > _ALARMING_OF_OWNER:
+            share = "all" if lost == had else "more than half"
+            alarms.append(f"{lost} of {had} pods of {_named(each)}, which no PDB covers: {share}")
+    if singles := sorted(_named(each) for each in bare if each["total"] == 1):
         alarms.append(f"the only pod of {listed(singles, _LARGEST)}: nothing serves until its replacement is Ready")
     return alarms
+
+
+def _named(owner: Share) -> str:
+    return f"{owner['kind']} {owner['namespace']}/{owner['name']}"

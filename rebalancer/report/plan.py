@@ -1,11 +1,14 @@
-"""A plan as a document (`apiVersion: rebalancer/v1, kind: Plan`): the moves of a dry run, in order, and their premises.
+"""A plan (`apiVersion: rebalancer/v1, kind: Plan`): the moves of a dry run, in order, and their premises.
 
 A plan is handed from one person to another, so it is read with doubt: sizes and types are checked, and all errors are
-told at once.  Its keys are an interface (policies/schema/plan-v1.json).
+told at once.  Its keys are an interface (policies/schema/plan-v1.json).  For people there is a summary in
+Markdown, and the difference of two plans.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -15,13 +18,17 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from pydantic.alias_generators import to_camel
 
 from rebalancer.errors import UsageError
+from rebalancer.report.layout import plural
 from rebalancer.untrusted.address import without_userinfo
 from rebalancer.untrusted.documents import Unreadable, check_yaml
+from rebalancer.untrusted.printable import printable
 
 #: More moves than any cluster needs in one cycle.
 MOST_MOVES = 200_000
 _LONGEST = 4_096
 _ERRORS = 20
+#: Moves that a summary lists.
+_MOST_ROWS = 50
 _REDACTED = "(left out)"
 #: Keys of a policy that may hold a secret in so many words; references to Secrets and files hold none.
 _SECRETS = frozenset({"token", "password", "bearertoken"})
@@ -89,6 +96,16 @@ class PlannedMove(_Part):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def lands(self) -> tuple[str, ...]:
+        """The nodes where the replacement is expected."""
+        return self.destination.nodes if self.destination else ()
+
+    @property
+    def likely(self) -> str:
+        """The first of these nodes; empty if none is known."""
+        return ", ".join(self.lands[:3])
 
 
 class PlannedNode(_Part):
@@ -224,6 +241,98 @@ def _redacted(value: Any, key: str = "") -> Any:
 def plan_schema() -> dict[str, Any]:
     """Return the JSON schema of a plan."""
     return Plan.model_json_schema(by_alias=True)
+
+
+def markdown(plan: Plan) -> Iterator[str]:
+    """Yield the lines of a summary for the description of a pull request."""
+    yield f"### Plan: {plural(len(plan.moves), 'pod')} to evict"
+    yield ""
+    yield f"Policy `{_cell(plan.policy.name)}` (`{plan.policy.hash[:19]}`), cluster as of {plan.created.isoformat()}."
+    yield ""
+    if plan.moves:
+        yield "| pod | from | likely to | strategy | why |"
+        yield "|---|---|---|---|---|"
+    for move in plan.moves[:_MOST_ROWS]:
+        cells = (str(move), move.node, move.likely, move.strategy, move.reason)
+        yield f"| {' | '.join(map(_cell, cells))} |"
+    if len(plan.moves) > _MOST_ROWS:
+        yield f"\nand {len(plan.moves) - _MOST_ROWS} more."
+    for warning in plan.warnings:
+        yield f"\n> {_cell(warning)}"
+
+
+def _cell(text: str) -> str:
+    """Return a text as a cell of a table: names and reasons are what others wrote."""
+    return re.sub(r"([\\|`*_<>\[\]])", r"\\\1", printable(text))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDifference:
+    """What tells two plans apart.
+
+    Attributes:
+        only_first: moves of the first plan alone, in its order.
+        only_second: moves of the second alone.
+        elsewhere: moves of both, whose replacements are expected on other nodes; as in the first and in the second.
+        nodes: by name, how full a node is in the end, by resource, in the first and in the second.
+    """
+
+    only_first: tuple[PlannedMove, ...]
+    only_second: tuple[PlannedMove, ...]
+    elsewhere: tuple[tuple[PlannedMove, PlannedMove], ...]
+    nodes: Mapping[str, tuple[Mapping[str, float | None], Mapping[str, float | None]]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the moves are the same."""
+        return not (self.only_first or self.only_second or self.elsewhere)
+
+    def document(self) -> dict[str, Any]:
+        """Return the difference as plain values."""
+        names = ("namespace", "name", "uid")
+        return {
+            "apiVersion": "rebalancer/v1",
+            "kind": "PlanDifference",
+            "onlyFirst": [each.model_dump(mode="json", by_alias=True) for each in self.only_first],
+            "onlySecond": [each.model_dump(mode="json", by_alias=True) for each in self.only_second],
+            "elsewhere": [
+                {**{name: getattr(one, name) for name in names}, "first": list(one.lands), "second": list(two.lands)}
+                for one, two in self.elsewhere
+            ],
+            "nodes": [
+                {"name": name, "first": dict(first), "second": dict(second)}
+                for name, (first, second) in self.nodes.items()
+            ],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the difference for people."""
+        if self.is_empty:
+            yield "The two plans make the same moves."
+        for sign, moves in (("-", self.only_first), ("+", self.only_second)):
+            for move in moves:
+                yield f"{sign} {move}  {move.node} -> {move.likely or '?'}  {move.strategy}: {move.reason}"
+        for one, two in self.elsewhere:
+            yield f"~ {one}  {one.node} -> {one.likely or '?'}, then {two.likely or '?'}"
+        for name, (first, second) in self.nodes.items():
+            if first != second:
+                yield f"  {name}: {_full(first)} in the end, then {_full(second)}"
+
+
+def _full(shares: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{name} {share:.0f} %" for name, share in shares.items() if share is not None) or "unknown"
+
+
+def difference(first: Plan, second: Plan) -> PlanDifference:
+    """Return what tells two plans apart; pods are the same by UID."""
+    one, two = ({move.uid: move for move in plan.moves} for plan in (first, second))
+    before, after = ({node.name: node.after for node in plan.nodes} for plan in (first, second))
+    return PlanDifference(
+        tuple(move for uid, move in one.items() if uid not in two),
+        tuple(move for uid, move in two.items() if uid not in one),
+        tuple((move, two[uid]) for uid, move in one.items() if uid in two and move.lands != two[uid].lands),
+        {name: (before.get(name, {}), after.get(name, {})) for name in sorted({*before, *after})},
+    )
 
 
 if __name__ == "__main__":  # for `make schema`

@@ -3,8 +3,7 @@
 import csv
 import io
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -12,9 +11,9 @@ import yaml
 
 from rebalancer.recommendation.findings import Neighbours, Recommendations
 from rebalancer.recommendation.rules import MEBI
-from rebalancer.recommendation.workloads import Now, Recommendation, Workload
-from rebalancer.report.layout import hanging, listed
-from rebalancer.report.what_if import what_if_document, what_if_lines
+from rebalancer.recommendation.what_if import ClusterOutlook, PodKey, WhatIf
+from rebalancer.recommendation.workloads import Recommendation, Workload
+from rebalancer.report.layout import count, hanging, listed, table, wrapped
 from rebalancer.untrusted.printable import printable
 
 _AMOUNTS = ("cpuRequest", "cpuLimit", "memoryRequest", "memoryLimit")
@@ -22,16 +21,15 @@ _HEADINGS = ("NAMESPACE", "WORKLOAD", "CONTAINER", "CPU REQUEST", "CPU LIMIT", "
 _NOTHING = "-"
 _MOST_PAIRS = 10
 _MOST_NODES = 5
-_PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
-#: What a name of Kubernetes may look like; names of a file that look otherwise could lead out of a folder.
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+#: Names of pods, and reasons, in a sentence of `--what-if`.
+_MOST_PODS, _MOST_REASONS = 10, 3
 
 
 def as_text(findings: Recommendations, output: str, width: int) -> str:
     """Return what was found out in a shape: table, json, yaml or csv; a table is as wide as `width`."""
     found = findings.recommendations
     if output == "table":
-        more = what_if_lines(findings.what_if, width) if findings.what_if else []
+        more = _what_if_lines(findings.what_if, width) if findings.what_if else []
         return "\n".join([*_table(findings, width), *_neighbour_lines(findings.neighbours), *more]) + "\n"
     documents = [_document(each, findings.qos) for each in found]
     if output == "csv":
@@ -40,7 +38,7 @@ def as_text(findings: Recommendations, output: str, width: int) -> str:
     if findings.neighbours:
         whole["heavyNeighbours"] = [_neighbours(each) for each in findings.neighbours]
     if findings.what_if:
-        whole["whatIf"] = what_if_document(findings.what_if)
+        whole["whatIf"] = _what_if(findings.what_if)
     if output == "yaml":
         return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
@@ -94,11 +92,10 @@ def _differences(each: Recommendation) -> dict[str, str] | None:
     now, wanted = each.history.now, each.change
     if now is None or wanted is None:
         return None
-    pairs = dict(zip(_AMOUNTS, zip(astuple(now), astuple(wanted), strict=True), strict=True))
-    changes = {name: (new - old) for name, (old, new) in pairs.items() if None not in (old, new)}
     return {
-        name: ("+" if change >= 0 else "-") + str((_cpu if name.startswith("cpu") else _memory)(abs(change)))
-        for name, change in changes.items()
+        name: ("+" if new >= old else "-") + _quantity(name, abs(new - old))
+        for name, old, new in zip(_AMOUNTS, astuple(now), astuple(wanted), strict=True)
+        if None not in (old, new)
     }
 
 
@@ -106,118 +103,15 @@ def _amounts(of: Any) -> dict[str, str | None] | None:
     """Return the four amounts of a Need or a Now as quantities."""
     if of is None:
         return None
-    values = (_cpu(of.cpu_request), _cpu(of.cpu_limit), _memory(of.memory_request), _memory(of.memory_limit))
-    return dict(zip(_AMOUNTS, values, strict=True))
+    values = (of.cpu_request, of.cpu_limit, of.memory_request, of.memory_limit)
+    pairs = zip(_AMOUNTS, values, strict=True)
+    return {name: None if value is None else _quantity(name, value) for name, value in pairs}
 
 
-def _cpu(value: int | None) -> str | None:
-    return None if value is None else f"{value}m"
-
-
-def _memory(value: int | None) -> str | None:
-    if value is None:
-        return None
+def _quantity(name: str, value: int) -> str:
+    if name.startswith("cpu"):
+        return f"{value}m"
     return str(value) if value % MEBI else f"{value // MEBI}Mi"
-
-
-def patches(found: Sequence[Recommendation]) -> dict[str, str]:
-    """Return a server-side-apply configuration for each workload that should change, by file name.
-
-    Only workloads of the cluster file whose pods are made from a template that can be patched have one.  It has what
-    stays as it is too: the server takes away what an earlier patch of ours set and a later one leaves out.  A field
-    manager that has set the same value does not conflict.  Resources that an autoscaler scales by are left out.
-    """
-    changing = {each.history.workload for each in found if each.change}
-
-    def container(each: Recommendation) -> dict[str, Any] | None:
-        resources = _resources(_after(each)) if each.history.workload in changing else {}
-        return {"name": each.history.container, "resources": resources} if resources else None
-
-    return {
-        name: _file(workload.kind, "apps/v1", workload, {"template": {"spec": {"containers": containers}}})
-        for name, workload, containers in _by_workload(found, container)
-    }
-
-
-def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
-    """Return a VerticalPodAutoscaler that changes nothing for each workload that is measured, by file name.
-
-    It recommends beside us, and never less than what is requested for the peaks.
-    """
-
-    def container(each: Recommendation) -> dict[str, Any] | None:
-        requests = _resources(Now(each.need.cpu_request, None, each.need.memory_request)) if each.need else {}
-        least = requests.get("requests")
-        name = {"containerName": each.history.container}
-        return {**name, "controlledResources": sorted(least), "minAllowed": least} if least else None
-
-    version = "autoscaling.k8s.io/v1"
-    return {
-        name: _file(
-            "VerticalPodAutoscaler",
-            version,
-            workload,
-            {
-                "targetRef": {"apiVersion": "apps/v1", "kind": workload.kind, "name": workload.name},
-                "updatePolicy": {"updateMode": "Off"},
-                "resourcePolicy": {"containerPolicies": containers},
-            },
-        )
-        for name, workload, containers in _by_workload(found, container)
-    }
-
-
-def _by_workload(
-    found: Sequence[Recommendation], container: Callable[[Recommendation], dict[str, Any] | None]
-) -> Iterator[tuple[str, Workload, list[dict[str, Any]]]]:
-    """Yield a name of a file, the workload, and what is said of its containers; None says nothing."""
-    containers: dict[Workload, list[dict[str, Any]]] = {}
-    for each in found:
-        workload = each.history.workload
-        names = (workload.namespace, workload.name, each.history.container)
-        said = container(each) if workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)) else None
-        if said and each.history.now is not None:
-            containers.setdefault(workload, []).append(said)
-    for workload, every in containers.items():
-        yield f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml", workload, every
-
-
-def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> str:
-    metadata = {"namespace": workload.namespace, "name": workload.name}
-    return yaml.safe_dump({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False)
-
-
-def _after(each: Recommendation) -> Now:
-    """Return what a container has when the patch is applied; None for what is left alone."""
-    now, change, scaled = each.history.now or Now(), each.change or Now(), each.history.circumstances.scaled
-    amounts = [old if new is None else new for old, new in zip(astuple(now), astuple(change), strict=True)]
-    resources = ("cpu", "cpu", "memory", "memory")
-    return Now(*(None if name in scaled else amount for name, amount in zip(resources, amounts, strict=True)))
-
-
-def _resources(change: Now) -> dict[str, dict[str, str]]:
-    texts = (_canonical_cpu, _canonical_memory)
-    values = dict(zip(_AMOUNTS, astuple(change), strict=True))
-    amounts = {name: texts[name.startswith("memory")](value) for name, value in values.items() if value is not None}
-    parts = {"requests": ("cpuRequest", "memoryRequest"), "limits": ("cpuLimit", "memoryLimit")}
-    resources = ("cpu", "memory")
-    found = {
-        part: {resource: amounts[name] for resource, name in zip(resources, names, strict=True) if name in amounts}
-        for part, names in parts.items()
-    }
-    return {part: each for part, each in found.items() if each}
-
-
-def _canonical_cpu(value: int) -> str:
-    """Return a quantity as the API server writes it: another spelling of an equal amount would be a conflict."""
-    return f"{value}m" if value % 1000 else str(value // 1000)
-
-
-def _canonical_memory(value: int) -> str:
-    for unit, size in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if value and value % size == 0:
-            return f"{value // size}{unit}"
-    return str(value)
 
 
 def _csv(documents: Sequence[dict[str, Any]]) -> str:
@@ -286,3 +180,78 @@ def _total_lines(found: Sequence[Recommendation]) -> list[str]:
 
 def _freed(change: int, unit: str) -> str:
     return f"{-change}{unit} freed" if change < 0 else f"{change}{unit} missing" if change else "as it is"
+
+
+def _what_if_lines(found: WhatIf, width: int) -> list[str]:
+    """Return a small table, and sentences on what does not fit and what is not known."""
+    outlooks = (found.now, found.today, found.recommended)
+    rows: list[tuple[str, ...]] = [("WHAT IF", "AS IT IS", "TODAY'S REQUESTS", "RECOMMENDED")]
+    for name in found.now.loads:
+        loads = [each.loads[name] for each in outlooks]
+        rows.append((f"{name}: standard deviation", *(_spread(each, name) for each in outlooks)))
+        rows.append((f"{name}: highest node", *(f"{each.highest:.0f} % ({printable(each.node)})" for each in loads)))
+    rows.append(("nodes needed", _NOTHING, *(_needed(each, found) for each in outlooks[1:])))
+    rows.append(("pods that fit nowhere", _NOTHING, *(str(len(each.nowhere)) for each in outlooks[1:])))
+    placed = f"{count(found.pods, 'pod')} placed anew on {count(found.nodes, 'node')}"
+    said = [f"What if: {placed}. Loads are what pods used in the peak hours."]
+    if found.no_longer:
+        names = listed((f"{_name(pod)} ({why})" for pod, why in sorted(found.no_longer.items())), _MOST_PODS)
+        said.append(f"{count(len(found.no_longer), 'pod')} would no longer fit: {printable(names)}")
+    if found.unmeasured:
+        said.append(f"{count(found.unmeasured, 'pod')} without a measurement: counted as using nothing.")
+    if found.stayed:
+        reasons = printable(listed(sorted(set(found.stayed.values())), _MOST_REASONS))
+        said.append(
+            f"{count(len(found.stayed), 'pod')} left in place, since it is unknown where they would go: {reasons}"
+        )
+    return ["", *table(rows, width), *(line for each in said for line in wrapped(each, width))]
+
+
+def _what_if(found: WhatIf) -> dict[str, Any]:
+    """Return the same with all figures and all names."""
+    return {
+        "nodes": found.nodes,
+        "pods": found.pods,
+        "unmeasuredPods": found.unmeasured,
+        "leftInPlace": _nowhere(found.stayed),
+        "asItIs": _loads(found.now),
+        "todaysRequests": _outlook(found.today),
+        "recommended": _outlook(found.recommended),
+        "noLongerFit": _nowhere(found.no_longer),
+    }
+
+
+def _spread(outlook: ClusterOutlook, name: str) -> str:
+    least, most = outlook.least[name], outlook.most[name]
+    span = f" ({least:.1f} to {most:.1f})" if f"{least:.1f}" != f"{most:.1f}" else ""
+    return f"{outlook.loads[name].deviation:.1f} points{span}"
+
+
+def _needed(outlook: ClusterOutlook, found: WhatIf) -> str:
+    return f"{outlook.needed} of {found.nodes}" if not outlook.nowhere else f"more than {found.nodes}"
+
+
+def _outlook(outlook: ClusterOutlook) -> dict[str, Any]:
+    nowhere = _nowhere(outlook.nowhere)
+    return {**_loads(outlook), "nodesNeeded": None if nowhere else outlook.needed, "fitNowhere": nowhere}
+
+
+def _loads(outlook: ClusterOutlook) -> dict[str, Any]:
+    return {
+        name: {
+            "standardDeviation": round(load.deviation, 2),
+            "lowestDeviation": round(outlook.least[name], 2),
+            "highestDeviation": round(outlook.most[name], 2),
+            "highestPercent": round(load.highest, 2),
+            "highestNode": printable(load.node),
+        }
+        for name, load in outlook.loads.items()
+    }
+
+
+def _nowhere(pods: Mapping[PodKey, str]) -> list[dict[str, str]]:
+    return [{"pod": printable(_name(pod)), "why": printable(why)} for pod, why in sorted(pods.items())]
+
+
+def _name(pod: PodKey) -> str:
+    return "/".join(pod)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Literal
 
+from rebalancer.eviction.observation import OVERUTILIZED
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.layout import Page, count, listed
 from rebalancer.report.nodes import show_nodes, show_waves
@@ -20,6 +21,9 @@ Color = Literal["auto", "always", "never"]
 #: More evictions than this are counted by owner on a terminal instead of listed.
 _LISTED = 60
 _PODS_SHOWN = 3
+#: Most namespaces and owners that the question names, and its words for the limits.
+_MOST = 5
+_LIMITS = {"total": "in all", "node": "from a node", "namespace": "from a namespace"}
 _BAD, _WARN, _GOOD, _STRONG = "bold red", "yellow", "bold green", "bold"
 #: Lists of a report that are counted only if they are not empty, each with its word.
 _TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
@@ -104,13 +108,6 @@ def _show_head(report: Report, page: Page) -> None:
         page.prose(f"Nothing was done: {report['skipped']}", _WARN)
     else:
         page.prose(_summary(report), _GOOD if report["evictions"] else _STRONG)
-
-
-def calls(report: Report) -> Iterator[str]:
-    """Yield what must not be overlooked: failures, then alarms about the size of the plan."""
-    if failed := _failures(report):
-        yield failed
-    yield from report["overview"]["alarms"]
 
 
 def _failures(report: Report) -> str:
@@ -276,3 +273,50 @@ def _show_trouble(report: Report, page: Page) -> None:
         page.prose(f"{_pod_name(each)} on {each['node']} ({each['strategy']}): {each['error']}", _BAD, mark="Failed:")
     for warning in warnings:
         page.prose(warning, _WARN, mark="Warning:")
+
+
+def question_lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield what an operator wants to know before a live run, each line as its label and its text.
+
+    Args:
+        report: of the plan that would be carried out.
+    """
+    overview = report["overview"]
+    if failed := _failures(report):
+        yield "!", failed
+    for alarm in overview["alarms"]:
+        yield "!", alarm
+    yield "pods", f"{overview['pods']['evicted']} of {overview['pods']['total']} would be evicted"
+    if overview["namespaces"]:
+        yield "namespaces", listed((f"{each['name']} {_lost(each)}" for each in overview["namespaces"]), _MOST)
+    if overview["owners"]:
+        yield "owners", listed((f"{_losing(each)} {_lost(each)}" for each in overview["owners"]), _MOST)
+    limits = overview["limits"]
+    given = [f"{limits[key]} {words}" for key, words in _LIMITS.items() if limits[key] is not None]
+    yield "limits", ", ".join(given) or "none"
+    for run in report["strategies"]:
+        if nodes := run["nodes"]:
+            now, then = (sum(node[key] == OVERUTILIZED for node in nodes) for key in ("state", "stateAfter"))
+            yield "nodes", f"{run['strategy']}: {count(now, 'node')} over target now, {then or 'none'} afterwards"
+    for warning in report["warnings"]:
+        yield "warning", warning
+
+
+def _losing(owner: Row) -> str:
+    return f"{owner['namespace']}/{owner['kind']}/{owner['name']}{'' if owner['pdb'] else ' (no PDB)'}"
+
+
+def _lost(share: Row) -> str:
+    percent = f" ({share['evicted'] * 100 // share['total']} %)" if share["total"] else ""
+    return f"{share['evicted']} of {share['total']}{percent}"
+
+
+def move_lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the pods that would be evicted: where each is, and why, with where it lands."""
+    for each in report["evictions"]:
+        yield _pod_name(each), f"on {each['node']}, by {each['strategy']}: {each['reason']}"
+
+
+def new_pods(report: Report, shown: frozenset[str]) -> list[str]:
+    """Return the pods of a plan whose UIDs are not among those that were shown before, as `namespace/name`."""
+    return [_pod_name(each) for each in report["evictions"] if each["uid"] not in shown]

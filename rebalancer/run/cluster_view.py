@@ -13,7 +13,7 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.report.document import Circumstances, document
 from rebalancer.report.overview import overview
-from rebalancer.report.question import new_pods
+from rebalancer.report.view import new_pods
 from rebalancer.run import policies
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.interruption import Interruption

@@ -7,10 +7,37 @@ words is spelled out from its code and figures: `FrozenNamespace` becomes `froze
 import re
 
 from rebalancer.engine.ledger import Notice
-from rebalancer.eviction.causes import Cause
-from rebalancer.report.words.goes import GOES
-from rebalancer.report.words.nodes import NODES, NOTICES
-from rebalancer.report.words.stays import STAYS
+from rebalancer.eviction.causes import Cause, Code
+from rebalancer.report.words.goes import GOES, over
+from rebalancer.report.words.numbers import Figures, words
+from rebalancer.report.words.stays import NODES, STAYS
+
+
+def _still_in_progress(figures: Figures) -> str:
+    pods = ", ".join(figures["pods"])
+    return f"evictions still in progress, which count against the limits of this cycle: {pods}"
+
+
+NOTICES = words(
+    {
+        Code.LANDED_ELSEWHERE: (
+            "{waves} waves in a row landed elsewhere than foreseen, so steering ended: is there another scheduler, "
+            "preemption, or a webhook that changes pods?"
+        ),
+        Code.LANDINGS_UNKNOWN: (
+            "{pods} of {candidates} pods stay since it is not known where they would land: {reasons}"
+        ),
+        Code.BREAKER_OPEN: "the breaker lets one move be tried: {why}",
+        Code.FORECAST_MISSED: (
+            "only {hits} of the last {of} replacements landed where foretold, so nothing is balanced: is there another "
+            "scheduler, or a webhook that changes pods?"
+        ),
+        Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
+        Code.STAYS_OVER: lambda figures: f"{over(figures)}, and nothing more may go that helps",
+        Code.STILL_IN_PROGRESS: _still_in_progress,
+    }
+)
+
 
 _WORDS = {**GOES, **STAYS, **NODES, **NOTICES}
 
@@ -20,8 +47,8 @@ def text(cause: Cause) -> str:
     message = cause.figures.get("message")
     if message is not None:
         return str(message)
-    words = _WORDS.get(cause.code)
-    return words(cause.figures) if words else _spelled_out(cause)
+    say = _WORDS.get(cause.code)
+    return say(cause.figures) if say else _spelled_out(cause)
 
 
 def notice_text(notice: Notice) -> str:

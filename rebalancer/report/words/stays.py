@@ -1,8 +1,60 @@
-"""Why pods stay, in words: protections, filters, limits, PDBs, rest after a move, and the rules of balancing."""
+"""Why pods stay, in words: protections, filters, limits, PDBs, rest after a move, the rules of balancing.
 
+And why nodes do not take a pod.
+"""
+
+from collections.abc import Sequence
+
+from rebalancer.cluster.resources import describe
 from rebalancer.eviction.causes import Code
-from rebalancer.report.words.nodes import obstacle_text, obstacles_text
 from rebalancer.report.words.numbers import Figures, Words, age_text, ages_text, number_text, words
+
+_SHOWN = 3
+
+
+def _insufficient(figures: Figures) -> str:
+    name = figures["resource"]
+    if "requested" not in figures:
+        return f"insufficient {name}"
+    return (
+        f"insufficient {name} "
+        f"({describe(name, figures['requested'])} requested, {describe(name, figures['free'])} free)"
+    )
+
+
+def _above_ceiling(figures: Figures) -> str:
+    return f"{figures['resource']} above {number_text(figures['ceiling'])} %"
+
+
+NODES = words(
+    {
+        Code.ABOVE_CEILING: _above_ceiling,
+        Code.ANTI_AFFINITY: "anti-affinity against {pod}",
+        Code.CORDONED: "cordoned",
+        Code.HELD_NODE: "which is held empty",
+        Code.IDLE_NODE: "which is to be emptied, too",
+        Code.INSUFFICIENT: _insufficient,
+        Code.NO_POD_SLOT: "no free pod slot",
+        Code.NODE_AFFINITY: "node selector or affinity does not match",
+        Code.OWN_NODE: "where it is",
+        Code.TAINT: "taint {taint} is not tolerated",
+        Code.UNKNOWN_USAGE: "whose usage is unknown",
+        Code.OTHER_POOL: "which is of another pool",
+    }
+)
+
+
+def obstacle_text(obstacle: Figures) -> str:
+    """Return why a node does not take a pod; an obstacle is `code` and its figures."""
+    return NODES[Code(obstacle["code"])](obstacle)
+
+
+def obstacles_text(obstacles: Sequence[Figures]) -> str:
+    """Return the most frequent obstacles with their numbers, like `3 x cordoned, 1 x insufficient cpu`."""
+    counted = sorted((-each["count"], obstacle_text(each)) for each in obstacles)
+    shown = [f"{-count} x {what}" for count, what in counted]
+    more = ["..."] if len(shown) > _SHOWN else []
+    return ", ".join(shown[:_SHOWN] + more)
 
 
 def _critical(figures: Figures) -> str:
