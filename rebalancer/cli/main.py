@@ -39,7 +39,7 @@ from rebalancer.cli.options import (
 )
 from rebalancer.cli.plan import apply, deliver_report, diff, plan
 from rebalancer.cli.recommend import recommend
-from rebalancer.cli.trust import breaker, memory, pause, resume, status
+from rebalancer.cli.trust import appetite, breaker, memory, pause, resume, status
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable
 
@@ -314,7 +314,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 _ON_CLUSTERS = (plan, apply, diff, doctor, explain, report, recommend)
-_STANDING = (mark, unmark, memory, pause, resume, status, breaker)
+_STANDING = (mark, unmark, memory, pause, resume, status, breaker, appetite)
 for _command in (*_ON_CLUSTERS, *_STANDING):
     main.add_command(_command)
 

@@ -1,4 +1,4 @@
-"""The commands about what stands over from run to run: `memory`, `pause`, `resume`, `status` and `breaker`."""
+"""The commands about what stands over from run to run: `memory`, `pause`, `resume`, `status`, `breaker`; and `appetite`."""
 
 import json
 from datetime import timedelta
@@ -122,6 +122,16 @@ def resume(standing: "Standing", namespace: str, owner: str) -> None:
     from rebalancer.run.standing import PausedPart  # noqa: PLC0415
 
     click.echo(printable(standing.resume(PausedPart(namespace, owner))))
+
+
+@click.command(short_help="Say what the levels of `appetite` mean.")
+@logged
+def appetite() -> None:
+    """Say what the levels of a policy's key `appetite` mean."""
+    from rebalancer.policy.values import appetite_lines  # noqa: PLC0415
+
+    for line in appetite_lines():
+        click.echo(line)
 
 
 @click.command(short_help="Say what stands in the way of runs.")

@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, fie
 from rebalancer.cluster.selectors import check_label_value, key_fault
 from rebalancer.errors import MarkingRulesError
 from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
-from rebalancer.policy.config_map import WantedDocument, wanted_document
-from rebalancer.policy.document import DocumentNode, at
+from rebalancer.policy.document import DocumentNode, WantedDocument, at, wanted_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, avoid_keys
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization, NodeLabel

@@ -5,7 +5,7 @@ Decoding follows descheduler v0.36.0: keys are strict and case-sensitive, `null`
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -220,6 +220,17 @@ Duration = Annotated[
     WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
 ]
 """A time such as `90s`, `10m` or `1h30m`."""
+
+
+def between(shortest: timedelta, longest: timedelta, otherwise: str) -> Callable[[timedelta], timedelta]:
+    """Return a validator that a duration is not shorter and not longer; `otherwise` is the message."""
+
+    def checked(given: timedelta) -> timedelta:
+        if not shortest <= given <= longest:
+            raise ValueError(otherwise)
+        return given
+
+    return checked
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""YAML or JSON text, read into values that know their place in it.
+"""YAML or JSON text, read into values that know their place in it; also the text inside a ConfigMap.
 
 Scalars follow YAML 1.1 as the descheduler reads it (framework.md 2.1): `yes` and `off` are booleans, `010` is octal,
 `1e3` is a number; dates and `1:30` are text.
@@ -139,8 +139,9 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
     Errors go to the findings; the document is then a null, or lacks the part with the error.
     """
     try:
-        check_yaml(_first_document(text))
-        _look_further(text, findings)
+        events = yaml.parse(text, Loader=_Loader)
+        check_yaml(_first_document(events))
+        _look_further(events, findings)
         root = _compose(text)
         return _Reader(findings).read(root, TOP) if root else DocumentNode(None, TOP)
     except UnicodeEncodeError:
@@ -154,19 +155,15 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
     return DocumentNode(None, TOP)
 
 
-def _first_document(text: str) -> Iterator[yaml.Event]:
-    for event in yaml.parse(text, Loader=_Loader):
+def _first_document(events: Iterator[yaml.Event]) -> Iterator[yaml.Event]:
+    for event in events:
         yield event
         if isinstance(event, yaml.DocumentEndEvent):
             return
 
 
-def _look_further(text: str, findings: Findings) -> None:
+def _look_further(events: Iterator[yaml.Event], findings: Findings) -> None:
     """Note further documents: only the first one counts."""
-    events = yaml.parse(text, Loader=_Loader)
-    for event in events:
-        if isinstance(event, yaml.DocumentEndEvent):
-            break
     try:
         start, root = next(events, None), next(events, None)
     except yaml.YAMLError as error:
@@ -290,3 +287,59 @@ def items(node: DocumentNode, key: str) -> tuple[DocumentNode, ...]:
     """Return the items of the list under this key; empty if the key is absent or not a list."""
     found = node.at(key)
     return found.items() if found else ()
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDocument:
+    """What is looked for in a ConfigMap.
+
+    Attributes:
+        kind: the document's `kind`.
+        group: the group of its apiVersion, with the slash.
+        noun: what messages call it.
+        plural: the plural of that noun.
+    """
+
+    kind: str
+    group: str
+    noun: str
+    plural: str
+
+    def matches(self, text: str) -> bool:
+        """Return whether the text is such a document, by its kind or its apiVersion."""
+        document = read_document(text, Findings())
+        kind, version = document.at("kind"), document.at("apiVersion")
+        named = kind is not None and kind.value == self.kind
+        return named or (version is not None and str(version.value).startswith(self.group))
+
+
+def wanted_document(text: str, findings: Findings, wanted: WantedDocument) -> DocumentNode:
+    """Return a YAML document, or the wanted one in a ConfigMap (`kubectl get configmap NAME -o yaml` prints one).
+
+    An empty node, with an error in the findings, stands for none.  The only text of a ConfigMap is always taken.  If it
+    is written as a block, as kubectl writes it, its lines keep the numbers of the author's own file.
+    """
+    document = read_document(text, findings)
+    kind, data = document.at("kind"), document.at("data")
+    if kind is None or kind.value != "ConfigMap":
+        return document
+    entries = {key: each for key, each in data.entries().items() if isinstance(each.value, str)} if data else {}
+    several = len(entries) != 1
+    found = {key: each for key, each in entries.items() if wanted.matches(str(each.value))} if several else entries
+    if len(found) == 1:
+        return read_document(_as_numbered_outside(next(iter(found.values())), text), findings)
+    if found:
+        problem = f"this ConfigMap holds {len(found)} {wanted.plural} ({', '.join(found)}); give one of them"
+    else:
+        keys = f"its keys are {', '.join(entries)}" if entries else "it has no text"
+        problem = f"no text in the `data` of this ConfigMap is a {wanted.noun}; {keys}"
+    findings.error((data or document).place, problem)
+    return DocumentNode(None, document.place)
+
+
+def _as_numbered_outside(entry: DocumentNode, text: str) -> str:
+    inside = str(entry.value)
+    lines, start = text.splitlines(), entry.place.line
+    shown = [line.strip() for line in inside.splitlines()]
+    is_block = [line.strip() for line in lines[start : start + len(shown)]] == shown
+    return "\n" * start + inside if is_block else inside

@@ -23,6 +23,17 @@ DEFAULT_PROTECTIONS = tuple(code.value for code in causes.DEFAULT_PROTECTIONS)
 EXTRA_PROTECTIONS = tuple(code.value for code in causes.EXTRA_PROTECTIONS)
 
 
+#: For each deprecated switch the protection that it disables, or enables if it is none of the default ones.
+_DEPRECATED = {
+    "evict_local_storage_pods": LOCAL_STORAGE,
+    "evict_daemon_set_pods": DAEMON_SET,
+    "evict_system_critical_pods": SYSTEM_CRITICAL,
+    "evict_failed_bare_pods": FAILED_BARE,
+    "ignore_pvc_pods": PVC,
+    "ignore_pods_without_pdb": WITHOUT_PDB,
+}
+
+
 class PriorityThreshold(Part):
     """Pods of this priority and above stay: by value, or by the name of a PriorityClass."""
 
@@ -141,10 +152,9 @@ class DefaultEvictorArgs(Args):
 
     @model_validator(mode="after")
     def _one_style(self) -> Self:
-        chosen = self.pod_protections
-        if (chosen.default_disabled or chosen.extra_enabled) and any(self._deprecated().values()):
-            names = ", ".join(name for name, on in self._deprecated().items() if on)
-            raise ValueError(f"podProtections replaces the deprecated {names}; drop one of them")
+        chosen, deprecated = self.pod_protections, self._deprecated()
+        if (chosen.default_disabled or chosen.extra_enabled) and deprecated:
+            raise ValueError(f"podProtections replaces the deprecated {', '.join(deprecated)}; drop one of them")
         return self
 
     @model_validator(mode="after")
@@ -160,37 +170,18 @@ class DefaultEvictorArgs(Args):
 
     def protections(self) -> frozenset[str]:
         """Return the names of the protections in force (the descheduler's effective pod protections)."""
-        chosen = self.pod_protections
-        disabled = {*chosen.default_disabled, *(name for name in self._switched_off())}
-        enabled = {*chosen.extra_enabled, *(name for name in self._switched_on())}
-        return frozenset((set(DEFAULT_PROTECTIONS) - disabled) | enabled)
+        chosen, defaults = self.pod_protections, frozenset(DEFAULT_PROTECTIONS)
+        switched = set(self._deprecated().values())
+        return (defaults - {*chosen.default_disabled, *switched}) | {*chosen.extra_enabled, *(switched - defaults)}
 
     def protected_storage_classes(self) -> frozenset[str]:
         """Return the storage classes PodsWithPVC is narrowed to; none means all."""
         return frozenset(each.name for each in self.pod_protections.config.pods_with_pvc.protected_storage_classes)
 
-    def _switched_off(self) -> list[str]:
-        flags = (
-            (self.evict_local_storage_pods, LOCAL_STORAGE),
-            (self.evict_daemon_set_pods, DAEMON_SET),
-            (self.evict_system_critical_pods, SYSTEM_CRITICAL),
-            (self.evict_failed_bare_pods, FAILED_BARE),
-        )
-        return [name for on, name in flags if on]
-
-    def _switched_on(self) -> list[str]:
-        flags = ((self.ignore_pvc_pods, PVC), (self.ignore_pods_without_pdb, WITHOUT_PDB))
-        return [name for on, name in flags if on]
-
-    def _deprecated(self) -> dict[str, bool]:
-        return {
-            "evictLocalStoragePods": self.evict_local_storage_pods,
-            "evictDaemonSetPods": self.evict_daemon_set_pods,
-            "evictSystemCriticalPods": self.evict_system_critical_pods,
-            "evictFailedBarePods": self.evict_failed_bare_pods,
-            "ignorePvcPods": self.ignore_pvc_pods,
-            "ignorePodsWithoutPDB": self.ignore_pods_without_pdb,
-        }
+    def _deprecated(self) -> dict[str, str]:
+        """Return the deprecated switches that are on; each turns over one protection."""
+        fields = type(self).model_fields
+        return {str(fields[name].alias): each for name, each in _DEPRECATED.items() if getattr(self, name)}
 
 
 DEFAULT_EVICTOR = Plugin(

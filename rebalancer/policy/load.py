@@ -16,8 +16,7 @@ from rebalancer.policy.checks import (
     check_providers,
     check_sources,
 )
-from rebalancer.policy.config_map import POLICY, wanted_document
-from rebalancer.policy.document import TOP, DocumentNode, items
+from rebalancer.policy.document import TOP, DocumentNode, WantedDocument, items, wanted_document
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly
@@ -50,9 +49,7 @@ def is_helm_template(text: str, findings: Findings) -> bool:
 def is_values_file(document: DocumentNode, findings: Findings) -> bool:
     """Return whether the document is a values file of a chart; if so, note an error at the policy inside it."""
     kind = document.at("kind")  # values of the descheduler's chart have a `kind` too: CronJob or Deployment
-    if document.at("apiVersion") or document.at("profiles") or document.at("strategies"):
-        return False
-    if kind and kind.value == "DeschedulerPolicy":
+    if any(map(document.at, ("apiVersion", "profiles", "strategies"))) or (kind and kind.value == KIND):
         return False
     for key in _VALUES_KEYS:
         inside = document.at(key)
@@ -60,7 +57,7 @@ def is_values_file(document: DocumentNode, findings: Findings) -> bool:
             findings.error(
                 inside.place,
                 f"this looks like a values file of a Helm chart: the policy is what stands under {key};"
-                f" put that into a file of its own, with `apiVersion: {API_VERSION}` and `kind: DeschedulerPolicy`",
+                f" put that into a file of its own, with `apiVersion: {API_VERSION}` and `kind: {KIND}`",
             )
             return True
     return False
@@ -82,6 +79,7 @@ def without_foreign_key(document: DocumentNode, findings: Findings) -> DocumentN
 
 
 _VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
+_WANTED = WantedDocument(KIND, "descheduler/", "policy", "policies")
 _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
 
 
@@ -101,7 +99,13 @@ def load_policy(
         PolicyError: the policy cannot be used; all its problems are in it.
     """
     findings = Findings()
-    policy = _read(text, plugins, findings, build=True)
+    node = _versioned(_document(text, findings), plugins, findings)
+    policy = _policy(node, plugins, findings)
+    check_enabled(node, plugins, findings)
+    check_configured(node, plugins, findings)
+    check_sources(policy, node, findings)
+    if not any(profile.deschedule or profile.balance for profile in policy.profiles):
+        findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
@@ -117,7 +121,7 @@ def decode_policy(
         PolicyError: the policy cannot be used; all its problems are in it.
     """
     findings = Findings()
-    policy = _read(text, plugins, findings, build=False)
+    policy = _policy(_versioned(_document(text, findings), plugins, findings), plugins, findings)
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
@@ -165,34 +169,20 @@ def _filled(value: object) -> object:
     return [_filled(each) for each in value] if isinstance(value, list) else value
 
 
-def _read(text: str, plugins: Mapping[str, Plugin], findings: Findings, *, build: bool) -> Policy:
-    node = _versioned(_document(text, findings), plugins, findings)
-    policy = _policy(node, plugins, findings)
-    if build:
-        check_enabled(node, plugins, findings)
-        check_configured(node, plugins, findings)
-        check_sources(policy, node, findings)
-        _check_purpose(policy, node, findings)
-    return policy
-
-
 def _document(text: str, findings: Findings) -> DocumentNode:
     """Return the policy's document, which may be the text inside a ConfigMap."""
     if is_helm_template(text, findings):
         return DocumentNode(None, TOP)
-    return wanted_document(text, findings, POLICY)
+    return wanted_document(text, findings, _WANTED)
 
 
 def _versioned(document: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> DocumentNode:
     """Return the document as v1alpha2, converted if needed; a null if it is not a policy."""
     nothing = DocumentNode(None, document.place)
-    if document.value is None and findings.failed:
-        return nothing
-    if document.value is None:
-        findings.error(document.place, f"the policy is empty; a minimal one is {_MINIMAL}")
-        return nothing
     if not isinstance(document.value, Mapping):
-        findings.error(document.place, f"a policy is a map of keys; a minimal one is {_MINIMAL}")
+        wrong = "the policy is empty" if document.value is None else "a policy is a map of keys"
+        if document.value is not None or not findings.failed:
+            findings.error(document.place, f"{wrong}; a minimal one is {_MINIMAL}")
         return nothing
     if is_values_file(document, findings) or not _names_a_policy(document, findings):
         return nothing
@@ -222,11 +212,11 @@ def _names_a_policy(document: DocumentNode, findings: Findings) -> bool:
 
 def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
     wire = read_leniently(WirePolicy, node, findings) or WirePolicy()
-    args = _arguments(node, plugins, findings)
+    args = [_arguments(each, plugins, findings) for each in items(node, "profiles")]
     check_effect(node, findings)
     check_providers(wire, node, findings)
     return Policy(
-        profiles=tuple(_profile(each, args.get(i, {}), plugins) for i, each in enumerate(wire.profiles)),
+        profiles=tuple(_profile(each, found, plugins) for each, found in zip(wire.profiles, args, strict=False)),
         node_selector=check_fields(wire, node, findings),
         max_per_node=wire.max_no_of_pods_to_evict_per_node,
         max_per_namespace=wire.max_no_of_pods_to_evict_per_namespace,
@@ -243,37 +233,30 @@ def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Finding
     )
 
 
-def _arguments(
-    node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings
-) -> Mapping[int, Mapping[str, Args]]:
+def _arguments(profile: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> dict[str, Args]:
     """Read every `pluginConfig` entry, enabled or not; if a plugin has two, the first counts."""
-    found: dict[int, dict[str, Args]] = {}
-    for index, profile in enumerate(items(node, "profiles")):
-        of_profile = found.setdefault(index, {})
-        for entry in items(profile, "pluginConfig"):
-            name, args = _plugin_arguments(entry, plugins, findings)
+    found: dict[str, Args] = {}
+    for entry in items(profile, "pluginConfig"):
+        if name := entry.at("name"):
+            args = _plugin_arguments(name, entry, plugins, findings)
             if args is not None:
-                of_profile.setdefault(name, args)
+                found.setdefault(str(name.value), args)
+        else:
+            findings.error(entry.place, "the name of the plugin is missing")
     return found
 
 
 def _plugin_arguments(
-    entry: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings
-) -> tuple[str, Args | None]:
-    name = entry.at("name")
-    if name is None:
-        findings.error(entry.place, "the name of the plugin is missing")
-        return "", None
-    if not isinstance(name.value, str):
-        return "", None  # an error already
-    plugin = plugins.get(name.value)
-    if plugin is None:
-        findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
-        return name.value, None
+    name: DocumentNode, entry: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings
+) -> Args | None:
     args = entry.at("args") or DocumentNode({}, entry.place.key("args"))
-    if not isinstance(args.value, Mapping):
-        return name.value, None  # an error already
-    return name.value, read_strictly(plugin.args, args, findings)
+    if not isinstance(name.value, str):
+        return None  # an error already
+    if name.value not in plugins:
+        findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
+        return None
+    # Arguments that are no map are an error already.
+    return read_strictly(plugins[name.value].args, args, findings) if isinstance(args.value, Mapping) else None
 
 
 def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> PolicyProfile:
@@ -285,8 +268,3 @@ def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, 
         balance=wire.plugins.balance.enabled,
         schedule=Schedule(wire.windows, wire.freeze),
     )
-
-
-def _check_purpose(policy: Policy, node: DocumentNode, findings: Findings) -> None:
-    if not any(profile.deschedule or profile.balance for profile in policy.profiles):
-        findings.notice(node.place, "the policy enables no strategy: it will evict nothing")

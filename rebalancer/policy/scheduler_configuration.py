@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rebalancer.errors import Problem, SchedulerConfigurationError
-from rebalancer.policy.config_map import WantedDocument, wanted_document
-from rebalancer.policy.document import DocumentNode, at, items
+from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, wanted_document
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.scheduling.simulator.configuration import (
     API_VERSION,

@@ -6,19 +6,11 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, field_validator
 
 from rebalancer.cluster.selectors import key_fault
-from rebalancer.policy.arguments import Duration, Part, Percent, parse_duration
+from rebalancer.policy.arguments import Duration, Part, Percent, between, parse_duration
 
 #: Key of the soft taint of a held node, and of the annotation that says until when.
 HOLD_KEY = "kube-rebalancer/hold"
-_SHORTEST_HOLD, _LONGEST_HOLD = timedelta(seconds=1), timedelta(hours=24)
-
-
-def _held_for(duration: timedelta) -> timedelta:
-    if not _SHORTEST_HOLD <= duration <= _LONGEST_HOLD:
-        raise ValueError("a node is held for 1s to 24h")
-    return duration
-
-
+_held_for = between(timedelta(seconds=1), timedelta(hours=24), "a node is held for 1s to 24h")
 Hold = Annotated[Duration, AfterValidator(_held_for)]
 """How long an emptied node carries a soft taint."""
 
@@ -39,7 +31,6 @@ PRESSURE_KEY = "kube-rebalancer/pressure"
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"
 _LONGEST_NAME = 63 - len(_SECOND)
-_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(hours=1)
 
 
 def avoid_keys(key: str) -> tuple[str, str]:
@@ -54,9 +45,10 @@ class Steering(Part):
     """How replacements are steered to where they help, by soft taints on the other nodes."""
 
     key: str = Field(AVOID_KEY, description="Key of the soft taints; the second of a hot node has `-more` appended.")
-    settle: Duration = Field(
-        timedelta(seconds=60), description="How long a wave waits for its replacements to be bound, at least."
-    )
+    settle: Annotated[
+        Duration,
+        AfterValidator(between(timedelta(seconds=1), timedelta(hours=1), "settle has to be between 1s and 1h")),
+    ] = Field(timedelta(seconds=60), description="How long a wave waits for its replacements to be bound, at least.")
     min_gain: Annotated[Percent, Field(ge=0, le=100)] = Field(
         1.5, description="How many points, in percent of a node, a move has to bring."
     )
@@ -69,10 +61,3 @@ class Steering(Part):
         if key == HOLD_KEY:
             raise ValueError(f"{key!r} is the key of the taints that hold emptied nodes: give steering another one")
         return key
-
-    @field_validator("settle")
-    @classmethod
-    def _a_time(cls, settle: timedelta) -> timedelta:
-        if not _SHORTEST <= settle <= _LONGEST:
-            raise ValueError("settle has to be between 1s and 1h")
-        return settle

@@ -5,16 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator, model_validator
 
-from rebalancer.policy.arguments import Count, Duration, Int, Part, Percent
+from rebalancer.policy.arguments import Count, Duration, Int, Part, Percent, between
 
 _PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)%", re.ASCII)
 _WHOLE = 100.0
@@ -101,7 +94,10 @@ class Trust(Part):
     do_not_disrupt: Literal["balance", "all", "ignore"] = Field(
         "balance", description="Which strategies heed safe-to-evict: false and do-not-disrupt."
     )
-    ready_within: Duration = Field(
+    ready_within: Annotated[
+        Duration,
+        AfterValidator(between(timedelta(seconds=10), timedelta(hours=1), "readyWithin has to be between 10s and 1h")),
+    ] = Field(
         timedelta(minutes=5), description="A replacement that takes longer counts as failed, and stops its owner."
     )
     restart: Literal[True, False, "annotated"] = Field(
@@ -115,10 +111,3 @@ class Trust(Part):
     lasting: Lasting | None = Field(
         None, description="A node counts as over only if it was so in several cycles; absent: in this one."
     )
-
-    @field_validator("ready_within")
-    @classmethod
-    def _some_time(cls, given: timedelta) -> timedelta:
-        if not timedelta(seconds=10) <= given <= timedelta(hours=1):
-            raise ValueError("readyWithin has to be between 10s and 1h")
-        return given

@@ -13,8 +13,8 @@ from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
-from rebalancer.policy.schema import policy_schema
 from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.v1alpha2 import policy_schema
 from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 

@@ -21,10 +21,9 @@ from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
-from rebalancer.policy.appetite import LEVELS, filled
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust
-from rebalancer.policy.values import LoadedPolicy, Policy
+from rebalancer.policy.values import LEVELS, LoadedPolicy, Policy, filled
 from rebalancer.report.document import Circumstances, document
 from rebalancer.run import policies
 from rebalancer.run.options import CHANGES, Options, Outcome

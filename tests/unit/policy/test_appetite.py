@@ -1,9 +1,11 @@
 """One number fills in what a policy leaves open."""
 
 import pytest
+from click.testing import CliRunner
 
-from rebalancer.policy.appetite import LEVELS, filled, lines
+from rebalancer.cli.main import main
 from rebalancer.policy.load import load_policy
+from rebalancer.policy.values import LEVELS, filled
 from rebalancer.run.options import Options
 from rebalancer.run.policies import known_plugins
 from rebalancer.run.work import Work, work_maker
@@ -66,5 +68,7 @@ def test_without_it_nothing_is_filled_in() -> None:
 
 def test_the_levels_are_shown() -> None:
     """A line each, with the names that a policy has for them."""
-    assert [each.split()[0] for each in lines()[1:]] == list("12345")
-    assert "minGain" in lines()[0]
+    heading, *levels = CliRunner().invoke(main, ["appetite"]).stdout.splitlines()
+
+    assert [each.split()[0] for each in levels] == list("12345")
+    assert "minGain" in heading

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from rebalancer.policy.schema import policy_schema
+from rebalancer.policy.v1alpha2 import policy_schema
 from tests.unit.policy.stand_ins import PLUGINS
 
 SCHEMA = policy_schema(PLUGINS)
