@@ -21,17 +21,6 @@ profiles:
 """
 
 
-def lived(args):
-    return f"""{HEAD}profiles:
-  - name: p
-    pluginConfig:
-      - name: PodLifeTime
-        args: {args}
-      - name: RemoveDuplicates
-    plugins: {{deschedule: {{enabled: [PodLifeTime]}}}}
-"""
-
-
 @pytest.fixture
 def told(rebalancer):
     """What a command says of a policy on standard error; the file is called P in it."""
@@ -77,33 +66,11 @@ def test_five_mistakes_are_told_at_once(told, command):
             id="Helm braces",
         ),
         pytest.param(
-            'kind: CronJob\nschedule: "*/2 * * * *"\ndeschedulerPolicy:\n  profiles: []\n',
-            "Error: policy P cannot be used:\n"
-            "  line 3, deschedulerPolicy: this looks like a values file of a Helm chart: the policy is what stands "
-            "under deschedulerPolicy; put that into a file of its own, with `apiVersion: descheduler/v1alpha2` and "
-            "`kind: DeschedulerPolicy`\n",
-            id="a values file",
-        ),
-        pytest.param(
             f"{HEAD}strategies:\n  PodLifeTime: {{enabled: true}}\n",
             "Error: policy P is refused, since strict reading lets nothing pass that has no effect:\n"
             "  line 3, strategies: strategies has no effect under descheduler/v1alpha2: the file looks like "
             "descheduler/v1alpha1; write `apiVersion: descheduler/v1alpha1` if it is\n",
             id="strategies under v1alpha2",
-        ),
-        pytest.param(
-            f"{OLD_HEAD}profiles:\n  - name: p\n",
-            "Error: policy P is refused, since strict reading lets nothing pass that has no effect:\n"
-            "  line 3, profiles: profiles has no effect under descheduler/v1alpha1: the file looks like "
-            "descheduler/v1alpha2; write `apiVersion: descheduler/v1alpha2` if it is\n",
-            id="profiles under v1alpha1",
-        ),
-        pytest.param(
-            lived("{maxPodLifeTimeSeconds: 7d}"),
-            "Error: policy P cannot be used:\n"
-            "  line 7, profiles[0].pluginConfig[0].args.maxPodLifeTimeSeconds: a number is expected, not the text "
-            "'7d'; write 604800 where seconds are meant\n",
-            id="a duration for seconds",
         ),
     ],
 )
@@ -156,17 +123,6 @@ def test_a_misspelt_limit_is_not_left_out_of_an_old_policy(rebalancer):
     assert (done.exit_code, done.stdout) == (2, "")
     assert "line 3, maxNoOfPodsToEvictPerNod: unknown key" in done.stderr
     assert "did you mean 'maxNoOfPodsToEvictPerNode'?" in done.stderr
-
-
-def test_configured_but_not_enabled_is_a_warning(told):
-    """The policy is valid all the same."""
-    assert told(lived("{maxPodLifeTimeSeconds: 60}"), "validate") == (
-        0,
-        (
-            "Warning: line 8, profiles[0].pluginConfig[1]: RemoveDuplicates is configured but not enabled, so it does "
-            "not run; list it under plugins.balance.enabled if it should\n"
-        ),
-    )
 
 
 @pytest.mark.parametrize(

@@ -51,15 +51,10 @@ UNBUILDABLE = [
 
 @pytest.mark.parametrize(("plugins", "problem"), UNBUILDABLE)
 def test_what_cannot_be_built_cannot_be_loaded(plugins, problem):
-    """Unknown, in the wrong place, or without arguments: the message says which of them."""
+    """Unknown, in the wrong place, or without arguments; the descheduler's decoding step accepts all of these."""
     (found,) = problems(profile(LIFE_TIME, plugins))
 
     assert found.startswith(problem)
-
-
-@pytest.mark.parametrize(("plugins", "problem"), UNBUILDABLE)
-def test_decoding_does_not_ask_for_it(plugins, problem):
-    """As in the descheduler, whose decoding step accepts all of these."""
     assert decode(profile(LIFE_TIME, plugins)).warnings == ()
 
 

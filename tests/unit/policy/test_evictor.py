@@ -27,6 +27,13 @@ DEFAULTS = {"PodsWithLocalStorage", "SystemCriticalPods", "FailedBarePods", "Dae
             id="deprecated switches",
         ),
         pytest.param(
+            dict.fromkeys(("evictLocalStoragePods", "evictSystemCriticalPods", "evictFailedBarePods"), True)
+            | {"ignorePodsWithoutPDB": True},
+            DEFAULTS - {"DaemonSetPods"},
+            {"PodsWithoutPDB"},
+            id="the other deprecated switches",
+        ),
+        pytest.param(
             {"ignorePvcPods": True, "podProtections": {"config": {"PodsWithPVC": {"protectedStorageClasses": [{}]}}}},
             set(),
             {"PodsWithPVC"},

@@ -57,30 +57,18 @@ IGNORED = [
 
 
 @pytest.mark.parametrize(("text", "warning"), IGNORED)
-def test_what_has_no_effect_is_a_warning(text, warning):
-    """The policy is used, as the descheduler would use it, and its author is told."""
+def test_what_has_no_effect_is_a_warning_and_strictly_an_error(text, warning):
+    """The policy is used, as the descheduler would use it, and its author is told; strict reading refuses it.
+
+    Before evictions only a key that nobody knows is an error: it may be a limit, a protection or a selector.
+    """
     loaded = load(text)
 
     assert loaded.policy.profiles[0].deschedule == ("PodLifeTime",)
-    (found,) = loaded.warnings
-    assert str(found).startswith(warning)
-
-
-@pytest.mark.parametrize(("text", "warning"), IGNORED)
-def test_what_has_no_effect_is_an_error_in_strict_reading(text, warning):
-    """The same words, but the policy is refused."""
-    (found,) = problems(text, strict=True)
-
-    assert found.startswith(warning)
-
-
-@pytest.mark.parametrize(("text", "warning"), IGNORED)
-def test_before_evictions_only_a_key_that_nobody_knows_is_an_error(text, warning):
-    """It may be a limit, a protection or a selector; what the descheduler knows and does not use stays a warning."""
-    found = problems(text, live=True)
-
-    assert len(found) == ("unknown key" in warning)
-    assert all(each.startswith(warning) for each in found)
+    assert len(loaded.warnings) == len(problems(text, strict=True)) == 1
+    assert len(problems(text, live=True)) == ("unknown key" in warning)
+    for each in (*map(str, loaded.warnings), *problems(text, strict=True), *problems(text, live=True)):
+        assert each.startswith(warning)
 
 
 def test_a_policy_without_any_of_these_is_clean():

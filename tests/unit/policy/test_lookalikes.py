@@ -35,8 +35,10 @@ def test_a_values_file_is_recognised(key, first):
     """It holds a policy without apiVersion under a key of the chart; the descheduler's chart has a key `kind`."""
     (found,) = problems(f"{first}\n{key}:\n  profiles: []\n")
 
-    assert found.startswith(f"line 2, {key}: this looks like a values file of a Helm chart")
-    assert "apiVersion: descheduler/v1alpha2" in found
+    assert found == (
+        f"line 2, {key}: this looks like a values file of a Helm chart: the policy is what stands under {key}; put "
+        "that into a file of its own, with `apiVersion: descheduler/v1alpha2` and `kind: DeschedulerPolicy`"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from rebalancer.policy.arguments import Args
-from tests.unit.policy.stand_ins import (
-    OLD_HEAD,
-    PLUGINS,
-    EvictorArgs,
-    load,
-    problems,
-)
+from tests.unit.policy.stand_ins import OLD_HEAD, PLUGINS, EvictorArgs, load, problems
 
 DEPRECATED = (
     "line 1, apiVersion: descheduler/v1alpha1 is deprecated; it is read as descheduler/v1alpha2, "
@@ -22,7 +16,7 @@ DEPRECATED = (
 def converted(name: str, params: str = "{}", top: str = "") -> Mapping[str, Args]:
     """The arguments of the one profile that a strategy with these params becomes."""
     text = f"{OLD_HEAD}{top}strategies: {{{name}: {{enabled: true, params: {params}}}}}"
-    loaded = load(text)
+    loaded = load(text, strict=True)
     (profile,) = loaded.policy.profiles
     assert [str(each) for each in loaded.warnings] == [DEPRECATED]
     return profile.args
@@ -59,6 +53,7 @@ def converted(name: str, params: str = "{}", top: str = "") -> Mapping[str, Args
             },
         ),
         ("RemoveFailedPods", "{}", {"minPodLifetimeSeconds": 3600}),
+        ("RemoveDuplicates", "{includeSoftConstraints: false, nodeAffinityType: ~}", {}),
         ("RemovePodsViolatingNodeAffinity", "{nodeAffinityType: [x]}", {"nodeAffinityType": ["x"]}),
         ("RemovePodsViolatingInterPodAntiAffinity", "{namespaces: {include: [a]}}", {"namespaces": {"include": ["a"]}}),
         (
@@ -172,13 +167,6 @@ strategies:
     assert not policy.node_selector.matches({"pool": "b"})
 
 
-def test_the_older_form_is_no_error_in_strict_reading():
-    """That it is deprecated is a notice."""
-    text = OLD_HEAD + "strategies: {RemoveDuplicates: {enabled: true}}"
-
-    assert [str(each) for each in load(text, strict=True).warnings] == [DEPRECATED]
-
-
 def test_errors_are_placed_in_the_original_document():
     """Whatever converting moved, the author sees their own keys and lines."""
     text = f"""\
@@ -249,13 +237,6 @@ def test_what_has_no_effect_is_a_warning_and_strictly_an_error(strategy, warning
     assert str(load(text).warnings[1]).startswith(expected)
     (problem,) = problems(text, strict=True)
     assert problem.startswith(expected)
-
-
-def test_params_that_are_off_or_null_are_not_worth_a_word():
-    """A strategy may spell out what it does not use."""
-    params = "{includeSoftConstraints: false, nodeAffinityType: ~}"
-
-    assert converted("RemoveDuplicates", params)["DefaultEvictor"] == EvictorArgs()
 
 
 def test_node_fit_has_no_effect_on_pod_life_time():

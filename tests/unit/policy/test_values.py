@@ -1,7 +1,6 @@
 """A policy without faults becomes values."""
 
 import json
-from textwrap import dedent
 
 import pytest
 
@@ -18,7 +17,6 @@ from tests.unit.policy.stand_ins import (
     LowArgs,
     RestartsArgs,
     load,
-    problems,
     profile,
 )
 
@@ -39,7 +37,7 @@ metricsProviders:
     authToken: {secretReference: {namespace: monitoring, name: token}}
 - source: KubernetesMetrics
 profiles:
-- name: first
+- name: twice
   pluginConfig:
   - name: DefaultEvictor
     args: {nodeFit: true, priorityThreshold: {value: 5}}
@@ -56,14 +54,15 @@ profiles:
     balance: {enabled: [LowNodeUtilization]}
     filter: {enabled: [DefaultEvictor]}
     preEvictionFilter: {enabled: [DefaultEvictor]}
-- pluginConfig: [{name: RemoveDuplicates}]
+- name: twice
+  pluginConfig: [{name: RemoveDuplicates}]
   plugins: {balance: {enabled: [RemoveDuplicates]}, preevictionfilter: {enabled: [DefaultEvictor]}}
 """
 
 
 def test_every_field_of_a_policy_arrives():
     """Limits, selector, profiles, arguments, orders and sources are those of the file."""
-    loaded = load(FULL)
+    loaded = load(FULL, strict=True)
     policy = loaded.policy
 
     assert loaded.warnings == ()
@@ -72,7 +71,7 @@ def test_every_field_of_a_policy_arrives():
     assert policy.grace_period_seconds == 30
     assert policy.eviction_failure_event_notification
     assert not policy.metrics_collector_enabled
-    assert [profile.name for profile in policy.profiles] == ["first", ""]
+    assert [profile.name for profile in policy.profiles] == ["twice", "twice"]
 
 
 def test_sources_of_usage_arrive():
@@ -114,9 +113,11 @@ def test_arguments_are_typed_and_defaulted():
     assert dict(second.args) == {"DefaultEvictor": EvictorArgs(), "RemoveDuplicates": DuplicatesArgs()}
 
 
-def test_a_minimal_policy_is_legal_and_says_that_it_does_nothing():
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("text", [HEAD, "apiVersion: descheduler/v1alpha2"], ids=["with a kind", "without"])
+def test_a_minimal_policy_is_legal_and_says_that_it_does_nothing(text, *, strict):
     """Nothing is set by default: no limit, no selector, no grace period."""
-    assert load(HEAD) == LoadedPolicy(
+    assert load(text, strict=strict) == LoadedPolicy(
         Policy(
             profiles=(),
             node_selector=LabelSelector(),
@@ -130,16 +131,6 @@ def test_a_minimal_policy_is_legal_and_says_that_it_does_nothing():
         ),
         (NO_STRATEGY,),
     )
-
-
-def test_that_nothing_will_run_is_no_error_in_strict_reading():
-    """It is a notice: an empty policy is legal."""
-    assert load(HEAD, strict=True).warnings == (NO_STRATEGY,)
-
-
-def test_kind_may_be_missing():
-    """A version without a kind is a policy."""
-    assert load("apiVersion: descheduler/v1alpha2").warnings == (NO_STRATEGY,)
 
 
 @pytest.mark.parametrize("args", ["", ", args: null", ", args: {}", ", args: {namespaces: ~}"])
@@ -169,13 +160,6 @@ def test_of_two_configurations_of_a_plugin_the_first_counts():
     ]
 
 
-def test_names_of_profiles_may_repeat():
-    """Two profiles of one name are two profiles."""
-    text = HEAD + "profiles: [{name: a}, {name: a}]"
-
-    assert [each.name for each in load(text).policy.profiles] == ["a", "a"]
-
-
 def test_json_is_a_policy_too():
     """The same policy as JSON is the same policy."""
     args = {"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 5}}
@@ -196,8 +180,3 @@ def test_a_policy_and_its_arguments_cannot_be_changed():
         policy.max_total = 1
     with pytest.raises(TypeError):
         policy.profiles[0].args["PodLifeTime"] = None
-
-
-def test_a_full_policy_is_clean_in_strict_reading():
-    """Strictness minds only what has no effect."""
-    assert problems(dedent(FULL), strict=True) == []
