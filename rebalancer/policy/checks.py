@@ -131,10 +131,9 @@ def check_effect(node: DocumentNode, findings: Findings) -> None:
         seen: set[str] = set()
         for entry in items(profile, "pluginConfig"):
             name = _name(entry)
-            if name in seen:
+            if name and name in seen:
                 findings.ignored(entry.place, f"{name} is configured twice in this profile; the first one counts")
-            if name:
-                seen.add(name)
+            seen.add(name)
         for point, plugins in profile.entries().get("plugins", profile).entries().items():
             _check_point_effect(point, plugins, findings)
 
@@ -148,30 +147,28 @@ def _check_point_effect(point: str, plugins: DocumentNode, findings: Findings) -
 
 
 def check_enabled(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:
-    """Check that each enabled plugin exists, belongs to that extension point, and has an entry in `pluginConfig`."""
+    """Check that each enabled plugin exists, belongs to that extension point, and has an entry in `pluginConfig`.
+
+    Strategies that have arguments but are enabled nowhere in their profile are noted: they do not run.
+    """
     for profile in items(node, "profiles"):
-        configured = {_name(entry) for entry in items(profile, "pluginConfig")}
-        for point, name, place in _enabled(profile):
+        entries = [(_name(entry), entry.place) for entry in items(profile, "pluginConfig")]
+        enabled = list(_enabled(profile))
+        for point, name, place in enabled:
             plugin = plugins.get(name)
             if plugin is None:
                 findings.error(place, f"no plugin is called {name!r}{did_you_mean(name, _names_at(point, plugins))}")
             elif point not in plugin.points:
                 points = " or ".join(sorted(plugin.points))
                 findings.error(place, f"{name} cannot be enabled under {point}: it belongs under {points}")
-            elif name != EVICTOR and name not in configured:
+            elif name != EVICTOR and name not in dict(entries):
                 findings.error(place, f"{name} has no entry in this profile's pluginConfig; add `- name: {name}` there")
-
-
-def check_configured(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:
-    """Note strategies that have arguments but are enabled nowhere in their profile: they do not run."""
-    for profile in items(node, "profiles"):
-        enabled = {name for _, name, _ in _enabled(profile)}
-        for entry in items(profile, "pluginConfig"):
-            name = _name(entry)
-            if name in plugins and name not in enabled and name != EVICTOR:
+        idle = plugins.keys() - {EVICTOR, *(name for _, name, _ in enabled)}
+        for name, place in entries:
+            if name in idle:
                 points = " or ".join(sorted(plugins[name].points))
                 findings.notice(
-                    entry.place,
+                    place,
                     f"{name} is configured but not enabled, so it does not run;"
                     f" list it under plugins.{points}.enabled if it should",
                 )

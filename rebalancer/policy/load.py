@@ -9,7 +9,6 @@ import yaml
 from rebalancer.policy import v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
 from rebalancer.policy.checks import (
-    check_configured,
     check_effect,
     check_enabled,
     check_fields,
@@ -102,7 +101,6 @@ def load_policy(
     node = _versioned(_document(text, findings), plugins, findings)
     policy = _policy(node, plugins, findings)
     check_enabled(node, plugins, findings)
-    check_configured(node, plugins, findings)
     check_sources(policy, node, findings)
     if not any(profile.deschedule or profile.balance for profile in policy.profiles):
         findings.notice(node.place, "the policy enables no strategy: it will evict nothing")

@@ -47,9 +47,7 @@ def read_strictly(model: type[Model], node: DocumentNode, findings: Findings) ->
         return _validate(model, node.plain())
     except ValidationError as error:
         for each in error.errors(include_url=False):
-            place = _place(node, each["loc"])
-            for message in _messages(model, each):
-                findings.error(place, message)
+            _note(model, node, each, findings)
         return None
 
 
@@ -65,7 +63,7 @@ def read_leniently(model: type[Model], node: DocumentNode, findings: Findings) -
             return _validate(model, document)
         except ValidationError as error:
             for each in error.errors(include_url=False):
-                _note(model, node, each, findings)
+                _note(model, node, each, findings, lenient=True)
                 document = _without(document, each["loc"])
     return None
 
@@ -74,13 +72,22 @@ def _validate(model: type[Model], document: object) -> Model:
     return model.model_validate(document, by_alias=True, by_name=False)
 
 
-def _note(model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings) -> None:
-    place = _place(node, error["loc"])
-    if error["type"] == "extra_forbidden":
+def _note(
+    model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings, *, lenient: bool = False
+) -> None:
+    """Note what is wrong; each line of a validator's own message is a problem."""
+    place, kind = _place(node, error["loc"]), error["type"]
+    if kind == "extra_forbidden" and lenient:
         findings.unsafe(place, _unknown_key(model, error["loc"], " has no effect"))
-        return
-    for message in _messages(model, error):
-        findings.error(place, message)
+    elif kind == "extra_forbidden":
+        findings.error(place, _unknown_key(model, error["loc"]))
+    elif kind == "missing":
+        findings.error(place, f"{str(error['loc'][-1])!r} is missing")
+    elif kind in ("value_error", "assertion_error"):
+        for line in str(error["ctx"]["error"]).splitlines():
+            findings.error(place, line)
+    else:
+        findings.error(place, _about_value(error))
 
 
 def _place(node: DocumentNode, location: Location) -> Place:
@@ -112,19 +119,6 @@ def _child(parent: object, step: int | str) -> object:
     if isinstance(parent, dict):
         return parent.get(step)
     return parent[step] if isinstance(parent, list) and isinstance(step, int) else None
-
-
-def _messages(model: type[Args], error: ErrorDetails) -> Sequence[str]:
-    """Return what is wrong; each line of a validator's own message is a problem."""
-    match error["type"]:
-        case "extra_forbidden":
-            return [_unknown_key(model, error["loc"])]
-        case "missing":
-            return [f"{str(error['loc'][-1])!r} is missing"]
-        case "value_error" | "assertion_error":
-            return str(error["ctx"]["error"]).splitlines()
-        case _:
-            return [_about_value(error)]
 
 
 def _unknown_key(model: type[Args], location: Location, effect: str = "") -> str:

@@ -31,29 +31,23 @@ from rebalancer.report.overview import overview
 from rebalancer.report.words import notice_text, text
 from rebalancer.report.words.numbers import age_text
 
-#: The words after each number; figures stand in braces.
-_COUNTED = {
-    "pods": "considered",
+#: The words after each number, of one and of several where they differ; figures stand in braces.
+_COUNTED: Mapping[str, str | tuple[str, str]] = {
+    "pods": ("pod considered", "pods considered"),
+    "failed": ("failed pod", "failed pods"),
     "older": "older than {age}",
-    "matching": "that match the arguments",
+    "matching": ("that matches the arguments", "that match the arguments"),
     "restarted": "with {restarts} restarts or more",
-    "intolerant": "on nodes with a taint that they do not tolerate",
+    "intolerant": (
+        "on a node with a taint that it does not tolerate",
+        "on nodes with a taint that they do not tolerate",
+    ),
     "misplaced": "whose node affinity wants another node",
-    "conflicting": "next to pods that they must not be next to",
-    "constraints": "spread constraints",
-    "crowded": "pods too many in their domains",
-    "doubled": "owners with several replicas on a node",
+    "conflicting": ("next to pods that it must not be next to", "next to pods that they must not be next to"),
+    "constraints": ("spread constraint", "spread constraints"),
+    "crowded": ("pod too many in its domain", "pods too many in their domains"),
+    "doubled": ("owner with several replicas on a node", "owners with several replicas on a node"),
 }
-_NOUNS = {"pods": "pod", "failed": "failed pod"}
-_ONE = {
-    "matching": "that matches the arguments",
-    "intolerant": "on a node with a taint that it does not tolerate",
-    "conflicting": "next to pods that it must not be next to",
-    "constraints": "spread constraint",
-    "crowded": "pod too many in its domain",
-    "doubled": "owner with several replicas on a node",
-}
-
 _OBSTACLES = {
     NONE_OVER: "nothing has to move",
     NONE_UNDER: "there is no node to empty",
@@ -84,9 +78,9 @@ def _asked_for(run: StrategyRun) -> bool:
 
 def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
     shown = {key: age_text(value) if key == "age" else f"{value:g}" for key, value in figures.items()}
-    words = _COUNTED.get(name, "" if name in _NOUNS else name).format(**shown)
-    noun = plural(number, _NOUNS[name]) if name in _NOUNS else str(number)
-    return f"{noun} {_ONE.get(name, words) if number == 1 else words}".rstrip()
+    words = _COUNTED.get(name, name)
+    said = words if isinstance(words, str) else words[number != 1]
+    return f"{number} {said.format(**shown)}"
 
 
 def _of_nodes(observed: Observation) -> str:

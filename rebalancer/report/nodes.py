@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from statistics import pstdev
 from typing import Any
 
@@ -30,7 +31,7 @@ def show_nodes(report: Report, run: Row, page: Page, *, everything: bool) -> Non
     for words, now, then in _bands(run):
         page.say(f"  {now:>4} -> {then:>4} {words}")
     _show_pairs(page, _spread(run))
-    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node), node["name"]))
+    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node)[0], node["name"]))
     between = 0 if everything else max(len(ranked) - 2 * _SHOWN, 0)
     nodes = [*ranked[:_SHOWN], *ranked[_SHOWN + between :]]
     left_out = f"... {between} nodes between (-v 1 lists each) ..." if between else ""
@@ -105,7 +106,7 @@ def _style(node: Row) -> str:
 def _staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
     """Yield the nodes that stay over target, with the reasons, the fullest first; only some are named."""
     over = [node for node in run["nodes"] if node["stateAfter"] == OVERUTILIZED]
-    ranked = sorted(over, key=lambda node: (-_fullness(run, node, "after"), node["name"]))
+    ranked = sorted(over, key=lambda node: (-_fullness(run, node, "after")[0], node["name"]))
     kept: dict[str, Counter[str]] = {}
     for each in report["refusals"]:
         if _same(each, run):
@@ -129,24 +130,19 @@ def _same(row: Row, run: Row) -> bool:
     return bool((row["profile"], row["strategy"]) == (run["profile"], run["strategy"]))
 
 
+def _fullness(run: Row, node: Row, key: str = "before") -> tuple[float, str]:
+    """Return how far a node is above its bound in the resource where that is most, and which resource that is."""
+    gaps = ((node[key].get(name, 0.0) - bound, name) for name, bound in sorted(_bounds(run).items()))
+    return max(gaps, key=itemgetter(0))
+
+
 def _bounds(run: Row) -> Mapping[str, float]:
     bounds: Mapping[str, float] = run["targetThresholds"] or run["thresholds"]
     return bounds
 
 
-def _deciding(run: Row, node: Row, key: str = "before") -> str:
-    """Return the resource in which a node is furthest above its bound, or least below it."""
-    bounds = _bounds(run)
-    return max(sorted(bounds), key=lambda name: node[key].get(name, 0.0) - bounds[name])
-
-
-def _fullness(run: Row, node: Row, key: str = "before") -> float:
-    name = _deciding(run, node, key)
-    return float(node[key].get(name, 0.0) - _bounds(run)[name])
-
-
 def _bar_text(run: Row, node: Row, width: int) -> str:
-    name = _deciding(run, node)
+    name = _fullness(run, node)[1]
     now, then = node["before"].get(name, 0.0), node["after"].get(name, 0.0)
     word = "target" if run["targetThresholds"] else "threshold"
     pair = " -> ".join(f"{bar(percent, width)} {percent:3.0f} %" for percent in (now, then))
