@@ -2,6 +2,7 @@
 
 import pytest
 
+from rebalancer.policy.findings import did_you_mean
 from tests.unit.policy.stand_ins import HEAD, LIFE_TIME, OLD_HEAD, RUN_LIFE_TIME, load, problems, profile
 
 
@@ -97,3 +98,31 @@ def test_a_number_in_words_is_answered_with_the_spelling_wanted(value, cure):
     (found,) = problems(HEAD + f"maxNoOfPodsToEvictTotal: {value}\nprofiles: []\n")
 
     assert found == f"line 3, maxNoOfPodsToEvictTotal: a number is expected, {cure}"
+
+
+STATES = ("Running", "Pending", "CrashLoopBackOff")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("Runing", "Running"),
+        ("RUNNING", "Running"),
+        ("crashloopbackoff", "CrashLoopBackOff"),
+        ("CrashLoopBackoffs", "CrashLoopBackOff"),
+    ],
+)
+def test_the_nearest_word_is_suggested_whatever_its_case(word, meant):
+    """Wrong letters and wrong case."""
+    assert did_you_mean(word, STATES) == f"; did you mean {meant!r}?"
+
+
+def test_few_words_are_all_named_where_none_is_near():
+    """So that the reader need not look them up."""
+    assert did_you_mean("x", STATES) == "; known are Running, Pending, CrashLoopBackOff"
+
+
+def test_many_words_or_none_are_not_named():
+    """A message stays a line."""
+    assert did_you_mean("x", (f"word{number}" for number in range(50))) == ""
+    assert did_you_mean("x", ()) == ""
