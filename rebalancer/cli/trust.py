@@ -1,4 +1,4 @@
-"""The commands about what stands over from run to run: `memory`, `pause`, `resume`, `status`, `breaker`; and `appetite`."""
+"""The commands about what stands over: `memory`, `pause`, `resume`, `status`, `breaker`; and `appetite`."""
 
 import json
 from datetime import timedelta
