@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 
-from tests.e2e.acts import cordon, names, set_restarts, set_taints, uids
+from tests.e2e.acts import cordon, names, set_restarts, set_taints
 from tests.e2e.api import RESOURCES, Api, Object
 from tests.e2e.builders import deployment, node, pdb, taint
 from tests.e2e.harness import ControlPlane
@@ -58,25 +58,6 @@ def test_dry_run_changes_nothing(controlplane: ControlPlane, program: Program, t
     requests = controlplane.requests_since(start)
     assert requests
     assert [request for request in requests if not request.reads_only] == []
-
-
-def test_dry_run_lists_what_the_live_run_evicts(namespace: Namespace, program: Program, troubled: Object) -> None:
-    """The live run right after a dry run evicts exactly the pods that were listed, in that order, for those reasons."""
-    before = uids(namespace.pods())
-
-    plan = program.dry_run(troubled)
-    outcome = program.run(troubled)
-
-    assert (plan.exit_code, outcome.exit_code) == (0, 0), plan.stderr + outcome.stderr
-    assert (plan.report["dryRun"], outcome.report["dryRun"]) == (True, False)
-    assert plan.report["evictions"] == outcome.report["evictions"]
-    assert plan.report["refusals"] == outcome.report["refusals"]
-    assert {each["strategy"] for each in plan.report["evictions"]} == {
-        "RemovePodsHavingTooManyRestarts",
-        "RemovePodsViolatingNodeTaints",
-        "PodLifeTime",
-    }
-    assert before - uids(namespace.pods()) == set(plan.evicted_uids())
 
 
 def settled(api: Api, looks: deque[dict[tuple[str, ...], object]]) -> dict[tuple[str, ...], object] | None:

@@ -1,4 +1,4 @@
-"""Pods whose node no longer suits them, by anti-affinity, node affinity or taints, move to one that does."""
+"""Pods whose node no longer suits them, by anti-affinity, node affinity, taints or their like, move to one that does."""
 
 import pytest
 
@@ -58,18 +58,7 @@ def test_pods_follow_the_labels_of_nodes(
     assert by_node(namespace.wait_ready(2, "db")) == {"b": 2}
 
 
-@pytest.mark.parametrize(
-    ("effect", "args", "goes"),
-    [
-        pytest.param("NoSchedule", {}, True, id="hard"),
-        pytest.param("NoSchedule", {"excludedTaints": ["dedicated=batch"]}, False, id="excluded"),
-        pytest.param("PreferNoSchedule", {}, False, id="soft"),
-        pytest.param("PreferNoSchedule", {"includePreferNoSchedule": True}, True, id="soft ones too"),
-    ],
-)
-def test_pods_leave_a_node_that_was_tainted(
-    controlplane: ControlPlane, namespace: Namespace, program: Program, effect: str, args: Object, goes: bool
-) -> None:
+def test_pods_leave_a_node_that_was_tainted(controlplane: ControlPlane, namespace: Namespace, program: Program) -> None:
     """Pods that do not tolerate a new taint of their node move to another node; those that do stay."""
     namespace.create(node("a"), node("b"))
     cordon(controlplane.api, "b")
@@ -78,11 +67,27 @@ def test_pods_leave_a_node_that_was_tainted(
     before = namespace.wait_ready(2, "web")
     (stays,) = namespace.wait_ready(1, "batch")
     cordon(controlplane.api, "b", on=False)
-    set_taints(controlplane.api, "a", taint("dedicated", "batch", effect))
+    set_taints(controlplane.api, "a", taint("dedicated", "batch"))
 
-    outcome = program.run(strategy("RemovePodsViolatingNodeTaints", namespace, **args))
+    outcome = program.run(strategy("RemovePodsViolatingNodeTaints", namespace))
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.evicted_uids()) == (uids(before) if goes else set())
-    assert by_node(namespace.wait_ready(2, "web")) == ({"b": 2} if goes else {"a": 2})
+    assert set(outcome.evicted_uids()) == uids(before)
+    assert by_node(namespace.wait_ready(2, "web")) == {"b": 2}
     assert uids(namespace.pods("batch")) == uids([stays])
+
+
+def test_replicas_are_spread(controlplane: ControlPlane, namespace: Namespace, program: Program) -> None:
+    """After the scheduler has placed what was evicted each node has its share, and nothing is left to do."""
+    namespace.create(node("a"), node("b"))
+    cordon(controlplane.api, "b")
+    namespace.create(deployment("web", replicas=4, cpu="500m"))
+    assert by_node(namespace.wait_ready(4, "web")) == {"a": 4}
+    cordon(controlplane.api, "b", on=False)
+
+    outcome = program.run(strategy("RemoveDuplicates", namespace))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert len(outcome.evicted()) == 2
+    assert by_node(namespace.wait_ready(4, "web")) == {"a": 2, "b": 2}
+    assert program.dry_run(strategy("RemoveDuplicates", namespace)).evicted() == []

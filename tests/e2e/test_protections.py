@@ -1,7 +1,5 @@
 """Pods that stay whatever a strategy says, and the switches that let them go."""
 
-import pytest
-
 from tests.e2e.acts import uids
 from tests.e2e.builders import (
     LOCAL_STORAGE,
@@ -10,7 +8,6 @@ from tests.e2e.builders import (
     daemonset,
     node,
     pod,
-    priority_class,
     replicaset,
     storage_class,
     volume,
@@ -71,34 +68,3 @@ def test_mirror_and_static_pods_stay_with_every_protection_off(
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.refused() == {"mirror": "MirrorPods", "static": "StaticPods"}
     assert uids(namespace.pods()) == uids(before)
-
-
-@pytest.mark.parametrize("by_class", [False, True])
-@pytest.mark.usefixtures("two_nodes")
-def test_priority_threshold(namespace: Namespace, program: Program, by_class: bool) -> None:
-    """The 5 pods of the threshold's priority stay, the 5 below go; as a number, or by a PriorityClass."""
-    high, low = f"high-{namespace.name}", f"low-{namespace.name}"
-    namespace.create(priority_class(high, 1000), priority_class(low, 500))
-    namespace.create(replicaset("high", replicas=5, priority_class=high))
-    namespace.create(replicaset("low", replicas=5, priority_class=low))
-    stay, go = uids(namespace.wait_ready(5, "high")), uids(namespace.wait_ready(5, "low"))
-    threshold = {"name": high} if by_class else {"value": 1000}
-
-    outcome = program.run(everything_in(namespace.name, {"priorityThreshold": threshold}))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.evicted_uids()) == go
-    assert set(outcome.refused().values()) == {"PriorityThreshold"}
-    assert uids(namespace.pods("high")) == stay
-
-
-def test_pods_of_a_daemonset_go_where_told(controlplane: ControlPlane, namespace: Namespace, program: Program) -> None:
-    """With evictDaemonSetPods the pods of a DaemonSet go, and it makes new ones."""
-    namespace.create(node("a"), node("b"), daemonset("agent"))
-    before = uids(namespace.wait_ready(2, "agent"))
-
-    outcome = program.run(everything_in(namespace.name, {"evictDaemonSetPods": True}))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.evicted_uids()) == before
-    assert uids(namespace.wait_ready(2, "agent")).isdisjoint(before)
