@@ -8,7 +8,7 @@ from tests.attack.seeds import some
 from tests.soak.soak import soak
 
 
-@pytest.mark.parametrize(("seeds", "days"), some([((24,), 1), ((3, 21, 24), 2)]))
+@pytest.mark.parametrize(("seeds", "days"), some([((24,), 0.5), ((3, 21, 24), 2)]))
 def test_days_beside_the_descheduler(seeds, days):
     """At most half of the hours over target, a quarter of the evictions, none undone; medians, as in `make soak`."""
     ours, theirs = ([soak("targets", who, seed, days) for seed in seeds] for who in ("rebalancer", "descheduler"))

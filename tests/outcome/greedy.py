@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.outcome.policies import Bounds
-from tests.outcome.state import RESOURCES, Shares
+from tests.outcome.state import RESOURCES, Shares, deviation
 
 EVENNESS = 0.003
 _MOST = 400
@@ -28,7 +28,7 @@ class Greedy:
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares afterwards, in points."""
-        return statistics.pstdev(share[resource] for share in self.end.values())
+        return deviation(self.end, resource)
 
 
 NO_MOVES = Greedy(0, {})

@@ -7,10 +7,11 @@ evicted in the cycle still end: their requests count, and spreading does not cou
 
 import math
 import random
-import statistics
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
@@ -32,7 +33,7 @@ from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load
 from tests.outcome.moves import Moved, moved_twice
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.scenarios import Scenario
-from tests.outcome.state import Shares, below_band, over
+from tests.outcome.state import Shares, below_band, deviation, over
 from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, skews, worse, zone_of
 
 MEBIBYTE = 1 << 20
@@ -62,7 +63,6 @@ class Simulation:
         factors: by workload, how many times its usual usage it uses; 1 for others.
         wishes: by workload, what its pods wish of zones; empty where there are no zones.
         names: of the nodes, in the order in which the scheduler keeps them.
-        first: whether the first of equal nodes is taken, not one by chance.
         start: where in the list of nodes the scheduler looks first, if it scores only a part.
     """
 
@@ -76,7 +76,6 @@ class Simulation:
     factors: Mapping[str, float] = field(default_factory=dict)
     wishes: Mapping[str, Wish] = field(default_factory=dict)
     names: Sequence[str] = tuple(NAMES)
-    first: bool = False
     start: int = 0
 
     def create(self, workload: Workload, nodes: Sequence[str]) -> Running:
@@ -158,13 +157,14 @@ class Simulation:
         wish, siblings = self.wishes.get(workload.name, NO_WISH), self._siblings(workload)
         nodes = zoned_scheduler.allowed(nodes, wish, siblings) if self.wishes else nodes
         nodes = self._scored(nodes)
-        residents: dict[str, list[Workload]] = {name: [] for name in nodes}
+        asked = {name: [0, 0] for name in nodes}
         for pod in self.pods.values():
-            if pod.node in residents:
-                residents[pod.node].append(pod.workload)
+            if sums := asked.get(pod.node):
+                sums[0] += pod.workload.cpu
+                sums[1] += pod.workload.memory
         spread = zoned_scheduler.spreading(nodes, wish, siblings, zoned=bool(self.wishes))
         scores = {
-            name: _score(residents[name], workload)
+            name: _score(*asked[name], workload)
             + spread[name]
             + zoned_scheduler.preference(name, wish)
             + 3 * (100 - 100 * self.avoid.get(name, 0) // max(*self.avoid.values(), 1, 1))
@@ -172,7 +172,7 @@ class Simulation:
         }
         most = max(scores.values())
         best = [name for name in nodes if scores[name] == most]
-        return best[0] if self.first else self.dice.choice(best)
+        return self.dice.choice(best)
 
     def _scored(self, nodes: Sequence[str]) -> Sequence[str]:
         """Return those of the nodes that are scored; the next pod begins after them."""
@@ -216,16 +216,12 @@ def _uses(workload: Workload) -> dict[str, int]:
     return {"cpu": workload.uses_cpu, "memory": workload.uses_memory * MEBIBYTE}
 
 
-def _score(residents: Sequence[Workload], workload: Workload) -> int:
-    """Return LeastAllocated and BalancedAllocation together, as since Kubernetes 1.36."""
-    cpu, memory = _requested([*residents, workload])
+def _score(cpu_before: int, memory_before: int, workload: Workload) -> int:
+    """Return LeastAllocated and BalancedAllocation together, as since Kubernetes 1.36, by what is requested there."""
+    cpu, memory = cpu_before + workload.cpu, memory_before + workload.memory
     free_cpu, free_memory = NODE_CPU - cpu - AGENT_REQUESTS[0], NODE_MEMORY - memory - AGENT_REQUESTS[1]
     least = (free_cpu * 100 // NODE_CPU + free_memory * 100 // NODE_MEMORY) // 2
-    return least + 50 + (50 + _balance(cpu, memory) - _balance(*_requested(residents))) // 2
-
-
-def _requested(workloads: Sequence[Workload]) -> tuple[int, int]:
-    return sum(each.cpu for each in workloads), sum(each.memory for each in workloads)
+    return least + 50 + (50 + _balance(cpu, memory) - _balance(cpu_before, memory_before)) // 2
 
 
 def _balance(cpu: int, memory: int) -> int:
@@ -237,7 +233,7 @@ class PlayedSteer:
 
     Attributes:
         landings: all of them, in order.
-        writes: how often the taints of a node were changed.
+        on_avoided: how many of them are on a node that was avoided.
     """
 
     keys = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
@@ -246,14 +242,13 @@ class PlayedSteer:
         self._simulation = simulation
         self.min_gain = min_gain
         self.landings: list[Landing] = []
-        self.waves = 0
-        self.writes = 0
+        self.on_avoided = self.waves = 0
 
     def closed(self, wave: Wave) -> frozenset[str]:
         return frozenset()
 
     def begin(self, wave: Wave) -> None:
-        self._avoid(wave.avoid)
+        self._simulation.avoid = wave.avoid
         self.waves += 1
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
@@ -269,15 +264,11 @@ class PlayedSteer:
         pods = [came[gone[move.pod.name].workload.name].pop(0) for move, _ in moved]
         landings = tuple(Landing(move, pod.node, pod.name, 1.0) for (move, _), pod in zip(moved, pods, strict=True))
         self.landings += landings
+        self.on_avoided += sum(each.node in wave.avoid for each in landings)
         return landings
 
     def end(self) -> None:
-        self._avoid({})
-
-    def _avoid(self, avoid: Mapping[str, int]) -> None:
-        before = self._simulation.avoid
-        self.writes += sum(before.get(name, 0) != avoid.get(name, 0) for name in {*before, *avoid})
-        self._simulation.avoid = avoid
+        self._simulation.avoid = {}
 
 
 @dataclass(frozen=True)
@@ -285,24 +276,28 @@ class Played:
     """What the cycles came to.
 
     Attributes:
-        harmful: how many replacements landed on a node that was above its target then.
-        named: for each replacement how many nodes were named.
+        points: by node, what each pod used at the start.
+        seconds: of CPU, to decide on all of it.
     """
 
     cycles: Sequence[Moved]
     start: Shares
     end: Shares
     bounds: Bounds
+    points: Mapping[str, Sequence[tuple[float, float]]]
+    seconds: float
     steers: Sequence[PlayedSteer] = ()
-    yardstick: Greedy | None = None
     spread_worse: Collection[str] = ()
     unsteered: Sequence[bool] = ()
-    harmful: int = 0
-    named: Sequence[int] = ()
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares in the end, in points."""
-        return statistics.pstdev(share[resource] for share in self.end.values())
+        return deviation(self.end, resource)
+
+    @cached_property
+    def yardstick(self) -> Greedy:
+        """What a greedy plan comes to from the same start."""
+        return greedy(self.start, self.points, self.bounds)
 
     @property
     def foreseen(self) -> float:
@@ -334,9 +329,6 @@ def play(
     min_gain: float | None = None,
     cycles: int | None = None,
     nodes: int = NODES,
-    *,
-    first: bool = False,
-    empty: int = 0,
 ) -> Played:
     """Play a scenario's cycles.
 
@@ -348,8 +340,6 @@ def play(
         min_gain: replacements are steered, and a move has to bring so many points; None steers nothing.
         cycles: how many, if not as many as the scenario has.
         nodes: how many; there are as many pods for each as in the scenario.
-        first: whether the scheduler takes the first of equal nodes.
-        empty: how many of the nodes, the last ones, are empty at first; 0 for what the scenario says.
     """
     policy = read_policy(scenario.policy)
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
@@ -361,26 +351,26 @@ def play(
 
     names = [f"node-{number:0{max(len(str(nodes - 1)), 2)}}" for number in range(nodes)]
     opened = names[1::2] if scenario.half else names
-    if empty:
-        opened = names[:-empty]
     load = make_load(seed, scenario.pods * nodes // NODES, scenario.spread)
     wishes = make_wishes(load, seed) if scenario.zones else {}
-    simulation = Simulation(load, random.Random(seed), wishes=wishes, names=names, first=first)
+    simulation = Simulation(load, random.Random(seed), wishes=wishes, names=names)
     for workload in load:
         for _ in range(workload.replicas):
             simulation.create(workload, opened)
     simulation.clock = OLD
-    start, moves, steers, spread = simulation.shares(), [], [], simulation.skews()
+    start, points, spread = simulation.shares(), simulation.points(), simulation.skews()
+    moves, steers = [], []
     unsteered: list[bool] = []
-    harmful, named = 0, []
-    yardstick = None if min_gain is None else greedy(start, simulation.points(), bounds_of(policy))
+    seconds = 0.0
     for number in range(cycles or scenario.cycles):
         if scenario.varies:
             varying = varied(load, seed, number, scenario.varies)
             simulation.factors = {each.name: varying[each.name].uses_cpu / each.uses_cpu for each in load}
         before = frozenset(simulation.pods)
         steer = None if min_gain is None else PlayedSteer(simulation, min_gain)
-        ledger = make.decide(simulation.cluster(), strategy, evictor=evictor, steer=steer)
+        cluster, begun = simulation.cluster(), time.process_time()
+        ledger = make.decide(cluster, strategy, evictor=evictor, steer=steer)
+        seconds += time.process_time() - begun
         assert not ledger.stopped
         assert not any(run.error for run in ledger.runs), ledger.runs
         evicted = [entry.pod.name for entry in ledger.evictions]
@@ -388,13 +378,10 @@ def play(
             simulation.ending.add(entry.pod.name)
             came = simulation.create(simulation.pods[entry.pod.name].workload, names)
             unsteered.append(entry.destination is not None and came.node in entry.destination.nodes)
-            named.append(len(entry.destination.nodes) if entry.destination else 0)
-            harmful += came.node in over(simulation.shares(), bounds_of(policy))
         simulation.end()
         moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
         steers += [] if steer is None else [steer]
         simulation.clock += interval
     spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
-    return Played(
-        moves, start, simulation.shares(), bounds_of(policy), steers, yardstick, spread_worse, unsteered, harmful, named
-    )
+    end, bounds = simulation.shares(), bounds_of(policy)
+    return Played(moves, start, end, bounds, points, seconds, steers, spread_worse, unsteered)

@@ -48,11 +48,16 @@ class State:
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares, in points."""
-        return statistics.pstdev(share[resource] for share in self.shares.values())
+        return deviation(self.shares, resource)
 
     def highest(self, resource: str) -> float:
         """The highest share of a node, in percent."""
         return max(share[resource] for share in self.shares.values())
+
+
+def deviation(shares: Shares, resource: str) -> float:
+    """Return the standard deviation of the nodes' shares, in points."""
+    return statistics.pstdev(share[resource] for share in shares.values())
 
 
 def over(shares: Shares, bounds: Bounds) -> set[str]:

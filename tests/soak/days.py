@@ -84,7 +84,7 @@ class Days:
         scales = workload.replicas >= 4 and self.dice.random() < 0.3
         return Habit(self.dice.uniform(0.0, 0.6), self.dice.uniform(0, 24), scales, workload.replicas)
 
-    def cycles(self, days: int = DAYS) -> Iterator[datetime]:
+    def cycles(self, days: float = DAYS) -> Iterator[datetime]:
         """Yield the time of each cycle, with the cluster as it is then."""
         for _ in range(round(days * _A_DAY)):
             self._happen()

@@ -94,7 +94,7 @@ class Tally:
         self._came[came.name] = now
 
 
-def soak(policy: str, who: str, seed: int, days: int = DAYS) -> Soaked:
+def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
     """Play the days."""
     args = dict(POLICIES[policy])
     trust = Trust.model_validate(args.pop("trust", {}))
