@@ -6,7 +6,7 @@ from rebalancer.cluster.pod import ContainerStatus
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_failed_pods import RemoveFailedPods, RemoveFailedPodsArgs
-from tests.make import cluster, decide, evicted, node, owner, pod, refused
+from tests.make import cluster, decide, evicted, node, owner, pod
 
 
 def run(pods, args=None, **settings):
@@ -24,12 +24,6 @@ def goes(args=None, **fields):
 
 def status(**fields):
     return (ContainerStatus(**fields),)
-
-
-@pytest.mark.parametrize("phase", ["Running", "Pending", "Succeeded", "Unknown", ""])
-def test_only_failed_pods_go(phase):
-    """Whatever else is true of them."""
-    assert not goes(phase=phase)
 
 
 @pytest.mark.parametrize(
@@ -118,19 +112,3 @@ def test_nodes_come_by_name_and_pods_by_age():
 
     assert evicted(run(pods)) == ["b", "a", "c", "d"]
     assert evicted(run(pods, limits=Limits(per_node=1))) == ["b", "d"]
-
-
-def test_failed_pods_without_an_owner_need_their_protection_off():
-    """They are bare."""
-    pods = [failed(owners=None)]
-
-    assert refused(run(pods)) == {"a": "FailedBarePods"}
-    assert evicted(run(pods, evictor={"evictFailedBarePods": True})) == ["a"]
-
-
-def test_fit_is_asked_of_failed_pods_too():
-    """They take no room, and have to find some."""
-    on = cluster([node("n1"), node("n2", unschedulable=True)], [failed()])
-    strategy = RemoveFailedPods(RemoveFailedPodsArgs())
-
-    assert refused(decide(on, strategy, evictor={"nodeFit": True})) == {"a": "NodeFit"}

@@ -41,13 +41,6 @@ def test_of_pods_that_dislike_each_other_one_stays():
     assert ledger.refusals == []
 
 
-def test_the_pod_that_declares_the_term_goes():
-    """The pod it dislikes stays, although it would be cheaper to lose."""
-    on = two_nodes(pod("shy", anti_affinity=against("loud"), priority=100), pod("loud", labels={"app": "loud"}))
-
-    assert evicted(decide(on, strategy())) == ["shy"]
-
-
 def test_of_one_pod_and_two_that_may_not_run_beside_it_the_two_go():
     """An example in the descheduler's documentation, which lets the one go; its code does what is shown here."""
     on = two_nodes(
@@ -59,17 +52,6 @@ def test_of_one_pod_and_two_that_may_not_run_beside_it_the_two_go():
     assert evicted(decide(on, strategy())) == ["pod-b", "pod-c"]
 
 
-def test_what_went_is_no_longer_in_the_way():
-    """The cheapest goes first; then those that it kept apart from are at peace."""
-    on = two_nodes(
-        pod("a", labels={"app": "x"}, anti_affinity=against("y"), priority=100),
-        pod("b", labels={"app": "x"}, anti_affinity=against("y"), priority=50),
-        pod("c", labels={"app": "y"}, anti_affinity=against("x"), priority=0),
-    )
-
-    assert evicted(decide(on, strategy())) == ["c"]
-
-
 def test_what_may_not_go_stays_in_the_way():
     """A protected pod is refused, and the others still have it for a neighbour."""
     on = two_nodes(loner("bare", owners=None, age=30), loner("p1", age=20))
@@ -77,36 +59,6 @@ def test_what_may_not_go_stays_in_the_way():
 
     assert evicted(ledger) == ["p1"]
     assert refused(ledger) == {"bare": "FailedBarePods"}
-
-
-def test_a_protected_declarer_keeps_its_neighbour():
-    """Nothing happens if only the pod that declares the term could end the conflict and it may not go."""
-    on = two_nodes(pod("shy", anti_affinity=against("loud"), owners=None), pod("loud", labels={"app": "loud"}))
-
-    assert evicted(decide(on, strategy())) == []
-
-
-def test_a_terminating_peer_is_still_in_the_way():
-    """It has not left yet."""
-    on = two_nodes(pod("shy", anti_affinity=against("loud")), pod("loud", labels={"app": "loud"}, terminating=True))
-
-    assert evicted(decide(on, strategy())) == ["shy"]
-
-
-@pytest.mark.parametrize(
-    ("key", "where", "expected"),
-    [
-        pytest.param("zone", "n2", ["shy"], id="another node of the same zone"),
-        pytest.param("zone", "n3", [], id="another zone"),
-        pytest.param("rack", "n2", [], id="no node has the label"),
-        pytest.param("rack", "n1", ["shy"], id="the same node, though it lacks the label"),
-    ],
-)
-def test_domains(key, where, expected):
-    """Conflicts are those within one node, and those within one value of the topology key."""
-    on = two_nodes(pod("shy", anti_affinity=against("loud", key)), pod("loud", node=where, labels={"app": "loud"}))
-
-    assert evicted(decide(on, strategy())) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,40 +126,6 @@ def test_label_keys_narrow_the_selector(fields, expected):
     assert evicted(decide(on, strategy())) == expected
 
 
-def test_a_term_without_selector_selects_nothing():
-    """As everywhere in Kubernetes, no selector is not the empty one."""
-    on = two_nodes(pod("shy", anti_affinity=against(None)), pod("loud"))
-
-    assert evicted(decide(on, strategy())) == []
-
-
-def test_pods_of_one_name_do_not_conflict():
-    """Whatever their namespaces, as in the descheduler."""
-    on = two_nodes(
-        pod("db-0", anti_affinity=against("db", namespaces=("other",))),
-        pod("db-0", namespace="other", labels={"app": "db"}),
-    )
-
-    assert evicted(decide(on, strategy())) == []
-
-
-@pytest.mark.parametrize(
-    "args", [{"labelSelector": {"matchLabels": {"app": "shy"}}}, {"namespaces": {"exclude": ["default"]}}]
-)
-def test_pods_that_are_not_selected_are_not_in_the_way(args):
-    """labelSelector and namespaces narrow both sides."""
-    on = two_nodes(pod("shy", labels={"app": "shy"}, anti_affinity=against("loud")), pod("l", labels={"app": "loud"}))
-
-    assert evicted(decide(on, strategy(**args))) == []
-
-
-def test_finished_pods_are_not_in_the_way():
-    """Succeeded and Failed pods do not count on either side."""
-    on = two_nodes(loner("p1"), loner("p2", phase="Succeeded"), loner("p3", phase="Failed"))
-
-    assert evicted(decide(on, strategy())) == []
-
-
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [(Limits(per_node=1), ["p1", "q1"]), (Limits(per_namespace=1), ["p1"]), (Limits(total=0), [])],
@@ -220,10 +138,3 @@ def test_limits_end_it_where_they_apply(limits, expected):
     )
 
     assert evicted(decide(on, strategy(), limits=limits)) == expected
-
-
-def test_with_node_fit_a_pod_needs_somewhere_to_go():
-    """The only other node is too small; the refusal says so."""
-    on = cluster([node("n1"), node("n2", cpu="50m")], [loner("p1", age=20), loner("p2", age=10)])
-
-    assert refused(decide(on, strategy(), evictor={"nodeFit": True})) == {"p1": "NodeFit", "p2": "NodeFit"}

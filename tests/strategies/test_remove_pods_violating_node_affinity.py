@@ -94,39 +94,6 @@ def test_a_node_selector_counts_together_with_affinity_only():
     ]
 
 
-@pytest.mark.parametrize("better", [{"cpu": "50m"}, {"unschedulable": True}, {"taints": ["k:NoSchedule"]}])
-def test_where_nothing_takes_the_pod_it_stays(better):
-    """Required affinity asks for a node that takes the pod, whether nodeFit is on or not."""
-    assert evicted(decide(cluster(nodes(**better), [requiring("p1")]), strategy())) == []
-
-
-@pytest.mark.parametrize("better", [{"cpu": "50m"}, {"unschedulable": True}, {"taints": ["k:NoSchedule"]}])
-def test_a_better_node_may_be_full(better):
-    """Preferred affinity asks for some node that takes the pod, and its own does (the descheduler's rule)."""
-    assert evicted(decide(cluster(nodes(**better), [preferring("p1")]), strategy(PREFERRED))) == ["p1"]
-
-
-def test_with_preferred_affinity_too_some_node_must_take_the_pod():
-    """Its own is cordoned and the other too small."""
-    on = cluster([node("n1", unschedulable=True), nodes(cpu="50m")[1]], [preferring("p1")])
-
-    assert evicted(decide(on, strategy(PREFERRED))) == []
-
-
-def test_equal_weights_move_nothing():
-    """Only a greater sum does."""
-    equal = cluster([nodes()[1], node("n1", labels={"disk": "ssd"})], [preferring("p1")])
-
-    assert evicted(decide(equal, strategy(PREFERRED))) == []
-
-
-def test_no_room_is_set_aside():
-    """Three pods go although there is room for one (the descheduler's rule), the oldest first."""
-    pods = [requiring(f"p{each}", cpu="1", age=each) for each in (1, 2, 3)]
-
-    assert evicted(decide(cluster(nodes(cpu="1"), pods), strategy())) == ["p3", "p2", "p1"]
-
-
 def test_a_pod_that_violates_both_goes_once():
     """The descheduler may evict it twice; here it is gone when the second type is looked at."""
     both = pod("p1", node_terms=(term(),), preferred=(PreferredTerm(1, term()),), node_affinity=True)
@@ -176,11 +143,3 @@ def test_limits_end_it_where_they_apply(limits, expected):
     pods = [requiring("p1", age=20), requiring("p2", age=10), requiring("q1", node="n3", age=20)]
 
     assert evicted(decide(cluster([*nodes(), node("n3")], pods), strategy(), limits=limits)) == expected
-
-
-@pytest.mark.parametrize(
-    "args", [{"labelSelector": {"matchLabels": {"app": "x"}}}, {"namespaces": {"exclude": ["default"]}}]
-)
-def test_only_selected_pods_are_looked_at(args):
-    """labelSelector and namespaces narrow the pods."""
-    assert evicted(decide(cluster(nodes(), [requiring("p1")]), strategy(**args))) == []
