@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.fake_http import Reply
 from tests.functional.objects import OLD, pdb, policy
 
 EVICTIONS = "*/eviction"
@@ -64,22 +63,6 @@ def test_a_refusal_that_brings_nobody_in_marks_nobody(three, evict):
     assert evict(maxNoOfPodsToEvictTotal=9).report["warnings"] == []
 
 
-def test_two_pdbs_over_one_pod_are_a_refusal_by_the_server_too(three, evict):
-    """The second one came after the snapshot; the server answers 500, which is not tried again."""
-
-    def add_pdbs(_):
-        three.add(pdb("one", allowed=3))
-        three.add(pdb("two", allowed=3))
-
-    three.on("POST", eviction_of("a"), add_pdbs, times=1)
-
-    outcome = evict(**ONE)
-
-    assert (outcome.exit_code, outcome.failed()) == (0, {})
-    assert outcome.refused()["a"] == "PDB"
-    assert len(three.sent("POST", eviction_of("a"))) == 1
-
-
 def unknown(outcome):
     return [each["name"] for each in outcome.report["unknown"]]
 
@@ -124,36 +107,6 @@ def test_a_pod_that_lost_its_owner_meanwhile_stays(three, evict):
     assert three.evicted == ["default/b"]
 
 
-def test_an_api_server_without_evictions_ends_the_run(three, evict):
-    """With the word for it, after one request."""
-    three.fail("POST", EVICTIONS, status=404, message="the server could not find the requested resource")
-
-    outcome = evict()
-
-    assert len(three.sent("POST", EVICTIONS)) == 1
-    assert "the API server does not offer evictions" in outcome.failed()["a"]
-
-
-def test_a_token_renewed_in_the_middle_of_the_run(three, rebalancer):
-    """401 on an eviction: the new token evicts."""
-    token = rebalancer.folder / "token"
-    token.write_text("old")
-    kubeconfig = three.kubeconfig(rebalancer.folder, user={"tokenFile": str(token)})
-    three.token = "old"
-
-    def renew(_):
-        three.token = "new"
-        token.write_text("new")
-
-    three.on("POST", eviction_of("a"), renew, times=1)
-    rules = rebalancer.policy(policy(OLD, **TWO))
-
-    outcome = rebalancer("run", "--yes", "--policy", rules, "--kubeconfig", kubeconfig, "--output", "json")
-
-    assert three.evicted == outcome.evicted() == ["default/a", "default/b"]
-    assert len(three.events) == 2
-
-
 def test_forbidden_evictions_are_failures(three, evict):
     """Exit code 1, since nothing was evicted; one request a namespace, and one message that holds the cure."""
     three.forbid("create", "pods/eviction")
@@ -182,14 +135,6 @@ def test_a_run_that_has_evicted_fails_only_on_demand(three, evict, options, exit
     assert "no such thing" in outcome.failed()["a"]
 
 
-@pytest.mark.parametrize("options", [(), ("--fail-on-error",)])
-def test_a_refusal_is_no_failure(three, evict, options):
-    """Not even where nothing was evicted, nor where failures are asked for."""
-    three.fail("POST", EVICTIONS, status=400, message=DENIED)
-
-    assert evict(*options, **ONE).exit_code == 0
-
-
 # Events
 
 
@@ -205,25 +150,6 @@ def test_every_eviction_has_its_event_before_the_program_ends(three, evict):
     assert event["regarding"]["uid"] == eviction["uid"]
     assert eviction["reason"] in event["note"]
     assert "pod eviction from n1 node" in event["note"]
-
-
-def test_slow_events_are_waited_for(three, evict):
-    """The program does not end before the server has them."""
-    held = []
-
-    def hold(request):
-        held.append(request.body["regarding"]["name"])
-        if len(held) == 1:  # asked again: the pods are long gone by then
-            return Reply(503, {"kind": "Status"})
-        return None
-
-    three.on("POST", "/apis/events.k8s.io/*", hold)
-
-    outcome = evict(**TWO)
-
-    assert held == ["a", "a", "b"]
-    assert len(three.events) == 2
-    assert outcome.report["warnings"] == []
 
 
 def test_events_that_are_not_delivered_are_a_warning(three, evict):

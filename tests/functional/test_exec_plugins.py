@@ -23,11 +23,6 @@ sleep 600 &
 echo $! > {folder}/helper
 wait
 """
-#: Answers when somebody writes into the pipe.
-ANSWERING = f"""#!/bin/sh
-echo '{{{{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": %s}}}}'
-"""
-HALF = "it gave a client certificate without its key, or a key without its certificate"
 WAITING = """#!/bin/sh
 cat {folder}/answer
 """
@@ -104,16 +99,6 @@ def test_a_plugin_on_a_terminal_may_ask(two, rebalancer):
     assert (rebalancer.folder / "heard").read_text() == "open sesame\n"
 
 
-def test_a_plugin_on_a_terminal_is_given_up_as_well(two, rebalancer):
-    """The program ends, and does not wait for it."""
-    run = arguments(rebalancer, two, "#!/bin/sh\nexec sleep 600\n", interactiveMode="IfAvailable")
-    with Terminal(rebalancer, *run, "--exec-timeout", "1s") as terminal:
-        outcome = terminal.finish()
-
-    assert outcome.exit_code == 3
-    assert "it did not answer within 1 s" in outcome.stderr
-
-
 def test_a_plugin_off_a_terminal_hears_nothing(two, rebalancer):
     """What is piped into the program is not the plugin's."""
     run = arguments(rebalancer, two, "#!/bin/sh\ncat > {folder}/heard; exit 1\n")
@@ -157,65 +142,6 @@ def test_a_plugin_may_give_a_client_certificate(rebalancer):
         outcome = rebalancer(*arguments(rebalancer, server, WAITING), "--insecure-skip-tls-verify")
 
     assert outcome.evicted() == ["default/a"]
-
-
-def test_a_plugin_is_told_of_the_cluster_if_it_asks(two, rebalancer):
-    """In KUBERNETES_EXEC_INFO, with its own part of the cluster's entry; its variables and arguments are set."""
-    telling = '#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" "$STAGE" "$1" > {folder}/told\nexit 1\n'
-    run = arguments(
-        rebalancer, two, telling, provideClusterInfo=True, env=[{"name": "STAGE", "value": "dev"}], args=["get-token"]
-    )
-    kubeconfig = rebalancer.folder / "kubeconfig"
-    document = json.loads(kubeconfig.read_text())
-    document["clusters"][0]["cluster"]["extensions"] += [
-        {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}},
-        {"name": "other", "extension": {}},
-    ]
-    kubeconfig.write_text(json.dumps(document))
-
-    rebalancer(*run)
-
-    told, stage, argument = (rebalancer.folder / "told").read_text().rsplit(maxsplit=2)
-    assert json.loads(told) == {
-        "apiVersion": VERSION,
-        "kind": "ExecCredential",
-        "spec": {"interactive": False, "cluster": {"server": two.url, "config": {"audience": "a"}}},
-    }
-    assert (stage, argument) == ("dev", "get-token")
-
-
-def test_a_plugin_that_is_not_installed(two, rebalancer):
-    """The command is named, and the kubeconfig's own hint."""
-    run = arguments(rebalancer, two, HANGING, command="no-such-plugin", installHint="Ask Ops for it")
-
-    outcome = rebalancer(*run)
-
-    assert outcome.exit_code == 3
-    assert outcome.stderr == (
-        f"Error: kubeconfig {rebalancer.folder}/kubeconfig: the user of context 'fake' needs the exec plugin "
-        "no-such-plugin, which is not installed or not on PATH. Ask Ops for it\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("#!/bin/sh\necho log in first >&2; exit 1", "log in first"),
-        ("#!/bin/sh\nexit 7", "it ended with exit code 7"),
-        ("no script", "it cannot be started: Exec format error"),
-        ("#!/bin/sh\necho s3cret", "what it printed is not an ExecCredential"),
-        ("#!/bin/sh\necho '{}'".replace("{}", "{{}}"), f"what it printed is not an ExecCredential of {VERSION}"),
-        (ANSWERING % '{{"token": "t", "clientKeyData": "k"}}', HALF),
-        (ANSWERING % '{{"clientCertificateData": "c"}}', HALF),
-    ],
-)
-def test_a_plugin_that_gives_nothing(two, rebalancer, script, words):
-    """Its own words if it has any; what it printed is not repeated, since that may be a token."""
-    outcome = rebalancer(*arguments(rebalancer, two, script))
-
-    assert outcome.exit_code == 3
-    assert f"sso-login of context 'fake' gave no credentials: {words}.\n" in outcome.stderr
-    assert "s3cret" not in outcome.stderr
 
 
 def test_a_plugin_that_must_ask_somebody_needs_a_terminal(two, rebalancer):

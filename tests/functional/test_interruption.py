@@ -74,15 +74,9 @@ def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, environment,
     A shell does not go on with the next command; in a pod a Job would start the run again, with fresh limits.
     """
     rebalancer = replace(rebalancer, environment=environment)
-    options = ("--secure-port", "0", *options)
-    asked = arrival(three, "POST", EVICTIONS)
-    answer = three.stall("POST", EVICTIONS)
+    three.on("POST", EVICTIONS, lambda _: signal.raise_signal(number), times=1)
 
-    process = rebalancer.start(*rebalancer.arguments(three, LIMITED), *options)
-    wait_for(asked, process)
-    process.send_signal(number)
-    answer.set()
-    outcome = finish(process)
+    outcome = rebalancer.run(three, LIMITED, "--secure-port", "0", *options)
 
     assert outcome.exit_code == exit_code
     assert three.evicted == outcome.evicted() == ["default/a"]
@@ -108,10 +102,9 @@ def test_nothing_is_planned_anew_after_a_signal(three, rebalancer, monkeypatch):
     assert planned == []
 
 
-@pytest.mark.parametrize("environment", [{}, IN_POD], ids=["shell", "pod"])
-def test_a_signal_ends_the_wait_for_another_try(three, rebalancer, environment):
+def test_a_signal_ends_the_wait_for_another_try(three, rebalancer):
     """Nothing was evicted: 143, in a pod too; the server is not asked again, and the wait is cut short."""
-    rebalancer = replace(rebalancer, environment=environment)
+    rebalancer = replace(rebalancer, environment=IN_POD)
     asked = arrival(three, "POST", EVICTIONS)
     three.fail("POST", EVICTIONS, status=429, message="busy", headers={"Retry-After": "27"})
 
@@ -129,34 +122,14 @@ def test_a_signal_ends_the_wait_for_another_try(three, rebalancer, environment):
 
 def test_a_signal_while_the_cluster_is_read(three, rebalancer):
     """The program ends at once, and evicts nothing."""
-    asked = arrival(three, "GET", "/api/v1/pods")
+    three.on("GET", "/api/v1/pods", lambda _: signal.raise_signal(signal.SIGTERM), times=1)
     three.stall("GET", "/api/v1/pods")
 
-    process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
-    wait_for(asked, process)
-    process.send_signal(signal.SIGTERM)
-    outcome = finish(process)
+    outcome = rebalancer.run(three, LIMITED)
 
     assert (outcome.exit_code, outcome.stdout) == (143, "")
     assert outcome.stderr == "Error: stopped by SIGTERM before anything was evicted\n"
     assert three.sent("POST", "*") == []
-
-
-def test_events_have_some_seconds_after_a_signal(three, rebalancer):
-    """One that is on its way when the signal comes is delivered."""
-    evicting, telling = arrival(three, "POST", EVICTIONS), arrival(three, "POST", "*/events")
-    answer, heard = three.stall("POST", EVICTIONS), three.stall("POST", "*/events")
-
-    process = rebalancer.start(*rebalancer.arguments(three, LIMITED))
-    wait_for(evicting, process)
-    process.send_signal(signal.SIGTERM)
-    answer.set()
-    wait_for(telling, process)
-    heard.set()
-    outcome = finish(process)
-
-    assert len(three.events) == 1
-    assert not any("Events" in each for each in outcome.report["warnings"])
 
 
 def test_after_the_deadline_nothing_is_asked_for(three, rebalancer):
@@ -213,25 +186,3 @@ def test_the_deadline_counts_from_the_snapshot(three, rebalancer):
     assert three.sent("POST", EVICTIONS) == []
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert "the deadline of 0.5 s" in outcome.stderr
-
-
-def test_a_list_without_an_end(three, rebalancer):
-    """A server that has a continue token for ever more is read until the deadline."""
-    page = {"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": "more"}, "items": []}
-    three.fail("GET", "/api/v1/pods", status=200, body=page)
-
-    outcome = rebalancer.run(three, LIMITED, "--deadline", "500ms")
-
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    assert "could not be read in time" in outcome.stderr
-    assert three.sent("POST", "*") == []
-
-
-@pytest.mark.parametrize("deadline", ["soon", "-1s", ""])
-def test_a_deadline_that_is_none(three, rebalancer, deadline):
-    """Bad usage, before anything is read."""
-    outcome = rebalancer.run(three, LIMITED, "--deadline", deadline)
-
-    assert outcome.exit_code == 2
-    assert "--deadline" in outcome.stderr
-    assert three.requests == []

@@ -1,11 +1,7 @@
 """A live run, from the policy to what reaches the server."""
 
-import pytest
-
-from tests.functional.objects import DAY, OLD, node, old_pods, pdb, pod, policy, two_nodes_with
+from tests.functional.objects import OLD, pod, policy, two_nodes_with
 from tests.functional.program import finish
-
-EVICTIONS = "*/eviction"
 
 
 def test_a_live_run_evicts_what_its_report_says(three, rebalancer):
@@ -41,58 +37,6 @@ def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
     assert reason == "age 3d > 1m"
     assert (cause["code"], cause["maximumSeconds"]) == ("TooOld", 60)
     assert cause["ageSeconds"] >= 3 * 86400
-
-
-def test_the_total_limit_ends_a_strategy_with_one_refusal(three, rebalancer):
-    """The pod at which the limit was met is named; no further one is asked about."""
-    for each in old_pods("d", "e", "f"):
-        three.add(each)
-
-    outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=2))
-
-    assert len(outcome.evicted()) == 2
-    (refusal,) = outcome.report["refusals"]
-    assert (refusal["by"], refusal["strategy"], refusal["profile"]) == ("TotalLimit", "PodLifeTime", "tidy")
-    (run,) = outcome.report["strategies"]
-    assert (run["evicted"], run["refused"], run["error"]) == (2, 1, None)
-
-
-def test_the_pdb_is_counted_down_before_the_server_has_to_refuse(three, rebalancer):
-    """What the PDB does not allow is not even asked for."""
-    three.add(pdb("web", allowed=1))
-
-    outcome = rebalancer.run(three, policy(OLD))
-
-    assert outcome.evicted() == ["default/a"]
-    assert outcome.refused() == {"b": "PDB", "c": "PDB"}
-    assert len(three.sent("POST", EVICTIONS)) == 1
-
-
-def test_a_pod_goes_once_however_many_strategies_want_it(three, rebalancer):
-    """The second profile does not meet the pods that the first one took."""
-    twice = policy(OLD, maxNoOfPodsToEvictTotal=10)
-    twice["profiles"].append({**twice["profiles"][0], "name": "again"})
-
-    outcome = rebalancer.run(three, twice)
-
-    assert three.evicted == outcome.evicted() == ["default/a", "default/b", "default/c"]
-    assert [(run["profile"], run["evicted"]) for run in outcome.report["strategies"]] == [("tidy", 3), ("again", 0)]
-
-
-@pytest.mark.parametrize("ready", [0, 1])
-def test_with_fewer_than_two_ready_nodes_nothing_runs(server, rebalancer, ready):
-    """A warning and no failure: there is nowhere to go."""
-    server.add(node("n1", ready=bool(ready)))
-    server.add(node("n2", ready=False))
-    server.add(pod("a", age=DAY))
-
-    outcome = rebalancer.run(server, policy(OLD, maxNoOfPodsToEvictTotal=1))
-
-    assert outcome.exit_code == 0
-    assert outcome.report["skipped"].endswith(f"selects {ready}")
-    assert f"selects {ready}" in outcome.stderr
-    assert outcome.report["evictions"] == outcome.report["strategies"] == []
-    assert server.sent("POST", "*") == []
 
 
 def test_a_policy_without_limits_is_warned_about_before_it_evicts(three, rebalancer):

@@ -34,16 +34,6 @@ def test_a_live_run_on_a_full_disk(two, rebalancer):
     )
 
 
-def test_a_live_run_that_nobody_listens_to(two, rebalancer):
-    """A pipe whose reader is gone: the same."""
-    pipe = closed_pipe()
-    outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), stdout=pipe))
-    os.close(pipe)
-
-    assert outcome.exit_code == 0
-    assert outcome.stderr.endswith("Broken pipe; evicted: default/a, default/b\n")
-
-
 def test_a_live_run_whose_output_was_closed_at_start(two, rebalancer):
     """`>&-` in a shell."""
     arguments = rebalancer.arguments(two, policy(OLD))
@@ -59,11 +49,9 @@ def test_where_nothing_was_evicted_a_lost_report_is_an_error(two, rebalancer):
     two.forbid("create", "pods/eviction")
     with FULL.open("w") as full:
         outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), stdout=full))
-        dry = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), "--dry-run", stdout=full))
 
-    assert outcome.exit_code == dry.exit_code == 1
+    assert outcome.exit_code == 1
     assert outcome.stderr.endswith("No space left on device; evicted: nothing\n")
-    assert dry.stderr.endswith("No space left on device\n")
 
 
 @needs_full
@@ -76,17 +64,16 @@ def test_where_nothing_at_all_can_be_written_the_exit_code_still_tells(two, reba
     assert two.evicted == ["default/a", "default/b"]
 
 
-@pytest.mark.parametrize(("encoding", "output"), [("ascii:strict", "table"), ("latin-1", "json")])
-def test_a_character_that_the_encoding_lacks_is_written_as_ascii(two, rebalancer, encoding, output):
+def test_a_character_that_the_encoding_lacks_is_written_as_ascii(two, rebalancer):
     """A webhook's words in another script; the report is there, whole."""
     two.fail("POST", "*/a/eviction", status=400, message='admission webhook "w" denied the request: 禁止…')
-    talking = replace(rebalancer, environment={"PYTHONIOENCODING": encoding})
+    talking = replace(rebalancer, environment={"PYTHONIOENCODING": "ascii:strict"})
 
-    process = talking.start(*talking.arguments(two, policy(OLD)), "--output", output)
+    process = talking.start(*talking.arguments(two, policy(OLD)), "--output", "table")
     outcome = finish(process)
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert "default/b" in outcome.stdout or '"name": "b"' in outcome.stdout
+    assert "default/b" in outcome.stdout
     assert "\\u7981\\u6b62" in outcome.stdout
 
 
@@ -99,9 +86,9 @@ def test_nobody_reads_a_dry_run_to_its_end(two, rebalancer):
     assert (outcome.exit_code, outcome.stderr) == (1, "")
 
 
-@pytest.mark.parametrize("arguments", [("--policy", "-", "--snapshot", "x"), ("--policy", "demo", "--snapshot", "-")])
-def test_a_closed_standard_input_is_said(rebalancer, arguments):
-    """`<&-` in a shell: exit code 2 in a line, wherever standard input is asked for."""
+def test_a_closed_standard_input_is_said(rebalancer):
+    """`<&-` in a shell: exit code 2 in a line."""
+    arguments = ("--policy", "demo", "--snapshot", "-")
     outcome = finish(rebalancer.start("run", *arguments, preexec_fn=lambda: os.close(0)))
 
     assert outcome.exit_code == 2

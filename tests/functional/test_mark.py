@@ -79,27 +79,6 @@ def test_nothing_of_others_is_changed(mark, server, prometheus):
     assert {name: server.node(name) for name in NODES} == before
 
 
-def test_a_label_can_be_given_literally(mark, server):
-    """As status=presure, for pods whose affinity names it."""
-    mark.write({**RULES, "mark": {"label": "status=presure"}})
-
-    mark()
-
-    assert labels_on(server, "status") == {"n1": "presure", "n2": "presure"}
-
-
-def test_a_soft_taint_alone(mark, server):
-    """With a value of its own."""
-    mark.write({**RULES, "mark": {"taint": "example.com/hot=yes"}})
-
-    mark()
-
-    assert labels_on(server) == {}
-    assert server.node("n1")["spec"]["taints"][1:] == [
-        {"key": "example.com/hot", "value": "yes", "effect": "PreferNoSchedule"}
-    ]
-
-
 def test_a_label_of_others_stays_as_it_is(mark, server):
     """The node is not marked, and the report says why; the others are."""
     found = server.node("n1")
@@ -128,18 +107,6 @@ def test_marks_follow_changed_rules(mark, server):
     assert labels_on(server, "status") == {}
     assert labels_on(server) == {"n1": "cpu", "n2": "cpu"}
     assert server.node("n1")["spec"]["taints"] == [SPOT]
-
-
-def test_an_annotation_alone_makes_no_label_ours(mark, server):
-    """A kubelet can write it; a label of others that it names stays."""
-    marked(server, "n4", "cpu", label="node-role.kubernetes.io/control-plane=yes")
-    found = server.node("n4")
-    labels = {"node-role.kubernetes.io/control-plane": "yes"}
-    server.add({**found, "metadata": {**found["metadata"], "labels": labels}})
-
-    mark()
-
-    assert server.node("n4")["metadata"]["labels"] == labels
 
 
 def test_a_dry_run_changes_nothing(mark, server):

@@ -15,11 +15,6 @@ from tests.ports import free_port
 
 CALM = dict.fromkeys(NODES, 10.0)
 
-#: A Lease that is given back is taken within a second; one that is held is not lost on a busy machine.
-QUICK = (
-    "--leader-elect-lease-duration", "90s", "--leader-elect-renew-deadline", "60s", "--leader-elect-retry-period", "1s",
-)  # fmt: skip
-
 
 @pytest.fixture
 def prometheus():
@@ -94,18 +89,6 @@ def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
     assert loop.end().exit_code == 0
 
 
-def test_a_mark_without_samples_goes_when_it_expires(mark, server, prometheus):
-    """Whether anything answers by then or not."""
-    mark.write({**RULES, "expiry": "5s"})
-    loop = Loop(mark, "--no-lease")
-    wait_for(lambda: labels_on(server), "marks")
-    prometheus.answers = lambda _: Reply(400, "no")
-
-    wait_for(lambda: labels_on(server) == {}, "no mark")
-
-    assert loop.end().exit_code == 0
-
-
 def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
     """And bad ones leave the last good ones in force, with a warning and without readiness."""
     loop = Loop(mark, "--no-lease")
@@ -120,19 +103,6 @@ def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
     assert set(labels_on(server)) == {"n1"}
     outcome = loop.end()
     assert outcome.stderr.count("the last good rules file stays in force") == 1
-
-
-def test_of_two_loops_one_marks(mark, server):
-    """The other takes over when the Lease is given back."""
-    first = Loop(mark, "--leader-elect", *QUICK)
-    wait_for(lambda: notes_on(server), "a mark by the leader")
-    second = Loop(mark, "--leader-elect", *QUICK)
-    assert second.evaluated() == 0
-
-    assert first.end().exit_code == 0
-    second.wait_evaluated(1)
-
-    assert second.end().exit_code == 0
 
 
 def test_a_signal_leaves_no_node_half_marked(mark, server):

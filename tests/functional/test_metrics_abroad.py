@@ -128,15 +128,6 @@ def test_a_run_pushes_its_metrics(three, rebalancer):
     assert pushed[series] == 1
 
 
-def test_a_pushgateway_that_is_not_there_fails_nothing(three, rebalancer):
-    """A warning that names it; what was to be evicted is."""
-    outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", f"http://127.0.0.1:{free_port()}")
-
-    assert outcome.exit_code == 0
-    assert outcome.evicted() == ["default/a"]
-    assert "the metrics cannot be pushed to http://127.0.0.1:" in outcome.stderr
-
-
 @contextmanager
 def gateway(answer, *, tls=False):
     """Listens, keeps what the first client sends, and gives it this answer."""

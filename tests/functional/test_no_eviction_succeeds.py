@@ -1,8 +1,5 @@
 """An API server that forbids or refuses every eviction is not asked two thousand times."""
 
-import pytest
-
-from tests.fake_http import Reply
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 EVICTIONS = "*/eviction"
@@ -56,53 +53,6 @@ def test_a_role_for_some_namespaces_works_there(server, rebalancer):
 
 
 FORBIDDEN = 'pods "p" is forbidden: User "me" cannot create resource "pods/eviction" in API group ""'
-
-
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (403, 'admission webhook "guard" denied the request: not p{}'),
-        (403, "ValidatingAdmissionPolicy 'guard' with binding 'all' denied request: no"),
-        (403, "pods is forbidden: quota of something"),
-        (422, "no such thing"),
-    ],
-)
-def test_twenty_refusals_in_a_row_close_a_namespace(server, rebalancer, status, message):
-    """A no that is not about permissions closes nothing at first."""
-    crowd(server, 1, 30)
-    server.fail("POST", EVICTIONS, status=status, message=message)
-
-    outcome = rebalancer.run(server, LIMITED)
-
-    assert len(asked(server)) == 20
-    assert list(outcome.refused().values()).count("Closed") == 10
-    (notice,) = outcome.report["warnings"]
-    assert notice.startswith("evictions were given up in namespace n0, after 20 failures in a row: ")
-
-
-def test_refusals_all_over_the_cluster_end_the_run(server, rebalancer):
-    """Twenty in a row over five namespaces."""
-    crowd(server, 6, 10)
-    server.fail("POST", EVICTIONS, status=422, message="no such thing")
-
-    outcome = rebalancer.run(server, LIMITED)
-
-    assert len(set(asked(server))) in {5, 6}
-    assert len(asked(server)) < 60
-    assert "given up in namespaces" in outcome.report["strategies"][0]["error"]
-
-
-def test_a_grant_in_between_begins_the_count_anew(server, rebalancer):
-    """Nineteen, one that goes, and nineteen more close nothing."""
-    crowd(server, 1, 39)
-    no = Reply(422, {"kind": "Status", "message": "no such thing"})
-    server.on("POST", EVICTIONS, lambda _: None if len(asked(server)) == 20 else no)
-
-    outcome = rebalancer.run(server, LIMITED)
-
-    assert len(asked(server)) == 39
-    assert len(outcome.evicted()) == 1
-    assert outcome.refused() == {}
 
 
 def test_the_first_line_names_the_missing_permission(server, rebalancer):

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-import yaml
 
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish
@@ -53,18 +52,6 @@ def test_how_much_is_logged(two, rebalancer, options, evicted, refused):
     stderr = rebalancer.run(two, LIMITED, *options).stderr
 
     assert ("evicted default/a" in stderr, "refused by TotalLimit" in stderr) == (evicted, refused)
-
-
-def test_a_report_in_yaml_is_the_one_in_json(two, rebalancer):
-    """The same document."""
-    in_json = rebalancer.run(two, LIMITED, "--dry-run").report
-    in_yaml = yaml.safe_load(rebalancer.run(two, LIMITED, "--dry-run", "--output", "yaml").stdout)
-
-    for report in (in_json, in_yaml):
-        del report["now"], report["strategies"][0]["seconds"]
-        for each in report["evictions"]:
-            del each["reason"], each["cause"]  # tell an age
-    assert in_yaml == in_json
 
 
 def test_a_table_says_first_what_moves(two, rebalancer):
@@ -148,37 +135,6 @@ def test_bad_usage(two, rebalancer, options, words):
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert words in outcome.stderr
     assert two.requests == []
-
-
-def test_a_policy_with_a_typo(two, rebalancer):
-    """Exit code 2: place and suggestion, before the cluster is looked at."""
-    outcome = rebalancer.run(two, policy(("PodLifeTime", {"maxPodLifeTimeSecond": 60})))
-
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert "maxPodLifeTimeSeconds" in outcome.stderr
-    assert "profiles[0].pluginConfig[0].args" in outcome.stderr
-    assert two.requests == []
-
-
-def test_what_the_reference_ignores_is_a_warning_and_an_error_if_strict(two, rebalancer):
-    """A misspelt limit must not go unnoticed."""
-    typo = policy(OLD, maxNoOfPodsToEvictTotl=1)
-
-    lenient = rebalancer.run(two, typo, "--dry-run")
-    strict = rebalancer.run(two, typo, "--dry-run", "--strict")
-
-    assert lenient.exit_code == 0
-    assert any("maxNoOfPodsToEvictTotal" in each for each in lenient.report["warnings"])
-    assert strict.exit_code == 2
-    assert "maxNoOfPodsToEvictTotal" in strict.stderr
-
-
-def test_an_unknown_policy_file(two, rebalancer):
-    """Exit code 2, with the presets."""
-    outcome = rebalancer("run", "--yes", "--policy", "nothing", "--kubeconfig", two.kubeconfig(rebalancer.folder))
-
-    assert outcome.exit_code == 2
-    assert "demo" in outcome.stderr
 
 
 def test_a_priority_class_that_is_not_there(two, rebalancer):

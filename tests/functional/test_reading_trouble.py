@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.fake_http import Reply
-from tests.functional.objects import DAY, OLD, node, pdb, pod, policy, two_nodes_with
+from tests.functional.objects import DAY, OLD, pdb, pod, policy
 
 PODS = "/api/v1/pods"
 PDBS = "/apis/policy/v1/poddisruptionbudgets"
@@ -15,16 +14,6 @@ def plan(two, rebalancer):
     return lambda *options: rebalancer.run(two, policy(OLD), "--dry-run", *options)
 
 
-@pytest.fixture
-def crowd(server):
-    """More pods than two pages hold."""
-    for each in two_nodes_with():
-        server.add(each)
-    names = [f"p{number:04d}" for number in range(1100)]
-    server._objects[PODS] = [pod(name, age=DAY) for name in names]  # added one by one they take a while
-    return [f"default/{name}" for name in names]
-
-
 @pytest.mark.parametrize("status", [500, 503, 504])
 def test_a_server_that_fails_once_is_asked_again(two, plan, status):
     """And what failed is told on standard error, since a wait is to be explained."""
@@ -34,40 +23,6 @@ def test_a_server_that_fails_once_is_asked_again(two, plan, status):
 
     assert outcome.evicted() == ["default/a", "default/b"]
     assert str(status) in outcome.stderr
-
-
-def test_a_renewed_token_is_read_from_its_file(two, rebalancer):
-    """401 once: the token file has a new token by then."""
-    token = rebalancer.folder / "token"
-    token.write_text("old")
-    kubeconfig = two.kubeconfig(rebalancer.folder, user={"tokenFile": str(token)})
-    two.token = "old"
-
-    def renew(_):
-        two.token = "new"
-        token.write_text("new")
-
-    two.on("GET", "/api/v1/nodes", renew, times=1)
-    rules = rebalancer.policy(policy(OLD))
-
-    outcome = rebalancer("run", "--policy", rules, "--kubeconfig", kubeconfig, "--dry-run", "--output", "json")
-
-    assert outcome.exit_code == 0
-    assert outcome.evicted() == ["default/a", "default/b"]
-    tokens = [request.headers["authorization"].removeprefix("Bearer ") for request in two.requests]
-    assert tokens.count("old") == 2  # one that worked and one that did not
-    assert set(tokens[2:]) == {"new"}
-
-
-def test_credentials_that_stay_wrong_end_the_run(two, plan):
-    """401 twice: exit code 3, and what to do about it."""
-    two.on("GET", "/api/v1/nodes", lambda _: setattr(two, "token", "another"), times=1)
-
-    outcome = plan()
-
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    assert "does not accept the credentials" in outcome.stderr
-    assert "--context" in outcome.stderr
 
 
 @pytest.mark.parametrize("resource", ["nodes", "pods", "poddisruptionbudgets.policy"])
@@ -140,25 +95,6 @@ def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, path, bod
         assert f"{two.url} does not answer like an API server: GET {path}" in outcome.stderr
 
 
-def test_an_empty_list_may_be_null(two, plan):
-    """As a server in Go writes it."""
-    two.fail("GET", PDBS, status=200, body={**NO_ITEMS, "items": None})
-
-    assert plan().evicted() == ["default/a", "default/b"]
-
-
-def test_pages_that_disagree_in_kind_are_no_list(crowd, server, rebalancer):
-    """The second page of the pods is one of nodes: the run ends, and evicts nothing."""
-    answer = Reply(200, {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": []})
-    server.on("GET", PODS, lambda _: answer, when=lambda request: "continue" in request.query)
-
-    outcome = rebalancer.run(server, policy(OLD, maxNoOfPodsToEvictTotal=1))
-
-    assert outcome.exit_code == 3
-    assert "PodList was asked for, and v1 NodeList came" in outcome.stderr
-    assert server.evicted == []
-
-
 def _with(name, **parts):
     """A pod with parts of it replaced; `spec` and `status` by field."""
     made = pod(name, age=DAY)
@@ -188,29 +124,6 @@ def test_a_malformed_pod_is_reported_and_left_alone(two, rebalancer, broken):
     assert two.evicted == ["default/a", "default/b"]
     told = [*outcome.report["warnings"], *(f"{each['name']}: {each['by']}" for each in outcome.report["refusals"])]
     assert any("odd" in each for each in told), told
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {**node("odd"), "status": {"allocatable": {"cpu": "many"}}},
-        {
-            "kind": "PodDisruptionBudget",
-            "apiVersion": "policy/v1",
-            "metadata": {"name": "odd", "namespace": "elsewhere"},
-            "spec": {"selector": {"matchExpressions": [{"key": "app", "operator": "Like"}]}},
-        },
-    ],
-    ids=["node", "PDB"],
-)
-def test_other_malformed_objects_are_reported(two, rebalancer, broken):
-    """They protect what they may stand for, and the report says so."""
-    two.add(broken)
-
-    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=9), "--dry-run")
-
-    assert outcome.exit_code == 0
-    assert any("odd is malformed" in each for each in outcome.report["warnings"])
 
 
 def test_a_pdb_that_cannot_be_read_keeps_its_pods(two, rebalancer):

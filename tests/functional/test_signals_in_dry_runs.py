@@ -64,19 +64,6 @@ def test_offline_in_the_middle_of_a_strategy(rebalancer, measured, asked, number
     assert outcome.stderr == f"Error: stopped by {number.name} before anything was evicted\n"
 
 
-def test_a_dry_run_on_a_cluster(server, rebalancer, measured, asked):
-    """The same."""
-    for each in two_nodes_with(*old_pods("a")):
-        server.add(each)
-
-    process = rebalancer.start(*rebalancer.arguments(server, measured), "--dry-run")
-    wait_for(asked, process)
-    process.send_signal(signal.SIGTERM)
-
-    assert finish(process).exit_code == 143
-    assert server.sent("POST", "*") == []
-
-
 def test_a_hangup_that_was_ignored_at_start_stays_ignored(server, rebalancer):
     """As under `nohup`: the run goes on and evicts."""
     for each in two_nodes_with(*old_pods("a")):

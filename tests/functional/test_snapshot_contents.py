@@ -5,7 +5,6 @@ import re
 import signal
 import stat
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -359,20 +358,6 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing(server, rebalancer):
 
     assert outcome.exit_code == 2
     assert "cannot be written: No such file" in outcome.stderr
-
-
-def test_what_is_no_file_is_not_replaced(server, rebalancer):
-    """/dev/stdout and the like are written to."""
-    for each in two_nodes_with():
-        server.add(each)
-
-    kubeconfig = server.kubeconfig(rebalancer.folder)
-    outcome = finish(rebalancer.start("snapshot", "--kubeconfig", kubeconfig, "--output", "/dev/stdout"))
-
-    assert outcome.exit_code == 0
-    written, _ = json.JSONDecoder().raw_decode(outcome.stdout)
-    assert datetime.fromisoformat(written["rebalancer"]["now"]) <= datetime.now(UTC)
-    assert {each["kind"]: each["apiVersion"] for each in written["items"]}["PodDisruptionBudgetList"] == "policy/v1"
 
 
 def test_metrics_that_are_no_list_leave_usage_out(server, rebalancer):

@@ -73,14 +73,18 @@ def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three,
 def test_a_run_waits_for_the_one_before_it(three, rebalancer):
     """It begins when the Lease is given back."""
     hold(three)
-    asked = arrival(three, "GET", "*/leases/rebalancer")
+    seen = []
 
-    process = rebalancer.start(*in_turn(rebalancer, three, *OFTEN))
-    wait_for(asked, process)
-    assert three.evicted == []
-    give_back(three)
-    outcome = finish(process)
+    def leave(_):
+        seen.append(list(three.evicted))
+        if len(seen) > 1:
+            give_back(three)
 
+    three.on("GET", "*/leases/rebalancer", leave, times=2)
+
+    outcome = rebalancer(*in_turn(rebalancer, three, *OFTEN))
+
+    assert seen == [[], []]
     assert outcome.exit_code == 0
     assert three.evicted == ["default/a"]
 
@@ -128,16 +132,16 @@ def test_dry_runs_and_those_told_so_never_take_it(three, rebalancer, option):
 
 def test_a_signal_gives_the_lease_back(three, rebalancer):
     """Also in the middle of a run."""
-    evicting = arrival(three, "POST", EVICTIONS)
-    answer = three.stall("POST", EVICTIONS)
+    holders = []
 
-    process = rebalancer.start(*in_turn(rebalancer, three))
-    wait_for(evicting, process)
-    assert three.leases.holder()
-    process.send_signal(signal.SIGTERM)
-    answer.set()
-    finish(process)
+    def end(_):
+        holders.append(three.leases.holder())
+        signal.raise_signal(signal.SIGTERM)
 
+    three.on("POST", EVICTIONS, end, times=1)
+
+    assert rebalancer(*in_turn(rebalancer, three)).exit_code == 143
+    assert all(holders)
     assert three.leases.holder() == ""
 
 

@@ -2,7 +2,6 @@
 
 import re
 import socket
-from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,7 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import Options
 from rebalancer.run.start import run
 from tests.fake_api_server import FakeApiServer
-from tests.functional.objects import OLD, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 #: Variables that would let a request go without the proxy.
@@ -52,17 +51,6 @@ def test_no_cluster_at_all(rebalancer, command):
         assert word in outcome.stderr
 
 
-def test_kubeconfig_in_the_environment_that_is_not_there(rebalancer):
-    """The variable and the file are named."""
-    path = rebalancer.folder / "gone"
-    lost = replace(rebalancer, environment={"KUBECONFIG": str(path)})
-
-    outcome = lost("run", "--policy", lost.policy(LIMITED))
-
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    assert outcome.stderr == f"Error: no cluster to work on: KUBECONFIG names {path}, which does not exist\n"
-
-
 @pytest.mark.parametrize(
     ("variable", "tls"), [("HTTP_PROXY", False), ("http_proxy", False), ("HTTPS_PROXY", True), ("https_proxy", True)]
 )
@@ -78,61 +66,6 @@ def test_a_proxy_that_is_not_there(rebalancer, monkeypatch, variable, tls):
         with pytest.raises(ClusterError, match=f"{re.escape(words)}$"):
             run_without_waits(rebalancer, server.kubeconfig(rebalancer.folder))
         assert server.requests == []
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("ftp://me:secret@proxy:1", "ftp://proxy:1 (HTTPS_PROXY) cannot be used: its address must be like http://HOST"),
-        (
-            "me:secret@proxy:1",
-            "... (HTTPS_PROXY): the URL ... has an @, but what stands before it is not plainly a user",
-        ),
-        (
-            "http://me:se/cret@proxy:1",
-            "http://... (HTTPS_PROXY): the URL http://... has an @, but what stands before it",
-        ),
-        ("socks5://proxy:1", "socks5://proxy:1 (HTTPS_PROXY) is a SOCKS proxy: install the Python package PySocks"),
-    ],
-)
-def test_a_proxy_that_cannot_be_used(rebalancer, given, words):
-    """Its variable and the cure, and nothing of a password; where NO_PROXY makes it superfluous it does no harm."""
-    with FakeApiServer(two_nodes_with(), tls=True) as secure:
-        behind = replace(rebalancer, environment={**NO_EXCEPTIONS, "HTTPS_PROXY": given})
-        here = replace(rebalancer, environment={"no_proxy": "127.0.0.1", "HTTPS_PROXY": given})
-        arguments = ("--insecure-skip-tls-verify", "--dry-run")
-
-        refused, ran = (each.run(secure, LIMITED, *arguments) for each in (behind, here))
-
-    assert (refused.exit_code, refused.stdout) == (3, "")
-    assert refused.stderr.splitlines()[-1].startswith(f"Error: the proxy {words}")
-    assert "secret" not in refused.stderr
-    assert "cret" not in refused.stderr
-    assert ran.exit_code == 0
-
-
-def test_a_context_that_is_not_there(two, rebalancer):
-    """The ones that are there are listed."""
-    outcome = rebalancer.run(two, LIMITED, "--context", "prod")
-
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    assert "no context 'prod'" in outcome.stderr
-    assert "there is fake" in outcome.stderr
-    assert two.requests == []
-
-
-@pytest.mark.parametrize(("text", "words"), [(None, "does not exist"), ("{", "is not YAML"), ("7", "not a mapping")])
-def test_a_kubeconfig_that_cannot_be_used(rebalancer, text, words):
-    """Its path and what is wrong with it."""
-    path = rebalancer.folder / "my-kubeconfig"
-    if text is not None:
-        path.write_text(text)
-
-    outcome = rebalancer("run", "--yes", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", path)
-
-    assert outcome.exit_code == 3
-    assert str(path) in outcome.stderr
-    assert words in outcome.stderr
 
 
 def test_a_server_that_is_not_there(two, rebalancer):
