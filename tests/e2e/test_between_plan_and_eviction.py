@@ -65,51 +65,6 @@ def test_pod_made_again_under_its_name_is_not_touched(
     assert (first.name, first.status) == (name, 409)
 
 
-def test_pod_that_is_gone_counts_as_evicted_and_is_no_failure(
-    controlplane: ControlPlane, settled: Namespace, interrupted: Interrupted
-) -> None:
-    """A pod that was deleted in the meantime may have gone by a request that a proxy has repeated; the others go."""
-    settled.create(deployment("web", replicas=3))
-    settled.wait_ready(3, "web")
-    gone: list[str] = []
-
-    def delete(name: str) -> None:
-        gone.append(name)
-        controlplane.api.delete("Pod", name, settled.name, grace=0)
-        wait_for(lambda: name not in {pod["metadata"]["name"] for pod in settled.pods()}, f"{name} gone")
-
-    outcome = interrupted(settled.name, delete)
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert unknown(outcome) == gone
-    assert len(outcome.evicted()) == 2
-
-
-def test_pod_that_lost_its_owner_stays(
-    controlplane: ControlPlane, settled: Namespace, interrupted: Interrupted
-) -> None:
-    """Nothing would make it again: the server refuses the version that was read, and the program asks anew."""
-    settled.create(deployment("web", replicas=3))
-    settled.wait_ready(3, "web")
-    orphans: list[str] = []
-
-    def orphan(name: str) -> None:
-        orphans.append(name)
-        # With another label no controller adopts it again.
-        change = {"metadata": {"ownerReferences": None, "labels": {"app": "nobodys"}}}
-        controlplane.api.patch("Pod", name, settled.name, change)
-
-    start = controlplane.audit_offset()
-    outcome = interrupted(settled.name, orphan)
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert set(outcome.refused()) == set(orphans)
-    assert len(outcome.evicted()) == 2
-    asked = [each.status for each in controlplane.requests_since(start) if each.name == orphans[0] and each.subresource]
-    assert asked[0] == 409
-    assert 201 not in asked
-
-
 def test_budget_used_up_by_others(controlplane: ControlPlane, settled: Namespace, interrupted: Interrupted) -> None:
     """A PDB that allowed one when it was read has the last word when another has used that one up."""
     settled.create(pdb("web", min_available=2), deployment("web", replicas=3))

@@ -186,22 +186,3 @@ def test_queries_and_labels_may_be_others(tmp_path):
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert {"my_cpu", "my_bytes"} <= {each[0] for each in server.asked}
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("cpu: {query: x, unit: bytes}", "the unit of cpu is cores"),
-        ("cpu: {query: x, unit: cores, labels: {node: n}}", "cpu.labels.node"),
-        ("cpus: {}", "cpus"),
-    ],
-)
-def test_queries_that_cannot_be_used_are_told_with_their_place(tmp_path, text, words):
-    """As a policy's."""
-    (tmp_path / "queries.yaml").write_text(text)
-    with RangeServer(lambda *_: {}) as server:
-        outcome = recommend(server, tmp_path, "--queries", str(tmp_path / "queries.yaml"))
-
-    assert outcome.exit_code == 2
-    assert "queries.yaml cannot be used" in outcome.stderr
-    assert words in outcome.stderr

@@ -102,14 +102,6 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would_hold(run, cluster):
     assert "would be held" in run("--hold", "15m", "--dry-run", "--output", "table").stdout
 
 
-def test_without_it_no_node_is_written_to(run, cluster):
-    """Nor is the permission asked for."""
-    outcome = run()
-
-    assert (outcome.evicted(), outcome.report["heldNodes"]) == (["default/a"], [])
-    assert cluster.sent("PATCH", "*") == []
-
-
 @pytest.mark.parametrize("wanted", [COMPACT, policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY}))])
 def test_the_next_run_takes_it_off_after_its_expiry_and_not_before(run, cluster, wanted):
     """Whatever its policy is; the report names those that stay."""
@@ -123,26 +115,6 @@ def test_the_next_run_takes_it_off_after_its_expiry_and_not_before(run, cluster,
     assert (taints(cluster, "n1"), note(cluster, "n1")) == ([SPOT], None)
     assert taints(cluster, "n3") == [OURS]
     assert [each["name"] for each in outcome.report["heldNodes"]] == ["n3"]
-
-
-def test_a_hold_without_a_trace_of_its_run_belongs_to_nobody(run, cluster):
-    """It is taken off at once."""
-    hold(cluster, "n3", datetime.now(UTC))
-    del cluster.node("n3")["metadata"]["annotations"]
-
-    assert run(wanted=policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY}))).exit_code == 0
-    assert taints(cluster, "n3") == []
-
-
-def test_one_that_cannot_be_taken_off_is_said(run, cluster):
-    """The run goes on."""
-    hold(cluster, "n3", datetime.now(UTC) - timedelta(seconds=1))
-    cluster.fail("PATCH", "/api/v1/nodes/n3", **FORBIDDEN)
-
-    outcome = run()
-
-    assert outcome.evicted() == ["default/a"]
-    assert any("soft taints that have expired stay on nodes" in each for each in outcome.report["warnings"])
 
 
 def test_a_node_that_cannot_be_held_is_said_and_stops_nothing(run, cluster):

@@ -18,13 +18,6 @@ def test_the_smaller_limit_counts(three, rebalancer, total, most, evicted):
     assert "no limit" not in outcome.stderr
 
 
-def test_it_limits_a_plan_too(three, rebalancer):
-    """A dry run lists what a live run would evict."""
-    outcome = rebalancer.run(three, policy(OLD), "--max-evictions", 1, "--dry-run")
-
-    assert outcome.evicted() == ["default/a"]
-
-
 def test_it_limits_a_file_too(rebalancer):
     """Without a cluster as well."""
     file = rebalancer.folder / "cluster.json"

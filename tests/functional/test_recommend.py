@@ -73,13 +73,6 @@ def test_each_rule_has_a_manual():
     assert (unknown.exit_code, "magic is not a rule; there are peak-mean" in unknown.stderr) == (2, True)
 
 
-def test_a_core_workload_requests_what_it_is_limited_to(folder):
-    """So it is Guaranteed."""
-    outcome = recommend(folder, "--peak", "10:00-11:00", "--core", "default/web", "-o", "csv")
-
-    assert "250m,250m,575Mi,575Mi" in outcome.stdout
-
-
 @pytest.mark.parametrize(
     "selector",
     [
@@ -177,20 +170,6 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_p
     }
 
 
-def test_what_is_fine_has_no_patch(folder, pods, tmp_path):
-    """The amounts are those that the rule asks for."""
-    document = json.loads(pods.read_text())
-    amounts = {"requests": {"cpu": "190m", "memory": "260Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
-    document["items"][0]["spec"]["containers"][0]["resources"] = amounts
-    pods.write_text(json.dumps(document))
-    out = tmp_path / "patches"
-
-    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--patches", str(out))
-
-    assert "fine" in outcome.stdout
-    assert not list(out.iterdir())
-
-
 @pytest.mark.parametrize(("warmup", "request_"), [("5m", "188m"), ("0s", "450m")])
 def test_a_start_counts_for_the_limit_only(folder, warmup, request_):
     """A new pod takes 1800m at first, on the last day, when 400m is usual: the mean peak of all is 600m."""
@@ -246,14 +225,6 @@ def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
     assert "1 sample of 1 pod without a workload in the cluster: default/gone-7f6d5c4b2-zzzzz" in outcome.stderr
 
 
-def test_peaks_are_found_and_shown(folder):
-    """Half past ten is busier than half past eight in the evening."""
-    outcome = recommend(folder)
-
-    assert "peak hours found by cpu: 10:00-11:00; the day: ··········█·········" in outcome.stderr
-    assert "250m" in outcome.stdout
-
-
 def test_what_cannot_be_read_is_named_and_the_rest_counts(folder):
     """Half a line at the end of a file, a line of something else, a name without a time, two files of one time."""
     (folder / "resource-20230515103000.txt").write_text(
@@ -305,9 +276,3 @@ def test_bad_usage_is_named(folder, arguments, message):
 
     assert outcome.exit_code == 2
     assert message in outcome.stderr
-
-
-def test_a_folder_without_samples_is_bad_usage(tmp_path):
-    """So is one that does not exist."""
-    assert "holds no samples: no .txt files" in recommend(tmp_path).stderr
-    assert "cannot be read" in recommend(tmp_path / "absent").stderr

@@ -65,11 +65,6 @@ def test_what_cannot_be_read_or_has_ended_does_not_count(tmp_path):
     assert "--snapshot: Pod shop/bad-0 is left out: 'much' is not a valid quantity" in outcome.stderr
 
 
-def test_a_file_without_autoscalers_is_said_so(tmp_path):
-    """To lower a request by which one scales would make more replicas."""
-    assert "--snapshot has no HorizontalPodAutoscalers" in asked(tmp_path, {"web": 9}, [pod("web", "n1")]).stderr
-
-
 @pytest.mark.parametrize("part", ["state", "lastState"])
 @pytest.mark.parametrize(("rule", "request_"), [("peak-mean", "402Mi"), ("quantile", "615Mi"), ("target", "615Mi")])
 def test_a_kill_for_memory_raises_it_above_the_limit(tmp_path, part, rule, request_):

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 import yaml
 from click.testing import CliRunner
 
@@ -63,15 +62,6 @@ def test_ten_gibibytes_give_the_sum_of_the_method(tmp_path):
         "systemReserved": {"memory": "1536Mi"},
     }
     assert "nobody measured what the system uses" in outcome.stderr
-
-
-@pytest.mark.parametrize(("memory", "eviction", "reserved"), [("4Gi", "500Mi", "910Mi"), ("64Gi", "3277Mi", "9831Mi")])
-def test_small_nodes_evict_at_500_mebibytes(tmp_path, memory, eviction, reserved):
-    """5 % of 4Gi would be 205Mi."""
-    configuration = only(asked(tmp_path, [node("n1", memory)], "-o", "json"))["kubeletConfiguration"]
-
-    assert configuration["evictionHard"]["memory.available"] == eviction
-    assert configuration["systemReserved"]["memory"] == reserved
 
 
 def test_what_the_system_uses_is_the_node_without_its_pods(tmp_path):
@@ -137,11 +127,3 @@ def test_the_most_of_days_counts(tmp_path):
         found = only(asked(tmp_path, [node("n1")], "-o", "json", "--prometheus", server.url, *history))
 
     assert found["systemUses"] == {"memory": "3072Mi"}
-
-
-def test_a_file_that_cannot_be_read_is_bad_usage(tmp_path):
-    """It ends with 2, and says what to do."""
-    outcome = CliRunner().invoke(main, ["recommend", "nodes", "--snapshot", str(tmp_path / "absent")])
-
-    assert outcome.exit_code == 2
-    assert "cannot be read" in outcome.stderr

@@ -92,18 +92,6 @@ def test_requests_that_tell_the_truth_spread_the_load(tmp_path):
     assert (today["nodesNeeded"], better["nodesNeeded"]) == (1, 2)
 
 
-def test_another_scheduler_places_otherwise(tmp_path):
-    """One that fills nodes leaves most of them empty, whatever is requested."""
-    fill = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
-    score = {"enabled": [{"name": "NodeResourcesFit", "weight": 100}], "disabled": [{"name": "*"}]}
-    config = scheduler(tmp_path, {"score": score}, {"name": "NodeResourcesFit", "args": fill})
-
-    outcome = asked(tmp_path, USED, uneven(), "--what-if", "-o", "json", "--scheduler-config", str(config))
-
-    filled = json.loads(outcome.stdout)["whatIf"]["recommended"]["cpu"]
-    assert filled["standardDeviation"] > 40
-
-
 def test_pods_of_which_nobody_knows_stay_and_are_told(tmp_path):
     """A scheduler with a plugin that nobody knows."""
     config = scheduler(tmp_path, {"filter": {"enabled": [{"name": "Ours"}]}})
@@ -128,17 +116,6 @@ def test_pods_that_would_no_longer_fit_are_named(tmp_path):
     assert "1 pod would no longer fit: shop/busya-0 (0/1 nodes are available: 1 Insufficient cpu.)" in words
     assert "more than 1" in table
     assert "BestEffort becomes Burstable" in words
-
-
-def test_a_new_replica_is_taken_to_use_what_the_others_do(tmp_path):
-    """It was made after the last sample."""
-    newcomer = pod("busya", "n1")
-    newcomer["metadata"]["name"] = "busya-1"
-    objects = [node("n1"), pod("busya", "n1"), newcomer]
-
-    found = json.loads(asked(tmp_path, {"busya": 1000}, objects, "--what-if", "-o", "json").stdout)["whatIf"]
-
-    assert (found["asItIs"]["cpu"]["highestPercent"], found["unmeasuredPods"]) == (50, 0)
 
 
 def test_pods_without_samples_count_as_using_nothing_and_are_counted(tmp_path):

@@ -62,18 +62,6 @@ def test_a_configuration_that_describes_it_says_nothing(plan):
     assert told(plan(by_usage(), PACKING)) == []
 
 
-def test_a_plugin_that_nothing_is_known_of_is_one_warning(plan):
-    """In the log and in the report, with its place in the file."""
-    profile = {"schedulerName": "packing", "plugins": {"score": {"enabled": [{"name": "Coscheduling"}]}}}
-
-    outcome = plan(by_usage(), {**HEAD, "profiles": [{}, profile]})
-
-    (warning,) = told(outcome)
-    assert warning.startswith("scheduler configuration ")
-    assert warning.endswith("nothing is known of the plugin Coscheduling: where pods of packing go is unknown")
-    assert outcome.stderr.count("Coscheduling") == 1
-
-
 @pytest.mark.parametrize("asked", [by_usage(scheduler="unknown"), policy(OLD)], ids=["unknown", "no relief"])
 def test_policies_that_do_not_ask_the_scheduler_say_nothing(plan, asked):
     """To them it makes no difference."""
@@ -88,22 +76,6 @@ def test_a_configuration_that_cannot_be_used_ends_the_run(plan):
     assert "scheduler.yaml cannot be used:\n" in outcome.stderr
     assert "line 1, percentageOfNodesToScore: must be a whole number from 0 to 100" in outcome.stderr
     assert "line 1, profiles: must be a list" in outcome.stderr
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("nowhere.yaml", "there is no file nowhere.yaml with the scheduler's configuration"),
-        ("/", "scheduler configuration / cannot be read: Is a directory"),
-        ("/dev/null", "scheduler configuration /dev/null cannot be used:"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_named(rebalancer, path, message):
-    """Also by `validate`."""
-    outcome = rebalancer("validate", "--policy", "safe", "--scheduler-config", path)
-
-    assert outcome.exit_code == 2
-    assert message in outcome.stderr
 
 
 def test_standard_input_is_read_once(rebalancer):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.kube.marks import Mark
-from tests.functional.objects import OLD, node, old_pods, pod, policy, two_nodes_with
+from tests.functional.objects import OLD, node, old_pods, policy, two_nodes_with
 from tests.functional.test_unmark import KEYS, NOW, RECORD, SPOT, marked
 
 STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
@@ -44,14 +44,6 @@ def test_a_loop_does_not_begin_without_the_permission(cluster, rebalancer):
 
     assert outcome.exit_code == 3
     assert cluster.evicted == []
-
-
-def test_the_option_asks_for_it_too(cluster, rebalancer):
-    """As `steering` in the policy does; a policy without it needs no permission."""
-    cluster.forbid("patch", "nodes")
-
-    assert rebalancer.run(cluster, policy(OLD), "--steer").exit_code == 3
-    assert rebalancer.run(cluster, policy(OLD)).exit_code == 0
 
 
 def test_a_dry_run_writes_nothing_and_asks_for_nothing(cluster, rebalancer):
@@ -146,21 +138,3 @@ def test_nodes_without_a_trace_are_not_listed_again(cluster, rebalancer):
     rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))
 
     assert len(cluster.sent("GET", "/api/v1/nodes")) == 1
-
-
-@pytest.mark.parametrize("steering", [None, {}, {"key": "example.com/steer"}])
-def test_our_own_taints_evict_nobody(server, rebalancer, steering):
-    """A policy that counts soft taints takes no account of ours, and is warned of where it steers."""
-    key = (steering or {}).get("key", "kube-rebalancer/avoid")
-    mine = [{"key": each, "value": "run-1", "effect": "PreferNoSchedule"} for each in (key, f"{key}-more")]
-    server.add(node("n1", taints=mine))
-    server.add(node("n2"))
-    server.add(node("n3", taints=[SPOT]))
-    server.add(pod("a", "n1"))
-    server.add(pod("b", "n3"))
-    rule = ("RemovePodsViolatingNodeTaints", {"includePreferNoSchedule": True})
-
-    outcome = rebalancer.run(server, policy(rule, **({} if steering is None else {"steering": steering})), "--dry-run")
-
-    assert outcome.evicted() == ["default/b"]
-    assert any("includePreferNoSchedule" in each for each in outcome.report["warnings"]) is (steering is not None)

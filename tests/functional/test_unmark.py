@@ -111,22 +111,3 @@ def test_marks_that_cannot_be_taken_off_are_said(unmark, cluster):
     assert marked_nodes(cluster) == ["n1"]
     assert "node n1 (run run-1" in outcome.stdout
     assert "denied the request: no" in outcome.stdout
-
-
-def test_nodes_that_cannot_be_listed_are_an_error(unmark, cluster):
-    """Nothing is known of them then."""
-    cluster.forbid("list", "nodes")
-
-    outcome = unmark()
-
-    assert outcome.exit_code == 3
-    assert "no permission to list nodes" in outcome.stderr
-
-
-def test_a_key_that_cannot_be_one_is_refused(unmark, cluster):
-    """Before anything is asked."""
-    outcome = unmark("--key", "no key")
-
-    assert outcome.exit_code == 2
-    assert "--key: 'no key' cannot be the key of a taint" in outcome.stderr
-    assert cluster.requests == []

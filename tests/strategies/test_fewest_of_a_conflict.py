@@ -47,55 +47,11 @@ def test_of_one_pod_and_two_that_may_not_run_beside_it_the_one_goes():
     assert ledger.refusals == []
 
 
-def test_of_two_pods_the_cheaper_goes_whoever_declares_the_term():
-    """Neither is needed more than the other: priority decides."""
-    assert evicted(decide(nodes(shy("shy", priority=100), loud(priority=0)), fewest())) == ["pod-a"]
-    assert evicted(decide(nodes(shy("shy", priority=0), loud(priority=100)), fewest())) == ["shy"]
-
-
-def test_fewer_pods_go_even_if_each_is_dearer():
-    """One pod of a high priority goes rather than three of a low one."""
-    assert evicted(decide(nodes(loud(priority=100), *map(shy, ("b", "c", "d"))), fewest())) == ["pod-a"]
-
-
-def test_of_equally_few_the_costliest_pod_that_goes_is_as_cheap_as_can_be():
-    """A chain of four takes two: those of priority 1 and 5 go, rather than 5 and 5 or 5 and 9."""
-    chain = [
-        pod("p1", labels={"app": "1"}, anti_affinity=against("2"), priority=1),
-        pod("p2", labels={"app": "2"}, anti_affinity=against("3"), priority=5),
-        pod("p3", labels={"app": "3"}, anti_affinity=against("4"), priority=5),
-        pod("p4", labels={"app": "4"}, priority=9),
-    ]
-
-    assert sorted(evicted(decide(nodes(*chain), fewest()))) == ["p1", "p3"]
-
-
-def test_of_replicas_that_dislike_each_other_the_costliest_stays():
-    """All but one go, the cheapest first, as by the descheduler's rule."""
-    ledger = decide(nodes(loner("p1", priority=2), loner("p2", age=20), loner("p3", age=30)), fewest())
-
-    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
-        ("p3", "anti-affinity against default/p1 on n1 (topology kubernetes.io/hostname=n1)"),
-        ("p2", "anti-affinity against default/p1 on n1 (topology kubernetes.io/hostname=n1)"),
-    ]
-
-
 def test_a_zone_is_one_place():
     """The pod on n2 is in the way of two pods on n1, in the same zone; the one in the other zone is not."""
     on = nodes(loud(node="n2"), loud("far", node="n3"), shy("b", key="zone"), shy("c", key="zone"))
 
     assert evicted(decide(on, fewest())) == ["pod-a"]
-
-
-@pytest.mark.parametrize(
-    "protected",
-    [{"owners": None}, {"priority": 2_000_000_000}, {"local_storage": True}, {"prefer_no_eviction": True}],
-)
-def test_a_pod_that_may_not_go_leaves_it_to_the_others(protected):
-    """The one in the way is protected: the two go, each of which ends one conflict."""
-    on = nodes(loud(**protected), shy("pod-b"), shy("pod-c"))
-
-    assert evicted(decide(on, fewest(), evictor={"noEvictionPolicy": "Mandatory"})) == ["pod-b", "pod-c"]
 
 
 def test_a_protected_declarer_is_freed_of_its_neighbour():
@@ -137,12 +93,6 @@ def test_limits_end_it_where_they_apply(limits, expected):
     assert len(asked) == len(set(asked))
 
 
-def test_a_terminating_pod_is_in_nobodys_way():
-    """It leaves by itself, and nobody has to go for it."""
-    assert evicted(decide(nodes(shy("shy"), loud(terminating=True)), fewest())) == []
-    assert evicted(decide(nodes(shy("shy"), loud(evacuating=True)), fewest())) == []
-
-
 @pytest.mark.parametrize(
     ("elsewhere", "expected"),
     [
@@ -162,14 +112,6 @@ def test_a_pod_in_the_way_needs_room_elsewhere():
     on = cluster([node("n1"), node("n2", pods=0)], [loud(), shy("b"), shy("c")])
 
     assert evicted(decide(on, fewest())) == ["b", "c"]
-
-
-def test_pods_of_one_name_do_not_conflict():
-    """Whatever their namespaces, as in the descheduler."""
-    term = PodAffinityTerm(HOST, selector(app="db"), namespaces=("other",))
-    on = nodes(pod("db-0", anti_affinity=(term,)), pod("db-0", namespace="other", labels={"app": "db"}))
-
-    assert evicted(decide(on, fewest())) == []
 
 
 @pytest.mark.parametrize("args", [{"labelSelector": {"matchLabels": {"app": "a"}}}, {"namespaces": {"exclude": ["b"]}}])

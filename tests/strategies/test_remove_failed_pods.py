@@ -6,7 +6,7 @@ from rebalancer.cluster.pod import ContainerStatus
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_failed_pods import RemoveFailedPods, RemoveFailedPodsArgs
-from tests.make import cluster, decide, evicted, node, owner, pod
+from tests.make import cluster, decide, evicted, node, pod
 
 
 def run(pods, args=None, **settings):
@@ -40,63 +40,6 @@ def status(**fields):
 def test_young_pods_are_left_for_people_to_look_at(args, age, expected):
     """The least age is enough."""
     assert goes(args, age=age) is expected
-
-
-@pytest.mark.parametrize(
-    ("args", "fields", "expected"),
-    [
-        pytest.param(
-            {"reasons": ["Error"]}, {"containers": status(terminated="Error")}, True, id="a terminated reason"
-        ),
-        pytest.param({"reasons": ["Wait"]}, {"containers": status(waiting="Wait")}, True, id="a waiting reason"),
-        pytest.param({"reasons": ["Shutdown"]}, {"reason": "Shutdown"}, True, id="the status reason"),
-        pytest.param({"reasons": ["Other", "Error"]}, {"reason": "Error"}, True, id="one of several"),
-        pytest.param({"reasons": ["Other"]}, {"reason": "Error"}, False, id="another reason"),
-        pytest.param({"reasons": ["Error"]}, {}, False, id="no reason"),
-        pytest.param(
-            {"reasons": ["Error"]},
-            {"init_containers": status(terminated="Error")},
-            False,
-            id="not of an init container",
-        ),
-        pytest.param(
-            {"reasons": ["Error"], "includingInitContainers": True},
-            {"init_containers": status(terminated="Error")},
-            True,
-            id="unless asked",
-        ),
-        pytest.param({"exitCodes": [1, 2]}, {"containers": status(exit_code=2)}, True, id="an exit code"),
-        pytest.param({"exitCodes": [1]}, {"containers": status(exit_code=2)}, False, id="another exit code"),
-        pytest.param({"exitCodes": [0]}, {"containers": status()}, False, id="no exit code"),
-        pytest.param({"exitCodes": [1]}, {"init_containers": status(exit_code=1)}, False, id="of an init container"),
-        pytest.param(
-            {"exitCodes": [1], "includingInitContainers": True},
-            {"init_containers": status(exit_code=1)},
-            True,
-            id="if asked",
-        ),
-        pytest.param(
-            {"exitCodes": [1], "reasons": ["Error"]},
-            {"containers": (*status(exit_code=1), *status(terminated="Error"))},
-            True,
-            id="reason and code of different containers",
-        ),
-        pytest.param({"exitCodes": [1], "reasons": ["Error"]}, {"reason": "Error"}, False, id="both must hold"),
-        pytest.param({"excludeOwnerKinds": ["ReplicaSet"]}, {}, False, id="an excluded owner"),
-        pytest.param({"excludeOwnerKinds": ["Job"]}, {}, True, id="another owner"),
-        pytest.param(
-            {"excludeOwnerKinds": ["Job"]},
-            {"owners": [owner("r"), owner("j", "Job")]},
-            False,
-            id="one of several owners",
-        ),
-        pytest.param({"namespaces": {"include": ["other"]}}, {}, False, id="another namespace"),
-        pytest.param({"labelSelector": {"matchLabels": {"x": "y"}}}, {}, False, id="other labels"),
-    ],
-)
-def test_each_criterion(args, fields, expected):
-    """All that are given must hold."""
-    assert goes(args, **fields) is expected
 
 
 def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
