@@ -271,17 +271,6 @@ def test_whatever_is_somewhere_in_a_cluster(file, program, seed):
 
 
 @pytest.mark.parametrize("seed", range(4 * TIMES))
-def test_whatever_is_somewhere_in_a_policy(file, program, seed):
-    """It is valid, or each problem is a line."""
-    chance = random.Random(seed)
-    for _ in range(25):
-        text = json.dumps(mutated(chance, policy(OLD, evictor={"minReplicas": 2}, maxNoOfPodsToEvictTotal=3)))
-        outcome = program("validate", "--policy", file(text))
-        assert outcome.exit_code in (0, 2), text
-        assert outcome.stdout or outcome.stderr.startswith("Error: policy"), text
-
-
-@pytest.mark.parametrize("seed", range(4 * TIMES))
 def test_whatever_is_somewhere_in_a_kubeconfig(file, seed, tmp_path):
     """It can be used, or is refused in a line."""
     chance = random.Random(seed)

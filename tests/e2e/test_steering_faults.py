@@ -212,30 +212,6 @@ def test_api_server_started_again(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("watched")
-def test_node_deleted(stage: Stage) -> None:
-    """A marked node goes in the middle of a wave: its marks go with it."""
-    with stage.start() as running:
-        stage.api.delete("Node", stage.wait_marked(running)[0])
-        outcome = running.finish()
-
-    assert outcome.exit_code == 0, outcome.stderr
-    stage.assert_clean()
-
-
-@pytest.mark.usefixtures("watched")
-def test_nothing_is_sent_to_a_node_that_takes_no_pods(stage: Stage) -> None:
-    """It was cordoned: no pod goes, and the log says why."""
-    cordon(stage.api, "c")
-
-    outcome = stage.run()
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.evicted() == []
-    assert "nothing more is sent to node c in this run: it is cordoned" in outcome.stderr
-    stage.assert_clean()
-
-
-@pytest.mark.usefixtures("watched")
 def test_another_controller_writes_taints_all_the_time(stage: Stage) -> None:
     """It adds and removes a taint on each node as fast as it can; what it wrote last is there, and so is all else."""
     with Writer(stage.api) as writer:

@@ -235,37 +235,3 @@ def test_a_single_replica_is_moved_by_a_rollout(
     lone.wait_ready(1, "web")
     again = program.run(rule)
     assert again.evicted() == [after[0]["metadata"]["name"]]  # a rule strategy; balance strategies would rest
-
-
-def test_nothing_is_restarted_unless_asked_for(controlplane: ControlPlane, lone: Namespace, program: Program) -> None:
-    """Without the key, and where only annotated Deployments may be, or one says no, PDBs hold both pods."""
-    offset = controlplane.audit_offset()
-    for restart in (False, "annotated"):
-        assert program.run(everything_in(lone.name, trust={**TRUST, "restart": restart})).evicted() == []
-    lone.api.patch("Deployment", "web", lone.name, {"metadata": {"annotations": {"kube-rebalancer/restart": "false"}}})
-    assert program.run(everything_in(lone.name, trust={**TRUST, "restart": True})).evicted() == []
-    assert restarts(controlplane, offset) == []
-
-
-def test_replacements_that_crash_stop_their_owner(api: Api, lopsided: Namespace, program: Program) -> None:
-    """In the same run, before they are late: no second pod of theirs goes, and none in the next run."""
-    before = {pod["metadata"]["name"] for pod in lopsided.pods("web")}
-    rule = everything_in(lopsided.name, trust={**TRUST, "readyWithin": "5m"})
-    cordon(api, "a", "b")  # a replacement that waits for a node is not Ready before it crashes
-
-    def came() -> list[str]:
-        return sorted({pod["metadata"]["name"] for pod in lopsided.pods("web")} - before)
-
-    with program.start(rule) as running:
-        (name, *_) = wait_for(came, "a replacement")
-        waiting = {"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "ready": False}
-        status = {"image": "busybox:stable", "imageID": "", "restartCount": 3, **waiting}
-        lopsided.set_pod_status(name, {"containerStatuses": [status]})
-        outcome = running.finish()
-    again = program.run(rule)
-
-    assert (outcome.exit_code, len(outcome.evicted())) == (0, 1), outcome.stderr
-    assert {each["by"] for each in outcome.report["refusals"]} == {"NotReady"}
-    assert again.evicted() == []
-    stopped = {each["by"]: each["reason"] for each in again.report["refusals"]}
-    assert "CrashLoopBackOff" in stopped["OwnerStopped"]
