@@ -3,6 +3,7 @@
 import pytest
 
 from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_topology_spread_constraint import (
@@ -11,6 +12,7 @@ from strategies.remove_pods_violating_topology_spread_constraint import (
 from tests.make import cluster, decide, evicted, node, pod, refused, selector
 
 HARD = "DoNotSchedule"
+SSD = (NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),)),)
 
 
 def strategy(**args):
@@ -125,3 +127,38 @@ def test_a_pod_that_two_constraints_want_to_move_goes_once():
 def test_limits_end_it_where_they_apply(limits, expected):
     """The pods that are left over are refused."""
     assert evicted(decide(cluster(zones("a", "b"), webs({"a": 4})), strategy(), limits=limits)) == expected
+
+
+@pytest.mark.parametrize(("balance_node_fit", "expected"), [(True, []), (False, ["a4", "a3"]), (None, [])])
+def test_topology_balance_node_fit(balance_node_fit, expected):
+    """Without it pods go even if the small domain has no room, so that an autoscaler makes some."""
+    on = cluster([*zones("a"), *zones("b", cpu="50m")], webs({"a": 4}))
+
+    assert evicted(decide(on, strategy(topologyBalanceNodeFit=balance_node_fit))) == expected
+
+
+@pytest.mark.parametrize("only", [{"node_terms": SSD, "node_affinity": True}, {"node_selector": {"disk": "ssd"}}])
+@pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["p1"])])
+def test_node_affinity_policy(policy, expected, only):
+    """Honor: nodes that the declaring pod cannot use make no domains."""
+    declarer = web("p2", spread=over(node_affinity_policy=policy), **only)
+    nodes = [node("n-a", labels={"zone": "a", "disk": "ssd"}), *zones("b")]
+
+    assert evicted(decide(cluster(nodes, [web("p1", spread=()), declarer]), strategy())) == expected
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["p2"])])
+def test_node_taints_policy(policy, expected):
+    """Honor: nodes whose taints the declaring pod does not tolerate make no domains."""
+    pods = [web(f"p{each}", spread=over(node_taints_policy=policy)) for each in (1, 2)]
+    nodes = [*zones("a"), *zones("b", taints=["k:NoSchedule"])]
+
+    assert evicted(decide(cluster(nodes, pods), strategy(topologyBalanceNodeFit=False))) == expected
+
+
+def test_pods_on_nodes_that_are_not_counted_make_a_domain_all_the_same():
+    """Four pods on a tainted node, which the policy leaves out, are four too many (the descheduler's rule)."""
+    spread = over(node_taints_policy="Honor")
+    nodes = [*zones("a", taints=["k:NoSchedule"]), *zones("b")]
+
+    assert evicted(decide(cluster(nodes, webs({"a": 4}, spread=spread)), strategy())) == ["a4", "a3"]
