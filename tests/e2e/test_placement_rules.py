@@ -1,4 +1,4 @@
-"""Pods whose node no longer suits them, by affinity, taints or pods of their like, move to one that does."""
+"""Pods whose node no longer suits them, by anti-affinity, affinity, taints or their like, move to one that does."""
 
 import pytest
 

@@ -1,0 +1,251 @@
+"""Two weeks in a real Prometheus: what a person would recommend, and what a slow model of each rule computes.
+
+web: two replicas of unlike load, daily peaks, a rollout after a week, and a start-up that takes most.
+api: quiet, with a burst on three days.  db: memory that grows, a gap of six hours and a restart.  agent: next to
+nothing.  young: began five days ago.
+"""
+
+import json
+from datetime import timedelta
+from fractions import Fraction
+from math import ceil
+
+import pytest
+from click.testing import CliRunner
+
+from rebalancer.cli.main import main
+from tests.make import NOW
+from tests.real_prometheus import RealPrometheus, Series, needed
+
+DAYS, STEP, DAY, MEBI = 14, 300, 86_400, 1 << 20
+BEGIN = -DAYS * DAY
+ROLLOUT = -7 * DAY + 3600
+RESTART = -9 * DAY + 300
+OLD, NEW = ("web-5d8f7b9c64-x2x7k", "web-5d8f7b9c64-b4b4b"), ("web-7f6d5c4b22-k4k4k", "web-7f6d5c4b22-z9z9z")
+
+pytestmark = needed
+
+
+def hour(at):
+    return (NOW + timedelta(seconds=at)).hour
+
+
+def day(at):
+    return (NOW + timedelta(seconds=at)).date().toordinal()
+
+
+def web(heavy):
+    def used(at):
+        """A wave with its top from 10 to 15 h, a little more each day; the first five minutes take two cores."""
+        if ROLLOUT <= at < ROLLOUT + 300:
+            return 2000, 300
+        top = 10 <= hour(at) < 16
+        return (400 if heavy else 150) // (1 if top else 4) + 2 * (day(at) % 7), 300 + (40 if top else 0)
+
+    return used
+
+
+def api(at):
+    burst = day(at) % 5 == 0 and hour(at) == 11
+    return (1000 if burst else 100 if 8 <= hour(at) < 18 else 20), 128
+
+
+def db(at):
+    """Six hours are not known; a restart has five minutes of silence, then much CPU, and memory is low again."""
+    if -4 * DAY <= at < -4 * DAY + 6 * 3600 or RESTART - 300 <= at < RESTART:
+        return None
+    if RESTART <= at < RESTART + 300:
+        return 1800, 1024
+    grown = (at - BEGIN if at < -9 * DAY else at + 9 * DAY) / DAY
+    return 250 + 50 * (10 <= hour(at) < 16), round(1024 + 40 * grown)
+
+
+def agent(_at):
+    return 3, 20
+
+
+PODS = {
+    **{name: (web(heavy=not number), BEGIN, ROLLOUT) for number, name in enumerate(OLD)},
+    **{name: (web(heavy=not number), ROLLOUT, 1) for number, name in enumerate(NEW)},
+    "api-6b9c8d7f55-q2q2q": (api, BEGIN, 1),
+    "db-0": (db, BEGIN, 1),
+    "agent-x2x7k": (agent, BEGIN, 1),
+    "young-6b9c8d7f55-m5m5m": (agent, -5 * DAY, 1),
+}
+
+
+def samples_of(name):
+    """Time, millicores and bytes, at each step at which there is a sample; and whether the pod has just started."""
+    used, begin, end = PODS[name]
+    for at in range(BEGIN, 1, STEP):
+        found = used(at) if begin <= at < end else None
+        if found:
+            is_starting = (begin > BEGIN and at < begin + 300) or (name == "db-0" and RESTART <= at < RESTART + 300)
+            yield at, found[0], found[1] * MEBI, is_starting
+
+
+def past():
+    for name, (used, begin, end) in PODS.items():
+        labels = {"namespace": "shop", "pod": name, "container": "app"}
+        for metric, column, share in (("used_cores", 0, 1000), ("used_bytes", 1, 1 / MEBI)):
+
+            def value(age, used=used, begin=begin, end=end, column=column, share=share):
+                found = used(-age) if begin <= -age < end else None
+                return None if found is None else found[column] / share
+
+            yield Series(metric, labels, value, DAYS * DAY, STEP)
+    database = {"namespace": "shop", "pod": "db-0", "container": "app"}
+    began = NOW.timestamp() + RESTART
+    yield Series(
+        "container_start_time_seconds",
+        database,
+        lambda age: began - 20 * DAY if -age < RESTART else began,
+        DAYS * DAY,
+        3600,
+    )
+    owner = {"owner_is_controller": "true"}
+    for name in (*OLD, *NEW):
+        made = {"namespace": "shop", "pod": name, "owner_kind": "ReplicaSet", "owner_name": name.rsplit("-", 1)[0]}
+        yield Series("kube_pod_owner", {**made, **owner}, lambda _: 1, DAYS * DAY, 6 * 3600)
+    for name in {name.rsplit("-", 1)[0] for name in (*OLD, *NEW)}:
+        made = {"namespace": "shop", "replicaset": name, "owner_kind": "Deployment", "owner_name": "web"}
+        yield Series("kube_replicaset_owner", made, lambda _: 1, DAYS * DAY, 6 * 3600)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    ends = ("--query.lookback-delta=299s",)  # else a sample counts a second time after five minutes
+    with RealPrometheus(tmp_path_factory.mktemp("two-weeks"), list(past()), options=ends) as running:
+        yield running
+
+
+def recommend(server, *more):
+    queries = ("--cpu-query", "used_cores", "--memory-query", "used_bytes")
+    asked = ["recommend", "--prometheus", server.url, "--now", NOW.isoformat(), *queries, *more]
+    outcome = CliRunner().invoke(main, asked, env={"COLUMNS": "200"})
+    assert outcome.exit_code == 0, outcome.output
+    return outcome
+
+
+#: db: 300m each day, and 1800m as it starts on one of fifteen: 400m.
+#: web: 406m at the top of a usual day, and 2000m on that of the rollout, of fifteen: 513m; 75 % of 407m is 305m.
+#: api: twelve days of 100m and three of 1000m make 280m.  db: 1384Mi, the highest, and 15 % are 1592Mi.
+TABLE = {
+    "DaemonSet/agent": "app 10m 10m 32Mi 32Mi low 75 % of the mean of the days' peaks",
+    "Deployment/api": "app 210m 280m 96Mi 148Mi low 75 % of the mean of the days' peaks; burst: 1000m on 3 of 15 days",
+    "Deployment/web": "app 305m 513m 255Mi 391Mi high 75 % of the mean of the days' peaks",
+    "Deployment/young": "app - - - - none too little history: 6 days with samples in peak windows and 1441 samples; "
+    "needed are 14 and 100",
+    "StatefulSet/db": "app 225m 400m 893Mi 1592Mi low 75 % of the mean of the days' peaks",
+}
+
+
+def test_what_a_person_reads(server):
+    """The peak hours are those of the wave; a start-up raises limits alone; bursts and short histories are told."""
+    outcome = recommend(server)
+
+    assert (
+        "peak hours found by cpu: 10:00-11:00, 11:00-12:00, 12:00-13:00, 13:00-14:00, 14:00-15:00, 15" in outcome.stderr
+    )
+    lines = [line.split() for line in outcome.stdout.splitlines()[1:] if line]
+    assert {line[1]: " ".join(line[2:]) for line in lines} == TABLE
+
+
+def in_window(at):
+    return 10 <= hour(at) < 16
+
+
+def mean_peak(rows, column):
+    peaks = {}
+    for row in rows:
+        if in_window(row[0]):
+            peaks[day(row[0])] = max(peaks.get(day(row[0]), 0), row[column])
+    return Fraction(sum(peaks.values()), len(peaks))
+
+
+def up(value, unit=1, floor=10):
+    return max(floor, ceil(Fraction(value) / unit)) * unit
+
+
+def peak_mean(pods):
+    rows = [row for pod in pods for row in pod]
+    steady = [row for row in rows if not row[3]]
+    highest = Fraction(max(row[2] for row in rows)) * 115 / 100
+    memory_limit = up(max(mean_peak(rows, 2), highest), MEBI, 32)
+    return {
+        "cpuRequest": up(mean_peak(steady, 1) * 3 / 4),
+        "cpuLimit": up(mean_peak(rows, 1)),
+        "memoryRequest": up(mean_peak(steady, 2) * 3 / 4, MEBI, 32),
+        "memoryLimit": memory_limit,
+    }
+
+
+def seed_literal(pods):
+    return {**peak_mean(pods), "memoryLimit": up(mean_peak([row for pod in pods for row in pod], 2), MEBI, 32)}
+
+
+def quantile(pods):
+    wanted = []
+    for pod in pods:
+        ordered = sorted(row[1] for row in pod if not row[3])
+        rank = Fraction(95, 100) * (len(ordered) - 1)
+        below, above = ordered[int(rank)], ordered[min(int(rank) + 1, len(ordered) - 1)]
+        wanted.append(below + (above - below) * (rank - int(rank)))
+    memory = up(Fraction(max(row[2] for pod in pods for row in pod)) * 115 / 100, MEBI, 32)
+    return {"cpuRequest": up(max(wanted)), "cpuLimit": None, "memoryRequest": memory, "memoryLimit": memory}
+
+
+def target(pods):
+    rows = [row for pod in pods for row in pod]
+    newest = max(row[0] for row in rows)
+
+    def ninth_tenth(pairs):
+        ordered = sorted(pairs)
+        reached, enough = 0.0, 0.9 * sum(weight for _, weight in ordered)
+        for value, weight in ordered:
+            reached += weight
+            if reached >= enough:
+                return value
+        return ordered[-1][0]
+
+    peaks = {}
+    for row in rows:
+        age = (newest - row[0]) // DAY
+        peaks[age] = max(peaks.get(age, 0), row[2])
+    cpu = ninth_tenth([(row[1], 0.5 ** ((newest - row[0]) / DAY)) for row in rows if not row[3]])
+    memory = ninth_tenth([(value, 0.5**age) for age, value in peaks.items()])
+    amounts = up(Fraction(cpu) * 115 / 100), up(Fraction(memory) * 115 / 100, MEBI, 32)
+    return {"cpuRequest": amounts[0], "cpuLimit": None, "memoryRequest": amounts[1], "memoryLimit": None}
+
+
+MODELS = {"peak-mean": peak_mean, "seed-literal": seed_literal, "quantile": quantile, "target": target}
+
+
+def amount(text):
+    return None if text is None else int(text.removesuffix("Mi")) * MEBI if text.endswith("Mi") else int(text[:-1])
+
+
+@pytest.mark.parametrize("rule", MODELS)
+def test_each_rule_is_equal_to_its_slow_model(server, rule):
+    """For every workload with enough history, from what was written and not from what was read."""
+    outcome = recommend(server, "--rule", rule, "--peak", "10:00-16:00", "-o", "json")
+
+    pods = {
+        name: [list(samples_of(each)) for each in PODS if each.startswith(name)]
+        for name in ("web", "api", "db", "agent")
+    }
+    found = {each["name"]: each for each in json.loads(outcome.stdout)["containers"]}
+    for name, rows in pods.items():
+        told = {key: amount(text) for key, text in found[name]["recommended"].items()}
+        assert told == MODELS[rule](rows), name
+        assert found[name]["samples"] == sum(map(len, rows))
+    assert found["young"]["recommended"] is None or not any(found["young"]["recommended"].values())
+
+
+def test_pods_that_are_gone_join_their_workload_by_its_owner(server):
+    """That is certain where kube-state-metrics tells it; a name alone is a guess."""
+    found = json.loads(recommend(server, "-o", "json").stdout)["containers"]
+
+    confidence = {(each["kind"], each["name"]): each["confidence"] for each in found}
+    assert confidence["Deployment", "web"] == "high"
+    assert confidence["Deployment", "api"] == "low"
