@@ -231,6 +231,8 @@ class CertainRoom:
         self._gone: dict[Pod, NewcomerKind] = {}
         self._coming = Counter(self._anyway.values())
         self._claims: dict[Pod, _Claim] = {}
+        #: The claims of pods that went, each with those pods: replicas are alike.
+        self._earlier: dict[_Claim, dict[Pod, None]] = {}
         self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
         self._blockers: dict[NewcomerKind, int] = {}
         for pod in cluster.snapshot.pods:
@@ -268,14 +270,10 @@ class CertainRoom:
     def _ousting(self, pod: Pod, claim: _Claim) -> Doubt | None:
         """Return whose room a claim would make uncertain."""
         crowd = Crowd(self._others(pod) + Counter((claim.kind,)))
-        certain: set[tuple[NewcomerKind, tuple[str, ...]]] = set()
-        for gone in self._gone:
-            earlier = self._claims.get(gone)
-            if earlier is None or (earlier.kind, earlier.names) in certain:  # replicas are alike
-                continue
-            if not self._keeps_room(gone, earlier, claim.kind, crowd):
-                return Doubt(ousted=str(gone))
-            certain.add((earlier.kind, earlier.names))
+        for earlier, gone in self._earlier.items():
+            pod = next(iter(gone))
+            if not self._keeps_room(pod, earlier, claim.kind, crowd):
+                return Doubt(ousted=str(pod))
         return None
 
     def _keeps_room(self, pod: Pod, earlier: _Claim, comes: NewcomerKind, crowd: Crowd) -> bool:
@@ -312,12 +310,23 @@ class CertainRoom:
 
     def left(self, pod: Pod, sign: int) -> None:
         """Expect the replacement of a pod that went (1), or no longer (-1)."""
-        self._blockers.clear()
+        claim = self._claims.get(pod)
         if sign > 0 and pod.active and pod.owners:
             self._gone[pod] = self._of_replacement(pod)
-            self._coming[self._gone[pod]] += 1
+            self._count(self._gone[pod], 1)
+            if claim:
+                self._earlier.setdefault(claim, {})[pod] = None
         elif sign < 0 and pod in self._gone:
-            self._coming[self._gone.pop(pod)] -= 1
+            self._count(self._gone.pop(pod), -1)
+            if claim and self._earlier[claim].keys() <= {pod}:
+                del self._earlier[claim]
+            elif claim:
+                del self._earlier[claim][pod]
+
+    def _count(self, kind: NewcomerKind, change: int) -> None:
+        self._coming[kind] += change
+        for each in self._blockers:
+            self._blockers[each] += change * (self._ties.of(kind, each) is Tie.NODE)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Do nothing: that a replacement is expected on one node does not make that certain."""

@@ -163,7 +163,7 @@ class Simulation:
             gone: whether that pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
-        return self.at(pod, self._before_others(), moment)
+        return self.at(pod, self._before_others(), moment, best=True)
 
     def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""

@@ -151,6 +151,33 @@ def budgets_over_everything(size: int) -> Shape:
     return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {"podProtections": protections}
 
 
+def replicas_for_certain_room(size: int) -> Shape:
+    """The scheduler is asked about each, and room is counted for all that went before."""
+    template, labels = make.pod("template", cpu="1m"), {"app": "x"}
+    pods = [
+        msgspec.structs.replace(template, name=f"p{each}", uid=f"u{each}", node=f"n{each % 3:05}", labels=labels)
+        for each in range(size)
+    ]
+    return make.cluster(nodes_of(3, pods=4 * size), pods), Polite(), {"nodeFit": "scheduler"}
+
+
+def conflicts_of_replicas(size: int) -> Shape:
+    """The fewest of replicas that all keep apart from each other, in one zone."""
+    pods = [
+        make.pod(f"p{each}", "n00000", owners="o", labels={"app": "a0"}, anti_affinity=apart(0, key=ZONE))
+        for each in range(size)
+    ]
+    strategy = RemovePodsViolatingInterPodAntiAffinity
+    return make.cluster(nodes_of(3), pods), strategy(strategy.Args(selection="fewest")), {}
+
+
+def conflicts_in_a_chain(size: int) -> Shape:
+    """The fewest of pods of which each keeps apart from the next one."""
+    on, _, evictor = selectors_of_their_own(size)
+    strategy = RemovePodsViolatingInterPodAntiAffinity
+    return on, strategy(strategy.Args(selection="fewest")), evictor
+
+
 def taints_and_tolerations(size: int) -> Shape:
     """A node with many taints, and a pod there that tolerates all of them but the last."""
     nodes = [*nodes_of(2), make.node("tainted", taints=[f"k{each}=v" for each in range(size)])]
@@ -169,6 +196,9 @@ SHAPES = (
     budgets_and_label_sets,
     budgets_by_expression,
     budgets_over_everything,
+    replicas_for_certain_room,
+    conflicts_of_replicas,
+    conflicts_in_a_chain,
     taints_and_tolerations,
 )
 
@@ -202,6 +232,7 @@ def work_of(shape: Callable[[int], Shape], size: int) -> int:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_twice_the_objects_are_about_twice_the_work(shape: Callable[[int], Shape]) -> None:
     """Of the differences, so that what is done once for any cluster does not hide growth."""
+    work_of(shape, 2)  # what is imported on the way is not counted
     few, some, many = (work_of(shape, FEW * size) for size in (1, 2, 4))
 
     assert many - some <= MOST_GROWTH * (some - few)
