@@ -117,58 +117,8 @@ def _requested(pod: Pod, name: str) -> int:
     return 1 if name == PODS else pod.spec.requests.get(name, 0)
 
 
-class Planner:
-    """Tries out in the cluster's picture of the future what becomes of a node's pods, and takes that back.
-
-    Args:
-        cluster: the cluster.
-        usage: what pods use.
-        destinations: the nodes that may take them.
-        thresholds: the resources that reasons show.
-    """
-
-    def __init__(
-        self, cluster: Cluster, usage: MeasuredUsage, destinations: Destinations, thresholds: Percentages
-    ) -> None:
-        self._cluster = cluster
-        self._usage = usage
-        self._destinations = destinations
-        self._thresholds = thresholds
-
-    def moves(self, source: NodeUtilization, pods: Sequence[Pod], reason: Cause) -> tuple[Move, ...] | Kept:
-        """Return a move for each pod, in their order, or the first one that has nowhere to go.
-
-        For each one all pods of the node have gone or are about to, and the replacements of those before it are there.
-
-        Args:
-            source: the node.
-            pods: all that have to go.
-            reason: why.
-        """
-        moves: list[Move] = []
-        with self._cluster.scope():
-            for pod in pods:
-                self._cluster.remove(pod)
-            for pod in pods:
-                move = self._move(source, pod, reason)
-                if isinstance(move, Refused):
-                    return Kept(pod, move)
-                moves.append(move)
-        return tuple(moves)
-
-    def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
-        usage = self._usage.of_pod(pod)
-        likely = self._destinations.likely(pod, usage)
-        if isinstance(likely, Refused):
-            return likely
-        arrival = self._destinations.expect(pod, likely[0], self._thresholds)
-        because = with_pod_gone(reason, source.points(usage)).with_figures(lands_on=arrival)
-        return Move(pod, likely[0].name, tuple(node.name for node in likely), because, usage)
-
-
 #: Steering ends after so many nodes in a row whose replacements mostly landed elsewhere than foreseen.
 _ELSEWHERE = 2
-_DECIMALS = 9  # smaller differences are floating-point noise
 
 
 class Compaction:
@@ -207,7 +157,6 @@ class Compaction:
         self._in_use = in_use
         self._ways = ways
         self._thresholds = thresholds
-        self._planner = Planner(cluster, usage, destinations, thresholds)
         self._received: set[str] = set()
         self._elsewhere = 0
         self._is_over = False
@@ -249,7 +198,7 @@ class Compaction:
         """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
         if source.node.name in self._received:
             return None
-        pods = self._largest_first(source.node)
+        pods = self._usage.largest_first(occupants(self._cluster, source.node))
         kept = self._kept(source.node, pods)
         if kept:
             return kept
@@ -263,13 +212,39 @@ class Compaction:
     def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], way: Way) -> Kept | None:
         self._destinations.bar(way.barred)
         with self._ways.avoiding(way):
-            found = self._planner.moves(source, pods, underutilized(source, self._thresholds))
+            found = self._moves(source, pods, underutilized(source, self._thresholds))
         kept = found if isinstance(found, Kept) else self._ways.objection(source.node, found)
         if isinstance(found, Kept) or kept:
             return kept
         moves = [replace(move, likely=way.receivers or move.likely) for move in found]
         self._carry_out(source.node, Wave(way.avoid, tuple(moves)))
         return None
+
+    def _moves(self, source: NodeUtilization, pods: Sequence[Pod], reason: Cause) -> tuple[Move, ...] | Kept:
+        """Return a move for each pod, in their order, or the first one that has nowhere to go.
+
+        This is tried out in the cluster's picture of the future, and taken back.  For each one all pods of the node
+        have gone or are about to, and the replacements of those before it are there.
+        """
+        moves: list[Move] = []
+        with self._cluster.scope():
+            for pod in pods:
+                self._cluster.remove(pod)
+            for pod in pods:
+                move = self._move(source, pod, reason)
+                if isinstance(move, Refused):
+                    return Kept(pod, move)
+                moves.append(move)
+        return tuple(moves)
+
+    def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
+        usage = self._usage.of_pod(pod)
+        likely = self._destinations.likely(pod, usage)
+        if isinstance(likely, Refused):
+            return likely
+        arrival = self._destinations.expect(pod, likely[0], self._thresholds)
+        because = with_pod_gone(reason, source.points(usage)).with_figures(lands_on=arrival)
+        return Move(pod, likely[0].name, tuple(node.name for node in likely), because, usage)
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
         """Return what keeps a node, whatever the destinations."""
@@ -319,12 +294,3 @@ class Compaction:
     def _empty_nodes(self) -> Collection[str]:
         held = self._cluster.held
         return {node.name for node in self._cluster.nodes if node.name not in self._in_use or node.name in held}
-
-    def _largest_first(self, node: Node) -> list[Pod]:
-        """Return the pods that have to go in the order of their evictions: the largest is the hardest to place."""
-
-        def order(pod: Pod) -> tuple[object, ...]:
-            points = NodeUtilization(node, self._usage.of_pod(pod)).percents()
-            return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
-
-        return sorted(occupants(self._cluster, node), key=order)

@@ -33,7 +33,6 @@ class _Place:
 
 
 _Plan = Mapping[Pod, _Place]
-_DECIMALS = 9  # smaller differences are floating-point noise
 
 
 class Emptying:
@@ -115,7 +114,7 @@ class Emptying:
     def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
         """Return where each pod is expected, the largest placed first as the hardest, or the pod that cannot go."""
         plan: dict[Pod, _Place] = {}
-        for pod in sorted(pods, key=self._largest_first):
+        for pod in self._usage.largest_first(pods):
             likely = self._destinations.likely(pod, self._usage.of_pod(pod))
             if isinstance(likely, Refused):
                 return pod, likely
@@ -126,11 +125,6 @@ class Emptying:
             assert first is not None
             plan[pod] = _Place(first, self._destinations.expect(pod, first, self._thresholds), destination)
         return plan
-
-    def _largest_first(self, pod: Pod) -> tuple[object, ...]:
-        node = self._cluster.node(pod.node)
-        points = NodeUtilization(node, self._usage.of_pod(pod)).percents() if node else {}
-        return (-round(sum(points.values()), _DECIMALS), *pod.age_order)
 
 
 def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:

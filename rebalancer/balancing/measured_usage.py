@@ -115,6 +115,15 @@ class MeasuredUsage:
             return {**{name: self._requested(pod, name) for name in self._known}, PODS: 1}
         return {**amounts, PODS: 1}
 
+    def largest_first(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Return pods by how much of their nodes they use, the largest, which is the hardest to place, first."""
+
+        def order(pod: Pod) -> tuple[object, ...]:
+            node = self._cluster.node(pod.node)
+            return (-NodeUtilization(node, self.of_pod(pod)).fullness if node else 0.0, *pod.age_order)
+
+        return sorted(pods, key=order)
+
     def too_young(self, pod: Pod) -> Refused | None:
         """Return a refusal if the figures cover more time than the pod has run."""
         if not self._measured.window or not self._young(pod):

@@ -123,15 +123,13 @@ def spread(args: Args) -> tuple[SpreadConstraint, ...] | None:
     )
 
 
-class _NodeRequirement(msgspec.Struct):
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
 class _NodeTerm(msgspec.Struct, rename="camel"):
-    match_expressions: tuple[_NodeRequirement, ...] = ()
-    match_fields: tuple[_NodeRequirement, ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
+    match_fields: tuple[Requirement, ...] = ()
+
+    @property
+    def selector(self) -> NodeSelectorTerm:
+        return NodeSelectorTerm(self.match_expressions, self.match_fields)
 
 
 class _NodeTerms(msgspec.Struct, rename="camel"):
@@ -157,16 +155,8 @@ class _NodeAffinity(msgspec.Struct, rename="camel"):
 def node_affinity(args: Args) -> tuple[tuple[NodeSelectorTerm, ...] | None, tuple[PreferredTerm, ...]]:
     """Return required and preferred terms that the profile adds."""
     added = converted("NodeAffinity", args, _NodeAffinity).added_affinity
-    required = None if added.required is None else tuple(map(_node_term, added.required.node_selector_terms))
-    return required, tuple(PreferredTerm(each.weight, _node_term(each.preference)) for each in added.preferred)
-
-
-def _node_term(wire: _NodeTerm) -> NodeSelectorTerm:
-    expressions, fields = (
-        tuple(Requirement(each.key, each.operator, each.values) for each in requirements)
-        for requirements in (wire.match_expressions, wire.match_fields)
-    )
-    return NodeSelectorTerm(expressions, fields)
+    required = None if added.required is None else tuple(each.selector for each in added.required.node_selector_terms)
+    return required, tuple(PreferredTerm(each.weight, each.preference.selector) for each in added.preferred)
 
 
 #: The reader of each plugin that takes arguments.

@@ -29,7 +29,8 @@ from rebalancer.scheduling.simulator.plugins.volumes import (
     VolumeZone,
 )
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.trimaran import AskLoads, Trimaran, shared_target
+from rebalancer.scheduling.simulator.trimaran import AskLoads, shared_target
+from rebalancer.scheduling.simulator.trimaran import makers as trimaran
 
 #: Filters whose answer depends only on the pod's spec and the node.
 _STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
@@ -70,15 +71,18 @@ def profiles(
     wanted = configuration or Configuration()
     extended = any(each.filter_verb or each.prioritize_verb for each in wanted.extenders)
     unknown = "an extender of the scheduler has a say" if extended else ""
-    trimaran = Trimaran(state, shared_target(wanted), ask)
+    target, percentage = shared_target(wanted), wanted.percentage_of_nodes_to_score or 0
     return {
-        each.scheduler_name: _profile(state, each, trimaran, wanted.percentage_of_nodes_to_score or 0, unknown)
+        each.scheduler_name: _profile(
+            each, {**_makers(state, each), **trimaran(state, each, target, ask)}, percentage, unknown
+        )
         for each in wanted.profiles
     }
 
 
-def _profile(state: State, config: ProfileConfig, trimaran: Trimaran, percentage: int, unknown: str) -> Profile:
-    makers = {**_makers(state, config), **trimaran.makers(config)}
+def _profile(
+    config: ProfileConfig, makers: Mapping[str, Callable[[], Filter | Score]], percentage: int, unknown: str
+) -> Profile:
     strange = unknown_plugins(config, (*makers, *DEFAULT_PLUGINS))
     filters, weights = enabled(config, "filter"), enabled(config, "score")
     made = {name: make() for name, make in makers.items() if name in filters or name in weights}

@@ -272,39 +272,34 @@ def load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | N
 
 
 LOAD_WATCHER = "LoadWatcher"
-_WHOLE = 100
 
 #: Returns the usage of nodes from that source; raises StrategyError where there is none.
 AskLoads = Callable[[LoadsWanted], NodeLoads]
 
 
-@dataclass(frozen=True, slots=True)
-class Trimaran:
-    """Makes the plugins of all profiles.
+def makers(
+    state: State, config: ProfileConfig, target: Target, ask: AskLoads | None
+) -> Mapping[str, Callable[[], Score]]:
+    """Return what makes each plugin of a profile; it raises ConfigurationError for arguments it cannot read.
 
-    Attributes:
+    Args:
         state: the cluster.
+        config: the profile.
         target: of TargetLoadPacking.
         ask: returns real usage; None where nobody measures.
     """
 
-    state: State
-    target: Target
-    ask: AskLoads | None = None
-
-    def makers(self, config: ProfileConfig) -> Mapping[str, Callable[[], Score]]:
-        """Return what makes each plugin of a profile; it raises ConfigurationError for arguments it cannot read."""
-        packing_name, balancing_name = TargetLoadPacking.name, LoadVariationRiskBalancing.name
-        return {
-            packing_name: lambda: TargetLoadPacking(self.state, self._loads(packing_name, config), self.target),
-            balancing_name: lambda: LoadVariationRiskBalancing(
-                self.state, self._loads(balancing_name, config), variation(config.args(balancing_name))
-            ),
-        }
-
-    def _loads(self, plugin: str, config: ProfileConfig) -> Loads:
+    def loads(plugin: str) -> Loads:
         wanted = loads_wanted(plugin, config.args(plugin))
-        return loads_of(plugin, partial(self.ask, wanted) if self.ask else None)
+        return loads_of(plugin, partial(ask, wanted) if ask else None)
+
+    packing_name, balancing_name = TargetLoadPacking.name, LoadVariationRiskBalancing.name
+    return {
+        packing_name: lambda: TargetLoadPacking(state, loads(packing_name), target),
+        balancing_name: lambda: LoadVariationRiskBalancing(
+            state, loads(balancing_name), variation(config.args(balancing_name))
+        ),
+    }
 
 
 class _Provider(msgspec.Struct):
@@ -335,7 +330,7 @@ def packing(args: Args) -> Target:
         ConfigurationError: an argument has no value that can be used.
     """
     wire = converted(TargetLoadPacking.name, args, _Packing)
-    if wire.target_utilization > _WHOLE:
+    if wire.target_utilization > WHOLE:
         raise ConfigurationError(f"{TargetLoadPacking.name}: targetUtilization is a percentage, at most 100")
     target = Target(multiplier=_multiplier(wire.default_requests_multiplier))
     if wire.target_utilization > 0:
