@@ -44,6 +44,12 @@ class Band:
     low: Percentages
     mean: Percentages
     high: Percentages
+    deviation: bool = False
+
+    @property
+    def floors(self) -> Percentages:
+        """Below which nodes use too little; none where the edges are no distances from the mean."""
+        return self.low if self.deviation else {}
 
     def below(self, share: float) -> Percentages:
         """Return the percentages at this share of the way from the lower edge to the mean."""
@@ -76,9 +82,9 @@ def band_of(bounds: Bounds, nodes: Sequence[NodeUtilization], *, pooled: bool) -
     mean = means(nodes, bounds.low)
     if not (pooled and bounds.deviation):
         low, high = bounds.of(nodes)
-        return Band(low, mean, high)
+        return Band(low, mean, high, bounds.deviation)
     low = {name: middle - bounds.low[name] for name, middle in mean.items()}
-    return Band(low, mean, {name: middle + bounds.high[name] for name, middle in mean.items()})
+    return Band(low, mean, {name: middle + bounds.high[name] for name, middle in mean.items()}, deviation=True)
 
 
 def pooled(nodes: Iterable[NodeUtilization], label: str) -> list[list[NodeUtilization]]:

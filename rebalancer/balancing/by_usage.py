@@ -90,7 +90,7 @@ class ByUsage:
             if few:
                 return
             for pool in self._compared(pools) or [{each.node.name for each in nodes}]:
-                self._even_out(PoolNodes(pool, under, peaks, sources), band, limit, deviation=bounds.deviation)
+                self._even_out(PoolNodes(pool, under, peaks, sources), band, limit)
 
     def _passing(self, node: NodeUtilization, targets: Percentages) -> Refused | None:
         """Return why a node over its targets is left alone: its load does not last, or falls by itself."""
@@ -100,15 +100,13 @@ class ByUsage:
             self._evict.warn(refusal.cause)
         return refusal
 
-    def _even_out(self, group: PoolNodes, band: Band, limit: int | None, *, deviation: bool) -> None:
+    def _even_out(self, group: PoolNodes, band: Band, limit: int | None) -> None:
         """Move pods among these nodes."""
         steer = self._evict.steer
         if steer is not None and self._usage.pods_known and landings_by(self._args, self._cluster, self._evict):
-            self._steer(steer, group.names, band, limit, deviation=deviation)
+            self._steer(steer, group.names, band, limit)
         elif group.under:
-            destinations = self._destinations(group, band, deviation=deviation)
-            moves = self._moves(destinations, band, limit, deviation=deviation)
-            self._relieve(moves, destinations, group.sources, band, deviation=deviation)
+            self._relieve(group, band, limit)
 
     def _pools(self, nodes: Iterable[NodeUtilization]) -> list[list[NodeUtilization]]:
         """Return the nodes pool by pool; nothing where all are compared with each other."""
@@ -121,29 +119,24 @@ class ByUsage:
         stay = wanted is not None and wanted.moves == "within"
         return [{each.node.name for each in pool} for pool in pools] if stay else []
 
-    def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None, *, deviation: bool) -> None:
+    def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None) -> None:
         cluster, evict = self._cluster, self._evict
-        goal = Goal.of(band, MARGIN * steer.min_gain, deviation=deviation)
+        goal = Goal.of(band, MARGIN * steer.min_gain, deviation=band.deviation)
         fullness = Fullness(cluster, self._usage, goal.names, names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
         inner = dict(zip(goal.names, goal.inner_high, strict=True))
-        worth = Worth(evict.outlook, band.low if deviation else {}, band.high, inner)
+        worth = Worth(evict.outlook, band.floors, band.high, inner)
         offers, foresight = Offers(goal, fullness, steer.min_gain, worth), Foresight(cluster, steer.keys)
         parts = Parts(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
         Steered(parts, steer, Waves(parts), band.mean).run()
 
-    def _relieve(
-        self,
-        moves: Moves,
-        destinations: Destinations,
-        sources: Sequence[NodeUtilization],
-        band: Band,
-        *,
-        deviation: bool,
-    ) -> None:
+    def _relieve(self, group: PoolNodes, band: Band, limit: int | None) -> None:
+        destinations, sources, evict = self._destinations(group, band), group.sources, self._evict
+        worth = Worth(evict.outlook, band.floors, band.high, band.high) if self._usage.pods_known else None
+        moves = Moves(self._cluster, evict, self._selection, destinations, worth, limit)
         relief = Relief(moves, band.high)
         relief.run(sources)
-        if deviation:
+        if band.deviation:
             # Pods that the first ceilings held back may fill nodes further now; then low nodes are filled.
             if furthest_first(sources, band.high):
                 destinations.limit(band.above(LAST_CEILING))
@@ -228,22 +221,17 @@ class ByUsage:
         figures = {"numberOfNodes": self._args.number_of_nodes}
         return told(weighing, self._cluster, self._evict, counts, obstacles, figures)
 
-    def _destinations(self, group: PoolNodes, band: Band, *, deviation: bool) -> Destinations:
+    def _destinations(self, group: PoolNodes, band: Band) -> Destinations:
         return Destinations(
             self._cluster,
             group.under,
-            band.above(FIRST_CEILING) if deviation else band.high,
+            band.above(FIRST_CEILING) if band.deviation else band.high,
             self._usage.of_pod,
             others=[peak for peak in group.peaks if peak not in group.under],
             landings=landings_by(self._args, self._cluster, self._evict),
-            floors=band.low if deviation else None,
+            floors=band.floors,
             elsewhere=group.elsewhere,
         )
-
-    def _moves(self, destinations: Destinations, band: Band, limit: int | None, *, deviation: bool) -> Moves:
-        known = self._usage.pods_known
-        worth = Worth(self._evict.outlook, band.low if deviation else {}, band.high, band.high) if known else None
-        return Moves(self._cluster, self._evict, self._selection, destinations, worth, limit)
 
     def _too_few(self, peaks: Sequence[NodeUtilization], low: Percentages) -> bool:
         least = self._args.number_of_nodes
