@@ -7,6 +7,7 @@ from typing import Any
 from rebalancer.balancing.band import Band, Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.moves import Worth
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
@@ -15,7 +16,6 @@ from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import means
-from rebalancer.balancing.worth import Worth
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import DrySink, Gate, StrategyGate

@@ -10,7 +10,7 @@ from rebalancer.balancing.destinations import Destinations, landings_by
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_by
-from rebalancer.balancing.moves import Moves
+from rebalancer.balancing.moves import Moves, Worth
 from rebalancer.balancing.relief import Relief, furthest_first
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
@@ -24,7 +24,6 @@ from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.ways import Replicas, SteeredWay, Unsteered, receiving_order
 from rebalancer.balancing.weighing import UsageWeighing, told
-from rebalancer.balancing.worth import Worth
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE

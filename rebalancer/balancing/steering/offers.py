@@ -17,9 +17,9 @@ from math import floor, log
 from operator import attrgetter
 
 from rebalancer.balancing.candidates import Candidate
+from rebalancer.balancing.moves import FREE, Deal, Worth
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import Fill, Goal, minus, plus
-from rebalancer.balancing.worth import FREE, Deal, Worth
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.order import eviction_class
