@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate, Sink, StrategyGate
@@ -81,7 +83,7 @@ def _wider(entry: Entry, worlds: "Worlds") -> Entry:
     if lands_on and others:
         seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
         because = because.with_figures(lands_on={**lands_on, **seen})
-    return replace(entry, because=because, destination=Destination.seen(expected, shares))
+    return msgspec.structs.replace(entry, because=because, destination=Destination.seen(expected, shares))
 
 
 _FEWEST_NODES = 2

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
@@ -111,16 +110,12 @@ class Evictor:
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the first cause for which the pod may not go, or None."""
-        return self.protection(pod) or next(self._beside_protections(pod), None)
+        return self.protection(pod) or self.without_destination(pod) or self.too_few_replicas(pod)
 
     def causes(self, pod: Pod) -> tuple[Cause, ...]:
         """Return all causes for which the pod may not go, in the order in which they are checked; the first counts."""
-        return tuple(each.cause for each in chain(self._protecting(pod), self._beside_protections(pod)))
-
-    def _beside_protections(self, pod: Pod) -> Iterator[Refused]:
-        for ask in (self._fits_nowhere, self._namespace_not_selected, self.too_few_replicas):
-            if refusal := ask(pod):
-                yield refusal
+        others = (ask(pod) for ask in (self._fits_nowhere, self._namespace_not_selected, self.too_few_replicas))
+        return tuple(each.cause for each in (*self._protecting(pod), *others) if each)
 
     def _protecting(self, pod: Pod) -> Iterator[Refused]:
         protections = self._absolute if pod.evict_annotation else self._all

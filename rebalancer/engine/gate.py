@@ -146,7 +146,7 @@ class Gate:
             if verdict is not None:
                 conclude(verdict)
 
-        if refusal := self.surely(pod, partial(self._refusal, evictor, pod, owner_limit=owner_limit, balance=False)):
+        if refusal := self.surely(pod, partial(self._refusal, evictor, owner_limit=owner_limit, balance=False)):
             conclude(refusal)
             return
         self._limits.spend(pod)
@@ -154,15 +154,15 @@ class Gate:
         ask = partial(self._sink.evict, pod, profile, strategy, because, recheck)
         self.flight.send(self._keys(pod), ask, settle)
 
-    def surely(self, pod: Pod, ask: Callable[[], Refused | None]) -> Refused | None:
+    def surely(self, pod: Pod, ask: Callable[[Pod], Refused | None]) -> Refused | None:
         """Return an answer about a pod that nothing in flight can change."""
         if not self.flight:
-            return ask()
+            return ask(pod)
         self.flight.make_way(self._keys(pod))
-        refusal = ask()
+        refusal = ask(pod)
         if refusal and self.flight:
             self.flight.land()
-            refusal = ask()
+            refusal = ask(pod)
         return refusal
 
     def flies(self, evictor: Evictor) -> bool:
@@ -307,20 +307,15 @@ class StrategyGate:
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod; record it if `because` is given."""
-        return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own(pod)))
+        return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own))
 
     def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return why the pod has nowhere to go; record it if `because` is given."""
-        refusal = self._gate.surely(pod, lambda: self._evictor.without_destination(pod))
-        return self._recorded(pod, because, refusal)
+        return self._recorded(pod, because, self._gate.surely(pod, self._evictor.without_destination))
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Return whether the pod passes both filters; record a refusal if `because` is given."""
-
-        def ask() -> Refused | None:
-            return self._evictor.refusal(pod) or self._gate.impatience(pod, balance=self._balance)
-
-        refusal = self._evictor.protection(pod) or self._gate.surely(pod, ask)
+        refusal = self._evictor.protection(pod) or self._gate.surely(pod, self._any)
         return self._recorded(pod, because, refusal) is None
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
@@ -389,8 +384,11 @@ class StrategyGate:
         self._gate.ledger.stopped = reason
         self._gate.ledger.rested = rests
 
-    def _own(self, pod: Pod) -> Callable[[], Refused | None]:
-        return lambda: self._evictor.too_few_replicas(pod) or self._gate.impatience(pod, balance=self._balance)
+    def _own(self, pod: Pod) -> Refused | None:
+        return self._evictor.too_few_replicas(pod) or self._gate.impatience(pod, balance=self._balance)
+
+    def _any(self, pod: Pod) -> Refused | None:
+        return self._evictor.refusal(pod) or self._gate.impatience(pod, balance=self._balance)
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:

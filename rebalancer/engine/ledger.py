@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped
@@ -16,8 +18,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 _NAMED = 5  # pods that are named
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One pod that a strategy asked for.
 
     Attributes:

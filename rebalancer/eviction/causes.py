@@ -4,9 +4,10 @@ Text for people is made of causes in `rebalancer.report.words`, and nowhere else
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 
 class Code(StrEnum):
@@ -128,8 +129,7 @@ EXTRA_PROTECTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """A cause with what it was found by.
 
     Attributes:
@@ -140,7 +140,7 @@ class Cause:
     """
 
     code: Code
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] = {}
 
     def as_figures(self) -> dict[str, Any]:
         """Return the cause as a figure of another one, or for a report: `code`, and its figures beside it."""

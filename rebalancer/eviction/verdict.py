@@ -3,14 +3,14 @@
 `gone` says whether the pod leaves its node; `leaving` whether a replacement is to be expected, now or soon.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import msgspec
 
 from rebalancer.eviction.causes import Cause, Code, cause
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(msgspec.Struct, frozen=True):
     """The pod goes (live: the API server accepted the eviction).
 
     Attributes:
@@ -26,8 +26,7 @@ class Granted:
     leaving: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """The pod stays because of a rule; this is not a failure.
 
     Attributes:
@@ -54,8 +53,7 @@ class Refused:
         return self.cause.code is Code.IN_PROGRESS
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """The eviction was asked for, but it is not known whether it happened; it counts as if it had.
 
     Attributes:
@@ -69,8 +67,7 @@ class Unknown:
     leaving: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The eviction did not happen: it could not be asked for, or was rejected for a reason that no rule explains.
 
     Attributes:

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import run_cycle
@@ -216,7 +218,7 @@ def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
     reached = {entry.pod.key for entry in asked}
     for entry in _planned(view, work):
         if entry.pod.key not in reached:
-            ledger.record(replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
+            ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
 
 
 def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
