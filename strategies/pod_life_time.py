@@ -131,18 +131,21 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
             if age <= args.max_pod_life_time_seconds:
                 return None
             figures |= {"age_seconds": age, "maximum_seconds": args.max_pod_life_time_seconds}
-        for wanted, present, name in (
-            (args.states, set(self._states(pod)), "states"),
-            (args.exit_codes, set(self._exit_codes(pod)), "exit_codes"),
+        for wanted, given, name in (
+            (args.states, self._states, "states"),
+            (args.exit_codes, self._exit_codes, "exit_codes"),
         ):
-            if wanted and present.isdisjoint(wanted):
-                return None
-            if matched := [each for each in wanted if each in present]:
-                figures[name] = matched
-        standing = [each for each in pod.conditions if any(one.matches(each, now) for one in args.conditions)]
-        if (args.conditions and not standing) or not args.owner_kinds.selects(pod):
+            if wanted:
+                present = set(given(pod))
+                figures[name] = [each for each in wanted if each in present]
+                if not figures[name]:
+                    return None
+        if not args.owner_kinds.selects(pod):
             return None
-        if standing:
+        if args.conditions:
+            standing = [each for each in pod.conditions if any(one.matches(each, now) for one in args.conditions)]
+            if not standing:
+                return None
             figures["conditions"] = [{"type": one.type, "status": one.status, "reason": one.reason} for one in standing]
         return Cause(Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else Code.TOO_OLD, figures)
 
