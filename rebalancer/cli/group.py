@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from rebalancer.cli.options import FILE, GRPC_TARGET, URL, Decorator, accept, duration, options, packed, switch
+from rebalancer.cli.options import FILE, GRPC_TARGET, URL, Decorator, accept, duration, options, packed, switch, value
 from rebalancer.run.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
 
 #: Source: Go's strconv.ParseBool.
@@ -90,24 +90,19 @@ service_flags = options(
     packed(
         "serving",
         ServingOptions,
-        click.option(
+        value(
             "--secure-port",
-            type=click.IntRange(0, 65535),
-            metavar="PORT",
-            help="Health and metrics; 0 serves nothing.  Default: 10258 inside a pod, else 0.",
+            "PORT",
+            "Health and metrics; 0 serves nothing.  Default: 10258 inside a pod, else 0.",
+            click.IntRange(0, 65535),
         ),
-        click.option("--bind-address", metavar="ADDRESS", help="The address to serve on; default: all."),
+        value("--bind-address", "ADDRESS", "The address to serve on; default: all."),
         switch("--disable-metrics", "Serve health only."),
         switch("--insecure-http", "Serve plain HTTP, without TLS."),
-        click.option(
-            "--tls-cert-file",
-            type=FILE,
-            metavar="FILE",
-            help="The certificate to serve with; default: one made at the start.",
-        ),
-        click.option("--tls-private-key-file", type=FILE, metavar="FILE", help="The key of that certificate."),
-        click.option("--tls-min-version", metavar="VERSION", help="VersionTLS12 (default) or VersionTLS13."),
-        click.option("--tls-cipher-suites", metavar="SUITES", help="Suites of TLS 1.2, separated by commas."),
+        value("--tls-cert-file", "FILE", "The certificate to serve with; default: one made at the start.", FILE),
+        value("--tls-private-key-file", "FILE", "The key of that certificate.", FILE),
+        value("--tls-min-version", "VERSION", "VersionTLS12 (default) or VersionTLS13."),
+        value("--tls-cipher-suites", "SUITES", "Suites of TLS 1.2, separated by commas."),
     ),
     packed(
         "lease",
@@ -122,30 +117,24 @@ service_flags = options(
             "When its holder gives up; default 10s, with --leader-elect 107s.",
         ),
         duration("--leader-elect-retry-period retry_period", "Between two tries; default 2s, with --leader-elect 26s."),
-        click.option(
+        value(
             "--leader-elect-resource-lock",
-            type=click.Choice(["leases"]),
-            metavar="KIND",
-            help="There is only leases.",
+            "KIND",
+            "There is only leases.",
+            click.Choice(["leases"]),
             hidden=True,
             expose_value=False,
         ),
-        click.option(
-            "--leader-elect-resource-name",
-            "resource_name",
-            metavar="NAME",
-            help="The Lease; default: rebalancer, of `rebalancer mark` rebalancer-mark.",
+        value(
+            "--leader-elect-resource-name resource_name",
+            "NAME",
+            "The Lease; default: rebalancer, of `rebalancer mark` rebalancer-mark.",
         ),
-        click.option(
-            "--leader-elect-resource-namespace",
-            "resource_namespace",
-            metavar="NAME",
-            help="Its namespace; default: kube-system.",
-        ),
-        click.option(
+        value("--leader-elect-resource-namespace resource_namespace", "NAME", "Its namespace; default: kube-system."),
+        value(
             "--memory",
-            metavar="NAME",
-            help="The ConfigMap, beside the Lease, in which cycles remember; default: kube-rebalancer-memory.",
+            "NAME",
+            "The ConfigMap, beside the Lease, in which cycles remember; default: kube-rebalancer-memory.",
         ),
         switch("--no-lease", "Work without holding a Lease; another run may be at work at the same time."),
         duration("--lease-wait", "How long to wait for another run to end; default 30s."),
@@ -153,44 +142,27 @@ service_flags = options(
     packed(
         "export",
         ExportOptions,
-        click.option(
-            "--metrics-textfile", type=FILE, metavar="FILE", help="Write the metrics here too, for node-exporter."
-        ),
-        click.option("--pushgateway", type=URL, metavar="URL", help="Push the metrics here too."),
+        value("--metrics-textfile", "FILE", "Write the metrics here too, for node-exporter.", FILE),
+        value("--pushgateway", "URL", "Push the metrics here too.", URL),
     ),
     packed(
         "tracing",
         TracingOptions,
-        click.option(
-            "--otel-collector-endpoint",
-            "collector_endpoint",
-            type=GRPC_TARGET,
-            metavar="HOST:PORT",
-            help="Send traces to this OTLP collector (gRPC).",
+        value(
+            "--otel-collector-endpoint collector_endpoint",
+            "HOST:PORT",
+            "Send traces to this OTLP collector (gRPC).",
+            GRPC_TARGET,
         ),
-        click.option(
-            "--otel-transport-ca-cert",
-            "transport_ca_cert",
-            type=FILE,
-            metavar="FILE",
-            help="The authorities of its certificate; without: no TLS.",
+        value(
+            "--otel-transport-ca-cert transport_ca_cert",
+            "FILE",
+            "The authorities of its certificate; without: no TLS.",
+            FILE,
         ),
-        click.option(
-            "--otel-service-name",
-            "service_name",
-            metavar="NAME",
-            help="The service that spans name; default: descheduler.",
-        ),
-        click.option(
-            "--otel-trace-namespace", "trace_namespace", metavar="NAME", help="The namespace of that service."
-        ),
-        click.option(
-            "--otel-sample-rate",
-            "sample_rate",
-            type=float,
-            metavar="RATE",
-            help="The share of cycles that are traced; default 1.",
-        ),
+        value("--otel-service-name service_name", "NAME", "The service that spans name; default: descheduler."),
+        value("--otel-trace-namespace trace_namespace", "NAME", "The namespace of that service."),
+        value("--otel-sample-rate sample_rate", "RATE", "The share of cycles that are traced; default 1.", float),
         switch(
             "--otel-fallback-no-op-on-error",
             "No traces where they cannot be set up; always so.",

@@ -21,9 +21,11 @@ from rebalancer.cli.options import (
     policy_option,
     scheduler_config_option,
     steer_option,
+    value,
 )
 from rebalancer.cli.plan import dry_options, dry_run
 from rebalancer.errors import ClusterError, UsageError
+from rebalancer.run.interruption import Interruption
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
@@ -35,18 +37,9 @@ _MOST = 20
 
 
 @click.command(short_help="Check what runs depend on, and say how to mend it.")
-@click.option(
-    "--policy",
-    default="safe",
-    show_default=True,
-    type=POLICY,
-    metavar="FILE|PRESET",
-    help="The policy that is to be run.",
-)
+@value("--policy", "FILE|PRESET", "The policy that is to be run.", POLICY, default="safe", show_default=True)
 @cluster_options
-@click.option(
-    "--snapshot", type=FILE, metavar="FILE", help="Check the cluster of a file: without what only a server can say."
-)
+@value("--snapshot", "FILE", "Check the cluster of a file: without what only a server can say.", FILE)
 @scheduler_config_option
 @output_option("table", "json")
 @logged
@@ -58,7 +51,6 @@ def doctor(output: str, **options: Any) -> None:
     Exit codes: 0 all is well; 1 something is wrong; 2 bad usage or policy; 3 no cluster.
     """
     from rebalancer.run.doctor import WRONG, Finding, of_server, of_snapshot  # noqa: PLC0415  `--help` answers at once
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.live import open_cluster  # noqa: PLC0415
     from rebalancer.run.policies import read_policy  # noqa: PLC0415
     from rebalancer.run.work import work_maker  # noqa: PLC0415
@@ -93,15 +85,7 @@ def _print_checks(findings: Iterable["Finding"], output: str) -> None:
 
 @click.command(short_help="Say why a pod goes or stays, and where it could go.")
 @click.argument("target", metavar="POD|deploy/NAME|node/NAME")
-@click.option(
-    "-n",
-    "--namespace",
-    type=NAMESPACE,
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="Of the pod or owner.",
-)
+@value("-n --namespace", "NAME", "Of the pod or owner.", NAMESPACE, default="default", show_default=True)
 @policy_option
 @cluster_options
 @file_option
@@ -118,7 +102,6 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
     """
     from rebalancer.cluster.cluster import Cluster  # noqa: PLC0415  as above
     from rebalancer.run.explain import explained, explanation_lines, wanted_pods  # noqa: PLC0415
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.policies import read_policy  # noqa: PLC0415
     from rebalancer.run.work import work_maker  # noqa: PLC0415
 
@@ -149,8 +132,8 @@ def _print_explanations(pods: Sequence[Iterable[str]]) -> None:
 @click.command(short_help="Make a page in HTML of a plan, a report, or the cluster.")
 @click.argument("path", type=FILE, metavar="[FILE|-]", required=False)
 @cluster_options
-@click.option("--snapshot", type=FILE, metavar="FILE", help="Show the cluster of a file, and not the live one.")
-@click.option("--out", default="-", type=FILE, metavar="FILE|-", help="Where to.")
+@value("--snapshot", "FILE", "Show the cluster of a file, and not the live one.", FILE)
+@value("--out", "FILE|-", "Where to.", FILE, default="-")
 @logged
 def report(path: str | None, out: str, **cluster: Any) -> None:
     """Make one HTML file of a plan (`rebalancer plan`) or of a report (`rebalancer run --output json`).
@@ -181,7 +164,6 @@ def _of_cluster(
 ) -> dict[str, Any]:
     """Return the report of a cluster; a live one is read once, into a file that is not kept."""
     from rebalancer.run.capture import capture  # noqa: PLC0415  as above
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.start import cluster_report  # noqa: PLC0415
 
     if snapshot is not None:

@@ -33,6 +33,7 @@ from rebalancer.cli.options import (
     scheduler_config_option,
     seconds,
     strict_option,
+    value,
     verbosity,
     warn_of_insecurity,
     yes_option,
@@ -41,11 +42,12 @@ from rebalancer.cli.plan import apply, deliver_report, diff, plan
 from rebalancer.cli.recommend import recommend
 from rebalancer.cli.trust import appetite, breaker, memory, pause, resume, status
 from rebalancer.errors import UsageError
+from rebalancer.run.interruption import Interruption
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.report.view import Color
-    from rebalancer.run.options import ClientOptions, Options
+from rebalancer.run.options import ClientOptions, Options
 
 T = TypeVar("T")
 OUTPUTS = ("table", "wide", "json", "yaml", "html")
@@ -70,10 +72,8 @@ def main() -> None:
 @policy_option
 @cluster_options
 @dry_run_option
-@click.option(
-    "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster; always a dry run."
-)
-@click.option("--now", metavar="TIME", help="The clock of the cycle, RFC 3339; goes with --snapshot.")
+@value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster; always a dry run.", FILE)
+@value("--now", "TIME", "The clock of the cycle, RFC 3339; goes with --snapshot.")
 @click.option(
     "-o",
     "--output",
@@ -94,26 +94,21 @@ def main() -> None:
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
 @detailed_option
 @yes_option
-@click.option(
-    "--max-evictions",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="No more in one cycle, whatever the policy allows.",
-)
-@click.option(
+@value("--max-evictions", "N", "No more in one cycle, whatever the policy allows.", click.IntRange(min=0))
+@value(
     "--max-parallel",
-    type=click.IntRange(min=1),
+    "N",
+    "Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
+    click.IntRange(min=1),
     default=1,
     show_default=True,
-    metavar="N",
-    help="Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
 )
 @scheduler_config_option
 @click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
-@click.option(
+@value(
     "--hold",
-    metavar="DURATION",
-    help="Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
+    "DURATION",
+    "Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
 )
 @service_flags
 @descheduler_flags
@@ -130,8 +125,6 @@ def run(
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415  see the module's docstring
-
     is_json = log_format == "json"
     shape = output or ("lines" if is_json else "table")
     with Interruption() as interruption:
@@ -206,17 +199,13 @@ def _checked(name: str, *, lenient: bool) -> int:
 
 @main.command()
 @cluster_options
-@click.option(
-    "-o", "--output", "path", required=True, type=FILE, metavar="FILE|-", help="Where to; gzipped if it ends in .gz."
-)
+@value("-o --output path", "FILE|-", "Where to; gzipped if it ends in .gz.", FILE, required=True)
 @logged
 def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: "ClientOptions") -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
     Only what a decision may look at is in it, and only its owner may read it.
     """
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
-
     with Interruption():
         from rebalancer.cli.progress import progress_for  # noqa: PLC0415
         from rebalancer.run.capture import capture  # noqa: PLC0415
@@ -230,7 +219,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: 
 
 @main.command()
 @cluster_options
-@click.option("--out", required=True, type=FILE, metavar="FOLDER", help="Where to; a file for each day is in it.")
+@value("--out", "FOLDER", "Where to; a file for each day is in it.", FILE, required=True)
 @duration("--keep", "Remove files of days longer ago.", "720h")
 @exit_on_error
 def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *, client: "ClientOptions") -> None:
@@ -240,7 +229,6 @@ def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *
     CronJob. Several may write to one folder.
     """
     warn_of_insecurity(client)
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.record import record as record_now  # noqa: PLC0415
 
     with Interruption():

@@ -16,16 +16,16 @@ from rebalancer.cli.options import (
     output_option,
     policy_option,
     strict_option,
+    value,
 )
+from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.printable import printable
 
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
 @policy_option
-@click.option(
-    "-r", "--rules", required=True, type=FILE, metavar="FILE|-", help="When a node is marked, and how (MarkingRules)."
-)
+@value("-r --rules", "FILE|-", "When a node is marked, and how (MarkingRules).", FILE, required=True)
 @cluster_options
 @click.option("--dry-run", is_flag=True, help="Say which nodes would be marked, and change nothing.")
 @duration("--interval", "From evaluation to evaluation; 0 evaluates once and ends.", "0")
@@ -42,8 +42,6 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     Exit codes: 0 nodes are marked as the rules say; 1 a source did not answer, or a node could not be changed;
     2 bad usage, policy or rules; 3 no cluster, or a permission is missing; 130 and 143 SIGINT or SIGTERM came.
     """
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
-
     with Interruption("before a node was changed") as interruption:
         from rebalancer.run.marking import mark as marking  # noqa: PLC0415
         from rebalancer.run.marking.settings import MarkOptions  # noqa: PLC0415
@@ -84,19 +82,19 @@ def _print(report: dict[str, Any]) -> None:
     "--all", "everything", is_flag=True, help="Also marks that have not expired: a run may still rely on them."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
-@click.option(
+@value(
     "--key",
+    "KEY",
+    "The key of the soft taints of steered runs, as the policy has it.",
     default="kube-rebalancer/avoid",
     show_default=True,
-    metavar="KEY",
-    help="The key of the soft taints of steered runs, as the policy has it.",
 )
-@click.option(
+@value(
     "--mark",
+    "KEY[=VALUE]",
+    "The label or soft taint of `rebalancer mark`, as its rules have it.",
     default="kube-rebalancer/pressure",
     show_default=True,
-    metavar="KEY[=VALUE]",
-    help="The label or soft taint of `rebalancer mark`, as its rules have it.",
 )
 @logged
 def unmark(
@@ -113,8 +111,6 @@ def unmark(
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
     """
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
-
     with Interruption():
         from rebalancer.run import unmark as taking_off  # noqa: PLC0415
 

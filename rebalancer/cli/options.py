@@ -245,6 +245,11 @@ def output_option(*values: str, **more: Any) -> Decorator:
     return click.option("-o", "--output", **forms)
 
 
+def value(names: str, metavar: str, text: str, kind: Any = None, **more: Any) -> Decorator:
+    """Return an option that takes a value; without a kind, a text."""
+    return click.option(*names.split(), type=kind, metavar=metavar, help=text, **more)
+
+
 def duration(names: str, text: str, default: str | None = None, **more: Any) -> Decorator:
     """Return an option that takes a duration."""
     how: Any = {"type": SECONDS, "metavar": "DURATION", "default": default, "show_default": bool(default), **more}
@@ -259,59 +264,38 @@ def switch(names: str, text: str, **more: Any) -> Decorator:
 
 policy_option = _policy("policy", callback=_one)
 policies_option = _policy("named")
-scheduler_config_option = click.option(
-    "--scheduler-config",
-    type=FILE,
-    metavar="FILE|-",
-    help="The scheduler's KubeSchedulerConfiguration; without it, its defaults count.",
+scheduler_config_option = value(
+    "--scheduler-config", "FILE|-", "The scheduler's KubeSchedulerConfiguration; without it, its defaults count.", FILE
 )
 detailed_option = click.option(
     "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
 )
-verbosity_option = click.option(
-    "-v",
-    "--v",
-    "verbosity",
-    type=_Verbosity(min=0),
-    default=0,
-    metavar="N",
-    help="Say more: 0 to 5; 1 lists all, 2 says what is done.",
+verbosity_option = value(
+    "-v --v verbosity", "N", "Say more: 0 to 5; 1 lists all, 2 says what is done.", _Verbosity(min=0), default=0
 )
 log_format_option = click.option(
     "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
 )
 strict_option = click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
-now_option = click.option("--now", metavar="TIME", help="The clock, RFC 3339; goes with --snapshot.")
-file_option = click.option(
-    "--snapshot", type=FILE, metavar="FILE|-", help="Work on a cluster file instead of a cluster."
-)
+now_option = value("--now", "TIME", "The clock, RFC 3339; goes with --snapshot.")
+file_option = value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster.", FILE)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
 steer_option = click.option("--steer", is_flag=True, help="As for `run`.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
 #: How a command finds its cluster; what it asks that for is handed on as `client`.
 cluster_options = options(
-    click.option(
-        "--kubeconfig",
-        "--client-connection-kubeconfig",
-        type=FILE,
-        metavar="FILE",
-        help="The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
+    value(
+        "--kubeconfig --client-connection-kubeconfig",
+        "FILE",
+        "The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
+        FILE,
     ),
-    click.option(
-        "--context",
-        type=Completed("context", _contexts),
-        metavar="NAME",
-        help="The context of the kubeconfig; else its current one.",
-    ),
+    value("--context", "NAME", "The context of the kubeconfig; else its current one.", Completed("context", _contexts)),
     packed(
         "client",
         ClientOptions,
-        click.option(
-            "--as", "as_user", default="", metavar="USER", help="Act as this user, if the API server allows it."
-        ),
-        click.option(
-            "--as-group", multiple=True, metavar="GROUP", help="Act in this group; may be repeated, and goes with --as."
-        ),
+        value("--as as_user", "USER", "Act as this user, if the API server allows it.", default=""),
+        value("--as-group", "GROUP", "Act in this group; may be repeated, and goes with --as.", multiple=True),
         duration(
             "--request-timeout",
             "Give a request up after so long without a sign of the API server; 0 for 5m.",

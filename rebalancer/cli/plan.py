@@ -25,17 +25,18 @@ from rebalancer.cli.options import (
     policy_option,
     scheduler_config_option,
     steer_option,
+    value,
     verbosity,
     yes_option,
 )
 from rebalancer.errors import UsageError
+from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import CHANGES, Options
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.report.plan import Plan
     from rebalancer.report.view import Color
-    from rebalancer.run.interruption import Interruption
     from rebalancer.run.options import Outcome
 
 
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
 @cluster_options
 @file_option
 @now_option
-@click.option("--out", default="-", type=FILE, metavar="FILE|-", help="Where to; YAML if it ends in .yaml.")
+@value("--out", "FILE|-", "Where to; YAML if it ends in .yaml.", FILE, default="-")
 @click.option("--summary", type=click.Choice(["markdown"]), help="Print a summary instead, for a pull request.")
-@click.option("--max-evictions", type=click.IntRange(min=0), metavar="N", help="As for `run`.")
+@value("--max-evictions", "N", "As for `run`.", click.IntRange(min=0))
 @scheduler_config_option
 @steer_option
 @detailed_option
@@ -75,8 +76,8 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
 @file_option
 @now_option
 @dry_run_option
-@click.option("--only", multiple=True, metavar="PATTERN", help="Moves of these pods alone: `team-a/*`; repeatable.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="No moves of these pods; repeatable.")
+@value("--only", "PATTERN", "Moves of these pods alone: `team-a/*`; repeatable.", multiple=True)
+@value("--exclude", "PATTERN", "No moves of these pods; repeatable.", multiple=True)
 @duration("--max-age", "Refuse an older plan.", "30m")
 @click.option(
     "--force-premises", is_flag=True, help="Evict also what no strategy picks any more; protections hold as ever."
@@ -107,7 +108,6 @@ def apply(
     """
     from rebalancer.cli.progress import progress_for  # noqa: PLC0415  `--help` answers at once
     from rebalancer.cli.question import Question  # noqa: PLC0415
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
 
@@ -152,9 +152,9 @@ def _as_planned(read: "Plan") -> dict[str, Any]:
 @click.command(short_help="Compare two plans, two policies, or two snapshots.")
 @click.argument("first", type=FILE, metavar="A")
 @click.argument("second", type=FILE, metavar="B")
-@click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="A and B are snapshots, both under this policy.")
+@value("--policy", "FILE|PRESET", "A and B are snapshots, both under this policy.", POLICY)
 @cluster_options
-@click.option("--snapshot", type=FILE, metavar="FILE", help="A and B are policies, both on this cluster file.")
+@value("--snapshot", "FILE", "A and B are policies, both on this cluster file.", FILE)
 @scheduler_config_option
 @output_option("table", "json")
 @detailed_option
@@ -200,7 +200,6 @@ def _planned(**options: Any) -> tuple["Plan", int]:
     """Return the plan of a dry run, and its exit code."""
     from rebalancer.report.plan import PlanOptions  # noqa: PLC0415  as above
     from rebalancer.run import policies  # noqa: PLC0415
-    from rebalancer.run.interruption import Interruption  # noqa: PLC0415
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
 
     asked = dry_options(identify=True, **options)
@@ -223,7 +222,7 @@ def dry_options(**given: Any) -> Options:
     return Options(policy_text=policy_text(given["policy"]), dry_run=True, **given)
 
 
-def dry_run(asked: Options, interruption: "Interruption") -> "Outcome":
+def dry_run(asked: Options, interruption: Interruption) -> "Outcome":
     """Run one cycle that changes nothing and asks nobody."""
     from rebalancer.cli.question import Question  # noqa: PLC0415  as above
     from rebalancer.run.start import run  # noqa: PLC0415

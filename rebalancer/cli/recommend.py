@@ -8,7 +8,15 @@ from zoneinfo import ZoneInfo
 import click
 
 from rebalancer.cli.logs import complain, exit_on_error, set_up
-from rebalancer.cli.options import FILE, POLICY, duration, output_option, scheduler_config_option, verbosity_option
+from rebalancer.cli.options import (
+    FILE,
+    POLICY,
+    duration,
+    output_option,
+    scheduler_config_option,
+    value,
+    verbosity_option,
+)
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable_lines
 
@@ -22,9 +30,9 @@ _HOW_TO_APPLY = {
     "--patches": "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
     "A conflict names who has set these amounts: take them out of there, and apply with --force-conflicts"
 }
-_policy_option = click.option("--policy", type=POLICY, metavar="FILE|PRESET", help="Or the Prometheus of a policy.")
+_policy_option = value("--policy", "FILE|PRESET", "Or the Prometheus of a policy.", POLICY)
 _history_option = duration("--history", "Of Prometheus: so long, until now.", "336h")
-_now_option = click.option("--now", metavar="TIME", help="The end of the history, RFC 3339; by default now.")
+_now_option = value("--now", "TIME", "The end of the history, RFC 3339; by default now.")
 
 
 @click.group(
@@ -32,18 +40,18 @@ _now_option = click.option("--now", metavar="TIME", help="The end of the history
     subcommand_metavar="[nodes|rules]",
     short_help="Recommend requests and limits from what containers used.",
 )
-@click.option("--samples", type=FILE, metavar="FOLDER", help="What `kubectl top pods` printed, one file a time.")
-@click.option("--prometheus", metavar="URL", help="Or a Prometheus that asks for no credentials.")
+@value("--samples", "FOLDER", "What `kubectl top pods` printed, one file a time.", FILE)
+@value("--prometheus", "URL", "Or a Prometheus that asks for no credentials.")
 @_policy_option
 @_history_option
 @duration("--step", "Of Prometheus: from sample to sample.", "5m")
-@click.option("--queries", type=FILE, metavar="FILE", help="How Prometheus is asked for cpu and memory, as YAML.")
-@click.option("--cpu-query", metavar="PROMQL", help="Cores by namespace, pod and container; default: by cAdvisor.")
-@click.option("--memory-query", metavar="PROMQL", help="Bytes, by the same labels.")
+@value("--queries", "FILE", "How Prometheus is asked for cpu and memory, as YAML.", FILE)
+@value("--cpu-query", "PROMQL", "Cores by namespace, pod and container; default: by cAdvisor.")
+@value("--memory-query", "PROMQL", "Bytes, by the same labels.")
 @_now_option
-@click.option("--snapshot", type=FILE, metavar="FILE", help="Pods as JSON: what they request now, and who owns them.")
+@value("--snapshot", "FILE", "Pods as JSON: what they request now, and who owns them.", FILE)
 @click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
-@click.option("--peak", metavar="HH:MM-HH:MM[,...]", help="The hours that count; by default they are found.")
+@value("--peak", "HH:MM-HH:MM[,...]", "The hours that count; by default they are found.")
 @click.option("--days", default="mon-sun", show_default=True, help="The days that count, like mon-fri.")
 @click.option("--timezone", default="UTC", show_default=True, help="Of the windows and of the times in file names.")
 @click.option("--rule", default="peak-mean", show_default=True, help="peak-mean, seed-literal, quantile, target.")
@@ -65,10 +73,8 @@ _now_option = click.option("--now", metavar="TIME", help="The end of the history
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
 @duration("--warmup", "Counts for limits only.", "5m")
 @output_option("table", "json", "yaml", "csv")
-@click.option(
-    "--patches", type=FILE, metavar="FOLDER", help="Write a server-side-apply file for each workload; needs --snapshot."
-)
-@click.option("--vpa", type=FILE, metavar="FOLDER", help="Write a VerticalPodAutoscaler that is off for each workload.")
+@value("--patches", "FOLDER", "Write a server-side-apply file for each workload; needs --snapshot.", FILE)
+@value("--vpa", "FOLDER", "Write a VerticalPodAutoscaler that is off for each workload.", FILE)
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
 @scheduler_config_option
 @verbosity_option
@@ -136,8 +142,8 @@ def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | No
 
 
 @recommend.command()
-@click.option("--snapshot", type=FILE, metavar="FILE", required=True, help="A file of `rebalancer snapshot`.")
-@click.option("--prometheus", metavar="URL", help="What nodes used over days; one that asks for no credentials.")
+@value("--snapshot", "FILE", "A file of `rebalancer snapshot`.", FILE, required=True)
+@value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials.")
 @_policy_option
 @_history_option
 @_now_option

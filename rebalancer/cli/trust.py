@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebalancer.cli.options import NAMESPACE, Command, cluster_options, duration, logged, options, packed
+from rebalancer.cli.options import NAMESPACE, Command, cluster_options, duration, logged, options, packed, value
+from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable
 
@@ -22,7 +23,6 @@ def _standing(command: Command) -> Command:
     def on_cluster(
         kubeconfig: str | None, context: str | None, client: ClientOptions, lease: LeaseOptions, **given: Any
     ) -> None:
-        from rebalancer.run.interruption import Interruption  # noqa: PLC0415  `--help` answers at once
         from rebalancer.run.standing import Standing  # noqa: PLC0415
 
         with Interruption("before anything was changed"):
@@ -36,36 +36,32 @@ _WHERE = options(
     packed(
         "lease",
         LeaseOptions,
-        click.option(
-            "--leader-elect-resource-namespace",
-            "resource_namespace",
+        value(
+            "--leader-elect-resource-namespace resource_namespace",
+            "NAMESPACE",
+            "The namespace of both.",
             default="kube-system",
             show_default=True,
-            metavar="NAMESPACE",
-            help="The namespace of both.",
         ),
-        click.option(
+        value(
             "--memory",
+            "NAME",
+            "The ConfigMap in which the runs remember.",
             default="kube-rebalancer-memory",
             show_default=True,
-            metavar="NAME",
-            help="The ConfigMap in which the runs remember.",
         ),
-        click.option(
-            "--leader-elect-resource-name",
-            "resource_name",
+        value(
+            "--leader-elect-resource-name resource_name",
+            "NAME",
+            "The Lease of the runs.",
             default="rebalancer",
             show_default=True,
-            metavar="NAME",
-            help="The Lease of the runs.",
         ),
     ),
 )
 _target = options(
-    click.option(
-        "-n", "--namespace", type=NAMESPACE, default="", metavar="NAMESPACE", help="Only pods of this namespace."
-    ),
-    click.option("--owner", default="", metavar="KIND/NAME", help="Only pods of this owner, like Deployment/web."),
+    value("-n --namespace", "NAMESPACE", "Only pods of this namespace.", NAMESPACE, default=""),
+    value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web.", default=""),
 )
 
 
@@ -104,7 +100,7 @@ def reset(standing: "Standing") -> None:
 @click.command(short_help="Let runs evict nothing for a while.")
 @_target
 @duration("--for lasting", "For so long, like 2h; else until resumed.")
-@click.option("--reason", default="", metavar="TEXT", help="Why: reports and `rebalancer status` show it.")
+@value("--reason", "TEXT", "Why: reports and `rebalancer status` show it.", default="")
 @_standing
 def pause(standing: "Standing", namespace: str, owner: str, lasting: float | None, reason: str) -> None:
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""

@@ -5,9 +5,8 @@ import gzip
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.memory import PAUSE_KEY, memory_map
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress, RunProgress
-from rebalancer.run.snapshot_fields import Tree, kept, kept_fields
+from rebalancer.run.snapshot_fields import kept, kept_fields
 from rebalancer.untrusted.documents import Unreadable, in_words
 
 
@@ -81,27 +80,27 @@ def _encoded(item: Any) -> msgspec.Raw:
         raise Unreadable(in_words(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _ListReader:
-    """Reads all objects of a kind, and reports each page."""
+#: Reads all objects of a kind within a deadline.
+ReadKind = Callable[[str, Deadline | None], list[msgspec.Raw]]
 
-    live: LiveCluster
-    progress: RunProgress
-    fields: Mapping[str, Tree]
 
-    def read(self, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
-        fields = self.fields[kind]
+def _reader(live: LiveCluster, progress: RunProgress) -> ReadKind:
+    """Return what reads objects, keeps what may leave the cluster, and tells of each page."""
+    kept_by_kind = kept_fields()
 
+    def read(kind: str, deadline: Deadline | None) -> list[msgspec.Raw]:
         def new() -> Items[dict[str, Any], msgspec.Raw]:
-            return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, fields)))
+            return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, kept_by_kind[kind])))
 
         def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
-            self.progress.reading(KINDS[kind][1], len(found.items), found.more)
+            progress.reading(KINDS[kind][1], len(found.items), found.more)
 
         try:
-            return read_list(self.live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
+            return read_list(live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
         except ValueError as error:
-            raise no_list(self.live, kind, error) from error
+            raise no_list(live, kind, error) from error
+
+    return read
 
 
 def capture(
@@ -125,41 +124,36 @@ def capture(
     """
     live = open_cluster(kubeconfig, context, asking=asking)
     now = datetime.now(UTC)
-    reader = _ListReader(live, RunProgress(progress), kept_fields())
-    with reader.progress.stage("read"):
+    steps = RunProgress(progress)
+    with steps.stage("read"):
         memory = _memory(live)
-        lists, warnings = _read_everything(reader)
+        lists, warnings = _read_everything(_reader(live, steps))
     _write(Path(path), _file(lists, now, live, memory))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
-def _read_everything(reader: _ListReader) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
+def _read_everything(read: ReadKind) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
     """Return the objects by kind, and warnings about what could not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     unread: dict[str, ClusterError] = {}
     for kind in PATHS:
         try:
-            lists[kind] = reader.read(kind)
+            lists[kind] = read(kind, None)
         except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise
             unread[kind] = error
     if unread:
         warnings.append(f"left out: {unread_in_words(unread)}")
+    deadline = Deadline.after(_METRICS_SECONDS)
     try:
-        lists |= _usage(reader)
+        lists |= {kind: read(kind, deadline) for kind in METRICS_KINDS}
+    except NotFound:
+        pass  # there is no metrics-server
     except (ClusterError, ValueError) as error:
         warnings.append(f"usage is left out: {error}")
     return lists, warnings
-
-
-def _usage(reader: _ListReader) -> dict[str, list[msgspec.Raw]]:
-    deadline = Deadline.after(_METRICS_SECONDS)
-    try:
-        return {kind: reader.read(kind, deadline) for kind in METRICS_KINDS}
-    except NotFound:
-        return {}
 
 
 def _memory(live: LiveCluster) -> Mapping[str, object]:

@@ -19,24 +19,17 @@ from rebalancer.scheduling.simulation import Simulation
 
 Report = Mapping[str, Any]
 
-_KINDS = {
-    "po": "Pod",
-    "pod": "Pod",
-    "pods": "Pod",
-    "deploy": "Deployment",
-    "deployment": "Deployment",
-    "deployments": "Deployment",
-    "rs": "ReplicaSet",
-    "replicaset": "ReplicaSet",
-    "sts": "StatefulSet",
-    "statefulset": "StatefulSet",
-    "job": "Job",
-    "ds": "DaemonSet",
-    "daemonset": "DaemonSet",
-    "node": "Node",
-    "no": "Node",
-    "nodes": "Node",
+#: As kubectl spells them.
+_SPELLINGS = {
+    "Pod": ("po", "pod", "pods"),
+    "Deployment": ("deploy", "deployment", "deployments"),
+    "ReplicaSet": ("rs", "replicaset"),
+    "StatefulSet": ("sts", "statefulset"),
+    "Job": ("job",),
+    "DaemonSet": ("ds", "daemonset"),
+    "Node": ("node", "no", "nodes"),
 }
+_KINDS = {each: kind for kind, spellings in _SPELLINGS.items() for each in spellings}
 
 
 def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:

@@ -60,19 +60,15 @@ class _Ended(msgspec.Struct):
     reason: str | None = None
 
 
-class _LastState(msgspec.Struct):
-    terminated: _Ended | None = None
-
-
 class _LastStates(msgspec.Struct, rename="camel"):
     name: str = ""
-    state: _LastState | None = None
-    last_state: _LastState | None = None
+    state: dict[str, _Ended | None] | None = None
+    last_state: dict[str, _Ended | None] | None = None
 
     @property
     def is_killed(self) -> bool:
-        states = (self.state, self.last_state)
-        return "OOMKilled" in (each.terminated.reason for each in states if each and each.terminated)
+        ended = [(each or {}).get("terminated") for each in (self.state, self.last_state)]
+        return "OOMKilled" in (each.reason for each in ended if each)
 
 
 class _LastStatuses(msgspec.Struct, rename="camel"):
