@@ -12,11 +12,11 @@ from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_by
 from rebalancer.balancing.moves import Moves, Worth
 from rebalancer.balancing.relief import Relief, furthest_first
+from rebalancer.balancing.steering.draft import Parts
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
 from rebalancer.balancing.steering.offers import Offers
-from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves

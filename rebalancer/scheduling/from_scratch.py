@@ -19,15 +19,14 @@ import msgspec
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.scheduling.simulation import completed
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import unbound
 from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
-from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.versions import newest_minor
-from rebalancer.scheduling.stand_ins import completed
+from rebalancer.scheduling.simulator.state import State, newest_minor
 
 #: By namespace and name.
 PodKey = tuple[str, str]

@@ -1,4 +1,10 @@
-"""The cluster as the scheduler sees it at one point in time, and where it would put a pod then."""
+"""The cluster as the scheduler sees it at one point in time, and where it would put a pod then.
+
+The clusters of some histories of a cycle (`SharedPhases`) are such phases; those in which the same pods are on the same
+nodes share one.  For example, a pod goes for which two nodes are equal.  In worlds 0 and 1 it lands on n2, in world 2
+on n3: the third gets a copy of the cluster, and both follow their own worlds from then on.  If the pod stays after all,
+that is taken back, and the three share one cluster again.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
@@ -111,3 +117,97 @@ def either(one: Answer, other: Answer) -> Answer:
         scores=one.scores,
         totals=one.totals,
     )
+
+
+#: What happens in a world: on a node a pod goes and another one comes, or nothing does.
+Exchange = tuple[str, Pod | None, Pod | None] | None
+
+_FIRST = 32
+
+
+class _Cluster:
+    """A phase, and the exchanges that were made in it since the start."""
+
+    __slots__ = ("made", "phase")
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.made: dict[tuple[str, Pod | None, Pod | None], None] = {}  # in order
+
+    def make(self, exchange: Exchange) -> None:
+        if exchange:
+            self.phase.exchange(*exchange)
+            self.made[exchange] = None
+
+    def take_back(self, exchange: Exchange) -> None:
+        if exchange:
+            node, goes, comes = exchange
+            self.phase.exchange(node, comes, goes)
+            del self.made[exchange]
+
+    def likeness(self, other: "_Cluster") -> int:
+        """Return how many of the first exchanges the other one has made too: they tell whether old pods have ended."""
+        return sum(each in other.made for each in islice(self.made, _FIRST))
+
+    def become(self, other: "_Cluster") -> None:
+        """Make what the other one has made, and nothing else."""
+        for exchange in [each for each in reversed(self.made) if each not in other.made]:
+            self.take_back(exchange)
+        for exchange in other.made:
+            if exchange not in self.made:
+                self.make(exchange)
+
+
+class SharedPhases:
+    """The phase of each world.
+
+    Args:
+        phase: the cluster of all worlds as they begin.
+        count: how many worlds there are.
+    """
+
+    def __init__(self, phase: Phase, count: int) -> None:
+        self._clusters = [_Cluster(phase)] * count
+        self._spare: list[_Cluster] = []  # a copy costs more than to make some exchanges anew
+        self._steps: list[tuple[object, list[_Cluster]]] = []  # the latest ones, each with the clusters before it
+
+    def __getitem__(self, number: int) -> Phase:
+        return self._clusters[number].phase
+
+    def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
+        """Assume these soft taints in each cluster (see `Phase.suppose`)."""
+        for each in {*self._clusters, *self._spare}:
+            each.phase.suppose(taints)
+
+    def make(self, step: object, exchanges: Sequence[Exchange]) -> None:
+        """Make a step, which is an exchange in each world.  Worlds that differ from now on part."""
+        before, after = self._clusters, dict[tuple[_Cluster, Exchange], _Cluster]()
+        kept: set[_Cluster] = set()
+        for each in zip(before, exchanges, strict=True):
+            if each not in after:
+                after[each] = self._copy(each[0]) if each[0] in kept else each[0]
+                kept.add(each[0])
+        for (_, exchange), cluster in after.items():
+            cluster.make(exchange)
+        self._clusters = [after[each] for each in zip(before, exchanges, strict=True)]
+        self._steps.append((step, before))
+
+    def take_back(self, step: object, exchanges: Sequence[Exchange]) -> None:
+        """Take a step back; if it was the latest one, worlds that it parted are together again."""
+        for cluster, exchange in dict(zip(self._clusters, exchanges, strict=True)).items():
+            cluster.take_back(exchange)
+        if self._steps and self._steps[-1][0] == step:
+            after, self._clusters = self._clusters, self._steps.pop()[1]
+            self._spare += dict.fromkeys(each for each in after if each not in self._clusters)
+        else:
+            self._steps.clear()
+
+    def _copy(self, cluster: _Cluster) -> _Cluster:
+        if self._spare:
+            spare = max(self._spare, key=cluster.likeness)
+            self._spare.remove(spare)
+            spare.become(cluster)
+            return spare
+        new = _Cluster(cluster.phase.copy())
+        new.made = dict(cluster.made)
+        return new

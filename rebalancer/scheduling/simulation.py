@@ -11,10 +11,15 @@ The answer has the nodes of both; if one of the two has no node, that is the ans
 2 cores has been evicted from it; n2 has 2 cores free.  Soon, a replacement of 2 cores fits on n2 only; later it fits on
 n1 too.  If n1 scores higher then, the answer is n1 and n2.  If n2 were full as well, the answer would be: no node.
 
+Often only nodes and pods were saved to files.  If neither Services nor controllers were read, default spreading is
+taken to count the pods of the same owner.  The selector consists of the labels that all these pods have, without those
+that binding adds.  As a rule the real selector matches the same pods: that of a ReplicaSet contains the hash of its
+template, which no other pod carries.
+
 There is one simulation per cluster, which follows it: get it with `cluster.index(Simulation)`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -22,21 +27,20 @@ from functools import reduce
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.companions import Companions, Key
 from rebalancer.cluster.loads import LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import Resources
-from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
-from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement
+from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
 from rebalancer.scheduling.simulator.simulator import Simulator
-from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.versions import newest_minor
-from rebalancer.scheduling.stand_ins import completed
+from rebalancer.scheduling.simulator.state import State, newest_minor
 
 #: The answers of so many pods are kept with their scores: steering asks about the same ones again.
 _KEPT = 128
@@ -290,3 +294,42 @@ class Simulation:
     def ending(self, pod: Pod) -> Pod:
         """Return a pod as it terminates; always the same object for one that went."""
         return self._ending.get(pod) or msgspec.structs.replace(pod, terminating=True)
+
+
+NO_TEMPLATES = "owners' templates were not read: a replacement is taken to be like the pod that goes"
+NO_SELECTORS = "neither Services nor controllers were read: pods are taken to be spread among those of their owner"
+NEITHER = (
+    "neither controllers nor Services were read: a replacement is taken to be like the pod that goes, "
+    "and to be spread among its owner's pods"
+)
+
+_KINDS = {
+    "ReplicaSet": "replica_sets",
+    "ReplicationController": "replication_controllers",
+    "StatefulSet": "stateful_sets",
+}
+
+
+def completed(companions: Companions, pods: Iterable[Pod]) -> tuple[Companions, list[str]]:
+    """Return what was read, completed with what is assumed for the rest, and notices about that for a person."""
+    templates = companions.templates is not None
+    kinds = ("services", *_KINDS.values())
+    if any(getattr(companions, kind) is not None for kind in kinds):
+        return companions, [] if templates else [NO_TEMPLATES]
+    standing_in: dict[str, dict[Key, LabelSelector]] = {kind: {} for kind in kinds}
+    for (kind, key), labels in _shared_labels(pods).items():
+        standing_in[_KINDS[kind]][key] = EVERYTHING.narrowed(labels)
+    return msgspec.structs.replace(companions, **standing_in), [NO_SELECTORS if templates else NEITHER]
+
+
+def _shared_labels(pods: Iterable[Pod]) -> dict[tuple[str, Key], Labels]:
+    """Return the labels that all pods of an owner have, by its kind, namespace and name."""
+    shared: dict[tuple[str, Key], Labels] = {}
+    for pod in pods:
+        owner = next((each for each in pod.owners if each.controller), None)
+        if owner and owner.kind in _KINDS:
+            key = owner.kind, (pod.namespace, owner.name)
+            known = shared.setdefault(key, unbound(pod.labels))
+            if known is not pod.labels and known != pod.labels:
+                shared[key] = {name: value for name, value in known.items() if pod.labels.get(name) == value}
+    return shared

@@ -27,8 +27,7 @@ from hashlib import blake2b
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.phase import Phase
-from rebalancer.scheduling.shared_phases import Exchange, SharedPhases
+from rebalancer.scheduling.phase import Exchange, Phase, SharedPhases
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.replacement import Moment

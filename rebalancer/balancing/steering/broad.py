@@ -21,10 +21,9 @@ from functools import cache
 from itertools import tee
 from math import ceil
 
-from rebalancer.balancing.steering.avoidance import Avoidance
-from rebalancer.balancing.steering.draft import Draft
+from rebalancer.balancing.steering.draft import Draft, Parts
+from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Offer, in_order
-from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
@@ -87,9 +86,9 @@ class BroadWaves:
 
     def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...]) -> Draft | None:
         avoided = frozenset(node.name for node in nodes).difference(receivers)
-        avoidance = Avoidance.of(sorted(avoided), frozenset(), (), strong=True)
-        with self._parts.foresight.avoiding(avoidance.levels):
-            return self._filled(Draft((), avoidance, receivers))
+        avoid = avoiding_others(sorted(avoided), ())
+        with self._parts.foresight.avoiding(avoid):
+            return self._filled(Draft((), avoid, receivers))
 
     def _filled(self, empty: Draft) -> Draft | None:
         """Return the wave with the pods that bring most and may go together."""
@@ -185,13 +184,14 @@ class BroadWaves:
 
         What the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
         """
-        return all(_is_ahead(answer, empty) for answer in self._parts.foresight.answers(pod))
+        return all(_is_ahead(answer, empty) for answer in self._parts.foresight.simulation.answers(pod, best=True))
 
 
 def _is_ahead(answer: Answer, empty: Draft) -> bool:
     scores = answer.totals() if answer.nodes else {}
-    received = [scores[name] for name in empty.receivers if name in scores]
-    avoided = [scores[name] for name in empty.avoidance.levels if name in scores]
+    received, avoided = (
+        [score for score in map(scores.get, names) if score is not None] for names in (empty.receivers, empty.avoid)
+    )
     best = max(avoided, default=0)
     ahead = sum(score > best for score in received)
     return bool(scores) and ahead >= _LEAST_SHARE * len(scores) and len(received) + len(avoided) == len(scores)

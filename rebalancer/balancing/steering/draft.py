@@ -1,12 +1,18 @@
-"""A wave as it is being put together."""
+"""A wave as it is being put together, and what waves are planned with."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rebalancer.balancing.steering.avoidance import Avoidance
-from rebalancer.balancing.steering.offers import Offer
-from rebalancer.balancing.steering.trial import Expected
+from rebalancer.balancing.steering.foresight import Avoid, Foresight
+from rebalancer.balancing.steering.fullness import Fullness
+from rebalancer.balancing.steering.goal import Goal
+from rebalancer.balancing.steering.offers import Offer, Offers
+from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.zones import ZoneSpread
+from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
+from rebalancer.eviction.evict import Evict
 from rebalancer.scheduling.simulator.answer import Answer
 
 
@@ -16,22 +22,17 @@ class Draft:
 
     Attributes:
         offers: the moves, in order.
-        avoidance: how many taints each node carries.
+        avoid: how many taints each node carries.
         receivers: the nodes on which its pods may land as foreseen.
         answers: what the scheduler says of them in the histories that were looked at.
         shares: by pod, how likely it lands on which of them; empty where that is not known.
     """
 
     offers: tuple[Offer, ...]
-    avoidance: Avoidance
+    avoid: Avoid
     receivers: tuple[str, ...]
     shares: Mapping[Pod, Mapping[str, float]] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
-
-    @property
-    def destination(self) -> str:
-        """Where the first pod is expected."""
-        return self.offers[0].destination
 
     @property
     def pods(self) -> tuple[Pod, ...]:
@@ -39,30 +40,53 @@ class Draft:
         return tuple(offer.candidate.pod for offer in self.offers)
 
     @property
-    def expected(self) -> tuple[Expected, ...]:
-        """The pods, each with the node where its replacement is expected."""
-        return tuple((offer.candidate.pod, offer.destination) for offer in self.offers)
+    def expected(self) -> dict[Pod, str]:
+        """By pod, in order, the node where its replacement is expected."""
+        return {offer.candidate.pod: offer.destination for offer in self.offers}
 
     def with_offer(
         self, offer: Offer, shares: Mapping[str, float] | None = None, answers: Iterable[Answer] = ()
     ) -> "Draft":
         """Return the same with one more move, with how likely it lands where, and with what was answered."""
         known = self.shares if shares is None else {**self.shares, offer.candidate.pod: shares}
-        return Draft((*self.offers, offer), self.avoidance, self.receivers, known, (*self.answers, *answers))
+        return Draft((*self.offers, offer), self.avoid, self.receivers, known, (*self.answers, *answers))
 
     def with_shares(self, shares: Mapping[Pod, Mapping[str, float]]) -> "Draft":
         """Return the same with other shares of nodes that were known to be likely."""
-        known = {pod: {**found, **_without(self.shares.get(pod, {}), found)} for pod, found in shares.items()}
-        return replace(self, shares=known)
+        likely = {pod: dict.fromkeys((*found, *self.shares.get(pod, ())), 0.0) for pod, found in shares.items()}
+        return replace(self, shares={pod: {**likely[pod], **found} for pod, found in shares.items()})
 
-    def avoiding(self, avoidance: Avoidance) -> "Draft":
+    def avoiding(self, avoid: Avoid) -> "Draft":
         """Return the same without moves, while these nodes are avoided."""
-        return Draft((), avoidance, self.receivers)
+        return Draft((), avoid, self.receivers)
 
     def until(self, pod: Pod) -> "Draft":
         """Return the same with only the moves before this pod's."""
-        return Draft(self.offers[: self.pods.index(pod)], self.avoidance, self.receivers)
+        return Draft(self.offers[: self.pods.index(pod)], self.avoid, self.receivers)
 
 
-def _without(known: Mapping[str, float], found: Mapping[str, float]) -> dict[str, float]:
-    return {name: 0.0 for name in known if name not in found}
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a planner; all of them follow the cluster.
+
+    Attributes:
+        cluster: the cluster.
+        evict: says which pods would be refused.
+        goal: what is aimed at.
+        fullness: the nodes as they are.
+        pool: the pods that may go.
+        offers: what they would bring.
+        foresight: where they would land.
+        ceilings: how full destinations may become.
+        zones: how owners' pods are spread, which must not get worse.
+    """
+
+    cluster: Cluster
+    evict: Evict
+    goal: Goal
+    fullness: Fullness
+    pool: Pool
+    offers: Offers
+    foresight: Foresight
+    ceilings: Percentages
+    zones: ZoneSpread

@@ -1,39 +1,52 @@
-"""What the scheduler would do with a pod while nodes carry our soft taints, by the simulator."""
+"""What the scheduler would do with a pod while nodes carry our soft taints, and which nodes a wave avoids.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+A wave avoids as few nodes as keep its replacements off all nodes but their destinations.
+
+Hot nodes carry two soft taints, others one, destinations none.  One taint is worth 300/n points, where n is the most
+taints on any scored node.  With two on hot nodes, nodes with one are 150 points behind the destination, and hot nodes
+300.  Where 150 points are not enough (siblings, affinities and images may outweigh them), all nodes but the destination
+carry two, and are 300 points behind.
+
+A node that is not hot needs no taint if it would lose to the destination without one, with some points to spare: the
+wave lowers the destination's score, and the cluster may have changed since it was read.  Nodes without taints take the
+pods that others create meanwhile.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
+from rebalancer.eviction.steering import HOT, MIDDLING
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.worlds import Seen, Worlds
+from rebalancer.scheduling.worlds import Worlds
 
 #: By name of the node, the number of its soft taints.
 Avoid = Mapping[str, int]
 
+#: A node counts as behind another one if it is at least so many points behind.
+SPARE_POINTS = 10
 _TAINTS = "TaintToleration"
 
 
 class Foresight:
-    """Asks the simulator, which follows the cluster.
+    """Asks the scheduler, while nodes carry soft taints.
 
     Args:
         cluster: the cluster.
         keys: the keys of the soft taints.
+
+    Attributes:
+        simulation: what the scheduler would do.
+        worlds: what it would do in possible histories.
     """
 
     def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
-        self._simulation = cluster.index(Simulation)
-        self._worlds = cluster.index(Worlds)
+        self.simulation = cluster.index(Simulation)
+        self.worlds = cluster.index(Worlds)
         self._held = frozenset(node.name for node in cluster.snapshot.nodes if node.held_until is not None)
         self._taints = [tuple(Taint(key, "", PREFER_NO_SCHEDULE) for key in keys[:level]) for level in range(3)]
-
-    @property
-    def notices(self) -> Sequence[str]:
-        """Texts that say what stands in for objects that were not read."""
-        return self._simulation.notices
 
     @contextmanager
     def avoiding(self, avoid: Avoid) -> Iterator[None]:
@@ -42,37 +55,8 @@ class Foresight:
         The one that holds a node counts: the simulator knows it already.
         """
         more = {name: level - (name in self._held) for name, level in avoid.items()}
-        with self._simulation.tainted({name: self._taints[level] for name, level in more.items() if level > 0}):
+        with self.simulation.tainted({name: self._taints[level] for name, level in more.items() if level > 0}):
             yield
-
-    def ask(self, pod: Pod) -> Answer:
-        """Return where the replacement of a pod would go."""
-        return self._simulation.ask(pod)
-
-    def answers(self, pod: Pod) -> Iterator[Answer]:
-        """Yield where it would go soon, and later where that may differ; only the best nodes are named."""
-        return self._simulation.answers(pod, best=True)
-
-    def in_worlds(self, pod: Pod) -> Iterator[Seen]:
-        """Yield world by world where the replacement lands if the pod goes now (see `Worlds.landings`)."""
-        return self._worlds.landings(pod)
-
-    def in_drawn_orders(self, expected: Mapping[Pod, str]) -> Iterator[list[tuple[Pod, Seen]]]:
-        """Yield for each drawn order where the replacements of pods that have gone land, in that order."""
-        return self._worlds.in_drawn_orders(expected)
-
-    def shares(self, pod: Pod) -> Mapping[str, float]:
-        """Return how likely each node is for a pod of which all worlds were looked at, the most likely first."""
-        return self._worlds.shares(pod)
-
-    def others_on(self, number: int, node: str, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], list[Pod]]:
-        """Return whose replacements a node has in one world: more than planned, fewer, and which of these pods'."""
-        return *self._worlds.others_on(number, node), self._worlds.landed_on(number, node, pods)
-
-    def landed(self, pods: Iterable[Pod]) -> None:
-        """Forget what was drawn for pods: where they are expected next, they have landed."""
-        for pod in pods:
-            self._worlds.landed(pod)
 
 
 def total(answer: Answer, name: str) -> int | None:
@@ -88,3 +72,25 @@ def untainted_total(answer: Answer, name: str, destination: str) -> int | None:
         return None
     lost = answer.scores(destination).get(_TAINTS, 0) - scores.get(_TAINTS, 0)
     return sum(scores.values()) + lost
+
+
+def avoiding_others(nodes: Iterable[str], receivers: Collection[str], hot: Collection[str] | None = None) -> Avoid:
+    """Return what avoids all of these nodes but those that receive: hot ones more than others, or without hot all."""
+    others = (name for name in nodes if name not in receivers)
+    return {name: HOT if hot is None or name in hot else MIDDLING for name in others}
+
+
+def needless(answers: Iterable[Answer], nodes: Iterable[str]) -> set[str]:
+    """Return the nodes that would not win in any of these answers if they carried no taint."""
+    left = set(nodes)
+    for answer in answers:
+        left -= may_win(answer, left)
+    return left
+
+
+def may_win(answer: Answer, nodes: Iterable[str], spare: int = SPARE_POINTS) -> set[str]:
+    """Return which of these nodes would win if they carried no taint, or come so close to the best."""
+    destination = answer.nodes[0]
+    least = (total(answer, destination) or 0) - spare
+    scores = ((name, untainted_total(answer, name, destination)) for name in nodes)
+    return {name for name, score in scores if score is not None and score > least}

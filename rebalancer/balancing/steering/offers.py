@@ -49,11 +49,6 @@ class Offer:
     deal: Deal = FREE
 
     @property
-    def what(self) -> tuple[Pod, str]:
-        """The pod, and where to."""
-        return self.candidate.pod, self.destination
-
-    @property
     def order(self) -> tuple[object, ...]:
         """The key to sort offers by that bring about the same: the first is made first."""
         pod = self.candidate.pod

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
 from rebalancer.balancing.relief import staying_over
-from rebalancer.balancing.steering.draft import Draft
+from rebalancer.balancing.steering.draft import Draft, Parts
 from rebalancer.balancing.steering.foresight import Avoid
 from rebalancer.balancing.steering.offers import Offer
-from rebalancer.balancing.steering.parts import Parts
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.resources import arriving
@@ -79,7 +78,7 @@ class Steered:
                 shares = draft.shares.get(pod, {})
                 likely = tuple(shares) or draft.receivers
                 moves.append(Move(pod, offer.destination, likely, self._made(offer), usage, shares))
-        return Wave(draft.avoidance.levels, tuple(moves))
+        return Wave(draft.avoid, tuple(moves))
 
     def _made(self, offer: Offer) -> Cause:
         """Make a move after the wave's earlier ones, and return why the pod goes, with the figures then."""
@@ -108,7 +107,8 @@ class Steered:
             else:
                 self._parts.pool.exclude(move.pod)
         landings = self._steer.settle(wave, moved)
-        self._parts.foresight.landed(move.pod for move in wave.moves)
+        for move in wave.moves:
+            self._parts.foresight.worlds.landed(move.pod)
         for landing in landings:
             node = self._parts.cluster.node(landing.node) if landing.node else None
             if node is not None:

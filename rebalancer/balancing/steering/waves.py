@@ -23,12 +23,10 @@ from dataclasses import replace
 from math import ceil
 
 from rebalancer.balancing.candidates import Candidate
-from rebalancer.balancing.steering.avoidance import SPARE_POINTS, Avoidance, may_win, needless
 from rebalancer.balancing.steering.broad import BroadWaves
-from rebalancer.balancing.steering.draft import Draft
-from rebalancer.balancing.steering.foresight import Avoid, total
+from rebalancer.balancing.steering.draft import Draft, Parts
+from rebalancer.balancing.steering.foresight import SPARE_POINTS, Avoid, avoiding_others, may_win, needless, total
 from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Offer, in_order
-from rebalancer.balancing.steering.parts import Parts
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
@@ -88,7 +86,7 @@ class Waves:
             if not self._spreads_well(offer) or not self._may_go(pod):
                 continue
             asked += 1
-            if self._parts.foresight.ask(pod).sampled:
+            if self._parts.foresight.simulation.ask(pod).sampled:
                 return None if are_many else self._broad.next_wave(self._open, self._receivers)
             for empty in self._ways(self._destinations(offer, found)):
                 if draft := self._wave(empty, offer, sources, former):
@@ -153,11 +151,10 @@ class Waves:
         names = [node.name for node in self._open]
         for count in range(len(destinations), 1, -1):
             receivers = tuple(destinations[:count])
-            yield Draft((), Avoidance.of(names, frozenset(), receivers, strong=True), receivers)
+            yield Draft((), avoiding_others(names, receivers), receivers)
         destination = destinations[0]
-        hot = frozenset(name for name in self._parts.fullness.sources if self._is_hot(name))
-        for strong in (False, True):
-            yield Draft((), Avoidance.of(names, hot, (destination,), strong=strong), (destination,))
+        for hot in ([name for name in self._parts.fullness.sources if self._is_hot(name)], None):
+            yield Draft((), avoiding_others(names, (destination,), hot), (destination,))
 
     def _is_hot(self, name: str) -> bool:
         """Return whether a node is over its band, or would be at its peak; not if its usage is unknown."""
@@ -172,27 +169,29 @@ class Waves:
         None if the first pod does not do well wherever it may land.  Taints that the wave does not need are left out;
         those there already stay if its pods land as well.
         """
-        with self._parts.foresight.avoiding(empty.avoidance.levels):
+        with self._parts.foresight.avoiding(empty.avoid):
             draft = self._joined(empty, first, sources)
         if not draft.offers:
             return None
-        middling = [name for name in draft.avoidance.levels if not self._is_hot(name)]
-        fewer = draft.avoidance.without(needless(self._answers(draft), middling))
-        for avoidance in (fewer.with_former(former, draft.receivers), fewer):
-            sparing = replace(draft, avoidance=avoidance)
-            if not self._land_as_before(draft, avoidance):
-                sparing = self._again(draft.avoiding(avoidance), draft.offers)
+        middling = [name for name in draft.avoid if not self._is_hot(name)]
+        unneeded = needless(self._answers(draft), middling)
+        fewer = {name: level for name, level in draft.avoid.items() if name not in unneeded}
+        kept = {name: max(level, fewer.get(name, 0)) for name, level in former.items() if name not in draft.receivers}
+        for avoid in ({**fewer, **kept}, fewer):
+            sparing = replace(draft, avoid=avoid)
+            if not self._land_as_before(draft, avoid):
+                sparing = self._again(draft.avoiding(avoid), draft.offers)
             if len(sparing.offers) == len(draft.offers) and (verified := self._verified(sparing)):
                 return verified
         return self._verified(draft)
 
-    def _land_as_before(self, draft: Draft, fewer: Avoidance) -> bool:
+    def _land_as_before(self, draft: Draft, after: Avoid) -> bool:
         """Return whether the pods land in all histories as they do in this wave, though fewer nodes are avoided.
 
         They do if no node is avoided more, those that are not avoided any more stay behind the best, and the scheduler
         counts taints in the same proportion, since a node remains that carries the most.
         """
-        before, after = draft.avoidance.levels, fewer.levels
+        before = draft.avoid
         lifted = [name for name in before if name not in after]
         most = max(before.values(), default=0)
         if any(before.get(name) != level for name, level in after.items()) or not all(map(self._is_plain, lifted)):
@@ -210,12 +209,12 @@ class Waves:
     def _verified(self, draft: Draft) -> Draft | None:
         """Return the wave without pods that land elsewhere in a drawn order; None if none is left."""
         while draft.offers:
-            with self._parts.foresight.avoiding(draft.avoidance.levels):
+            with self._parts.foresight.avoiding(draft.avoid):
                 failing = self._astray(draft)
                 if failing is None:
-                    return draft.with_shares({pod: self._parts.foresight.shares(pod) for pod in draft.pods})
+                    return draft.with_shares({pod: self._parts.foresight.worlds.shares(pod) for pod in draft.pods})
             others = [each for each in draft.offers if each.candidate.pod is not failing]
-            draft = self._again(draft.avoiding(draft.avoidance), others)
+            draft = self._again(draft.avoiding(draft.avoid), others)
         return None
 
     def _astray(self, draft: Draft) -> Pod | None:
@@ -223,7 +222,7 @@ class Waves:
         with self._parts.cluster.scope():
             for pod in draft.pods:
                 self._parts.cluster.remove(pod)
-            for arrived in self._parts.foresight.in_drawn_orders(dict(draft.expected)):
+            for arrived in self._parts.foresight.worlds.in_drawn_orders(draft.expected):
                 there: dict[str, list[Pod]] = {}
                 for pod, seen in arrived:
                     if not seen.node or not set(draft.receivers).issuperset(seen.answer.nodes):
@@ -246,7 +245,7 @@ class Waves:
 
     def _again(self, draft: Draft, offers: Iterable[Offer]) -> Draft:
         """Return a wave with these moves, as far as they do well one after the other."""
-        with self._parts.foresight.avoiding(draft.avoidance.levels), self._parts.cluster.scope():
+        with self._parts.foresight.avoiding(draft.avoid), self._parts.cluster.scope():
             for offer in offers:
                 draft = self._with(draft, offer) or draft
         return draft
@@ -292,13 +291,13 @@ class Waves:
 
     def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
         """Return whether a pod would do well on a node where it lands in no history that was drawn."""
-        there = [each for each, at in draft.expected if at == name]
+        there = [each for each, at in draft.expected.items() if at == name]
         return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
 
     def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str], judged: list[Answer]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
         parts, close = self._parts, set[str]()
-        for seen in parts.foresight.in_worlds(pod) if fine else ():
+        for seen in parts.foresight.worlds.landings(pod) if fine else ():
             if any(seen.answer is each for each in judged):  # histories that are the same so far have one answer
                 continue
             judged.append(seen.answer)
@@ -308,23 +307,25 @@ class Waves:
             if not all(self._has_room(draft, seen, name, pod) for name in names):
                 return {}
             close |= names
-        shares = parts.foresight.shares(pod) if close else {}
+        shares = parts.foresight.worlds.shares(pod) if close else {}
         return {**shares, **{name: 0.0 for name in sorted(close) if name not in shares}}
 
     def _has_room(self, draft: Draft, seen: Seen, name: str, pod: Pod) -> bool:
         """Return whether a node has room for a pod, beside those of the wave that are there in that world."""
-        more, fewer, there = self._parts.foresight.others_on(seen.number, name, draft.pods)
+        worlds = self._parts.foresight.worlds
+        more, fewer = worlds.others_on(seen.number, name)
+        there = worlds.landed_on(seen.number, name, draft.pods)
         with self._parts.fullness.exchanged(name, fewer, more):
             return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
 
     def _answers(self, draft: Draft) -> list[Answer]:
         """Return what the scheduler says of each pod, after those before it."""
         answers: list[Answer] = []
-        with self._parts.foresight.avoiding(draft.avoidance.levels), self._parts.cluster.scope():
+        with self._parts.foresight.avoiding(draft.avoid), self._parts.cluster.scope():
             for offer in draft.offers:
                 pod, node = offer.candidate.pod, self._parts.cluster.node(offer.destination)
                 assert node is not None
-                answers.append(self._parts.foresight.ask(pod))
+                answers.append(self._parts.foresight.simulation.ask(pod))
                 self._parts.cluster.remove(pod)
                 self._parts.cluster.place(pod, node)
         return answers

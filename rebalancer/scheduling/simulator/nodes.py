@@ -1,10 +1,12 @@
-"""Some nodes of the cluster, of which entries of many columns are picked."""
+"""Columns over the nodes of a cluster: entries of some nodes, picked and scaled."""
 
 from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from itertools import filterfalse
 from operator import itemgetter
 from typing import Any, TypeVar
+
+from rebalancer.scheduling.simulator.arithmetic import scaled
 
 T = TypeVar("T")
 
@@ -30,3 +32,33 @@ class Nodes(list[int]):
     @cached_property
     def _picking(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         return itemgetter(*self)
+
+
+class Scaled:
+    """A column of raw scores, none of them negative, scaled among the nodes that are scored.
+
+    Only the highest raw score among these matters, and it is nearly always the same.  Example: nodes have 0, 1 or 2
+    soft taints.  As long as a node with 2 is scored, 0, 1 and 2 become 100, 50 and 0 (reversed); that is worked out
+    once for all nodes.  Where only nodes with 0 or 1 are scored, these become 100 and 0.
+
+    Args:
+        column: by index of the node; it must not change.
+        reverse: whether the highest becomes 0 and not 100.
+    """
+
+    def __init__(self, column: Sequence[int], *, reverse: bool = False) -> None:
+        self._column = column
+        self._reverse = reverse
+        holders: dict[int, set[int]] = {score: set() for score in sorted(set(column), reverse=True)}
+        for index, score in enumerate(column):
+            holders[score].add(index)
+        self._holders = holders
+        self._known: dict[int, list[int]] = {}
+
+    def of(self, nodes: Nodes) -> Sequence[int]:
+        """Return the scaled scores of some nodes, in their order."""
+        most = next((score for score, holders in self._holders.items() if not holders.isdisjoint(nodes)), 0)
+        known = self._known.get(most)
+        if known is None:
+            known = self._known[most] = scaled(self._column, most, reverse=self._reverse)
+        return nodes.of(known)

@@ -18,10 +18,9 @@ from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodA
 from rebalancer.scheduling.simulator.plugins.node_affinity import NodeAffinity
 from rebalancer.scheduling.simulator.plugins.node_ports import NodePorts
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
-from rebalancer.scheduling.simulator.plugins.node_unschedulable import NodeUnschedulable
 from rebalancer.scheduling.simulator.plugins.pod_capacity_of_node import PodCapacityOfNode
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
-from rebalancer.scheduling.simulator.plugins.taint_toleration import TaintToleration
+from rebalancer.scheduling.simulator.plugins.taint_toleration import NodeUnschedulable, TaintToleration
 from rebalancer.scheduling.simulator.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,

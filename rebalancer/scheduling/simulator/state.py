@@ -3,6 +3,7 @@
 As pods come and go, everything that depends on them is updated at once, or when it is next asked for.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -21,8 +22,11 @@ from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Tallies
-from rebalancer.scheduling.simulator.versions import NEWEST_MINOR
 
+#: The newest version of Kubernetes whose rules are known; some rules of the scheduler depend on it.
+NEWEST_MINOR = 36
+
+_KUBERNETES = re.compile(r"v?1\.(\d+)\b")
 HOSTNAME = "kubernetes.io/hostname"
 _SIDECARS_ASSUMED = 32
 
@@ -239,3 +243,12 @@ def scored_of(pod: Pod) -> Resources:
 def _columns(nodes: Sequence[Node]) -> dict[str, list[int]]:
     names = {name for node in nodes for name in node.allocatable}
     return {name: [node.allocatable.get(name, 0) for node in nodes] for name in sorted({*names, CPU, MEMORY, PODS})}
+
+
+def newest_minor(nodes: Iterable[Node]) -> int:
+    """Return the minor version (1.x) of the newest kubelet; the newest version known if no kubelet reports one.
+
+    Kubelets may lag behind the scheduler, but are never ahead of the API server.
+    """
+    versions = (_KUBERNETES.match(node.kubelet_version) for node in nodes)
+    return max((int(version[1]) for version in versions if version), default=NEWEST_MINOR)

@@ -1,7 +1,8 @@
 """Trimaran's plugins: their arguments, and how they are made.
 
 Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins.  Values that make no sense (a target of 0, a
-negative margin) stand for the default, as they do there.
+negative margin) stand for the default, as they do there.  They read load-watcher's figures by the exact name of the
+node, and know nothing of a node that has another name there.
 
 LoadVariationRiskBalancing (Trimaran): nodes whose usage is low and steady.
 

@@ -69,7 +69,7 @@ def test_with_steering_it_counts_as_one_of_the_taints(level):
     foresight = Foresight(on, KEYS)
 
     with foresight.avoiding({"n1": level, "n3": level}):
-        answer = foresight.ask(pod)
+        answer = foresight.simulation.ask(pod)
 
     lost = [answer.scores(name)["TaintToleration"] for name in ("n1", "n3", "n2")]
     assert lost == [0, 0, 300]

@@ -10,9 +10,8 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
 from rebalancer.scheduling.alike import asked_labels
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import Nodes, Scaled
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
-from rebalancer.scheduling.simulator.scaled import Scaled
 from rebalancer.scheduling.simulator.state import State
 
 _NAME = "metadata.name"

@@ -1,18 +1,17 @@
-"""TaintToleration: hard taints refuse, soft ones (PreferNoSchedule) count against a node.
+"""TaintToleration and NodeUnschedulable: hard taints and cordons refuse, soft taints (PreferNoSchedule) count against.
 
-Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles (weight 3).  Scores are
-reversed: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the
-taint (kubernetes/kubernetes#134740; 1.34.2 has the change too).
+Source: the Kubernetes documentation, Taints and Tolerations; Manual Node administration; scheduling profiles (weight
+3).  Scores are reversed: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason
+names the taint (kubernetes/kubernetes#134740; 1.34.2 has the change too).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod, PodSpec
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
+from rebalancer.cluster.taints import NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
 from rebalancer.scheduling.simulator.arithmetic import WHOLE
-from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import Refusals
-from rebalancer.scheduling.simulator.scaled import Scaled
+from rebalancer.scheduling.simulator.nodes import Nodes, Scaled
+from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.state import State
 
 _TAINT_NOT_NAMED = 35
@@ -77,3 +76,22 @@ def soft_taints(spec: PodSpec, taints: Iterable[Taint]) -> int:
 
 def _is_soft(taint: Taint) -> bool:
     return taint.effect == PREFER_NO_SCHEDULE
+
+
+CORDONED = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
+REASON = ("node(s) were unschedulable",)
+
+
+class NodeUnschedulable:
+    """Refuses cordoned nodes."""
+
+    name = "NodeUnschedulable"
+
+    def __init__(self, state: State) -> None:
+        self._cordoned = dict.fromkeys((index for index, node in enumerate(state.nodes) if node.unschedulable), REASON)
+
+    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
+        """Return the cordoned nodes, unless the pod tolerates that."""
+        if any(each.tolerates(CORDONED) for each in pod.spec.tolerations):
+            return NO_REFUSALS
+        return self._cordoned

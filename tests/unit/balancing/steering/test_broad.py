@@ -44,7 +44,7 @@ def test_nodes_below_the_mean_receive_and_all_others_are_avoided_alike():
     """n0 is at 60, n1 at 40 and the others at 10, so the mean is 18: eight receive, and two carry two taints."""
     draft = drafted(hot((pod("a", "n0"), 20), (pod("b", "n0"), 40), (pod("c", "n1"), 40)))
 
-    assert draft.avoidance.levels == {"n0": HOT, "n1": HOT}
+    assert draft.avoid == {"n0": HOT, "n1": HOT}
     assert draft.receivers == tuple(f"n{number}" for number in range(2, 10))
 
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.balancing.steering.trial import made
 from tests.measured import cluster, node, pod
 from tests.planner import planner
 
@@ -18,7 +17,9 @@ def test_a_pod_that_goes_makes_room_only_where_the_figures_are_of_one_moment(win
     on = cluster([node("n1"), node("n2")], [a, pod("b", "n1")], {"a": 30, "b": 20}, measured={"window": window})
     fullness = planner(on, {"cpu": 20}, {"cpu": 50}).fullness
 
-    with made(on, [(a, "n2")]):
+    with on.scope():
+        on.remove(a)
+        on.place(a, on.node("n2"))
         assert (fullness.peak("n1"), fullness.fill("n1")) == ((left,), (20,))
         assert (fullness.peak("n2"), fullness.fill("n2")) == ((30,), (30,))
     assert (fullness.peak("n1"), fullness.peak("n2")) == ((50,), (0,))
