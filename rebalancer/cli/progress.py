@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.untrusted.printable import printable
@@ -26,28 +26,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-class Display(Protocol):
-    """What shows a standing.
-
-    Attributes:
-        first: seconds until it shows the first one.
-        every: seconds between two.
-    """
-
-    first: float
-    every: float
-
-    def show(self, standing: Stage) -> None:
-        """Show it, in the place of the one before."""
-        ...
-
-    def close(self) -> None:
-        """Leave nothing behind."""
-        ...
-
-
 class Lines:
-    """A line of log every five seconds."""
+    """A line of log every five seconds: `first` until the first one, `every` between two."""
 
     first = every = 5.0
 
@@ -89,11 +69,11 @@ class ProgressWatch(Progress):
     """Looks now and then how far a run is, and shows it.
 
     Args:
-        display: where it is shown.
+        display: where it is shown, `first` after so many seconds, and then `every` so many.
         retries: shown too, if given, instead of being logged.
     """
 
-    def __init__(self, display: Display, retries: Retries | None = None) -> None:
+    def __init__(self, display: "Lines | MovingLine", retries: Retries | None = None) -> None:
         self._display = display
         self._standing: Stage | None = None
         self._retries = retries

@@ -34,7 +34,8 @@ def cluster_document(
         dry_run: tries one out.
     """
     cluster = Cluster(snapshot)
-    nodes = [_node(node, cluster) for node in cluster.snapshot.nodes]
+    used = {each.name: each.usage for each in snapshot.node_metrics or ()}
+    nodes = [_node(node, cluster.used(node), used.get(node.name)) for node in cluster.snapshot.nodes]
     return {
         "apiVersion": "rebalancer/v1",
         "kind": "ClusterReport",
@@ -48,9 +49,7 @@ def cluster_document(
     }
 
 
-def _node(node: Node, cluster: Cluster) -> dict[str, Any]:
-    used = {each.name: each.usage for each in cluster.snapshot.node_metrics or ()}.get(node.name)
-    requested = cluster.used(node)
+def _node(node: Node, requested: Resources, used: Resources | None) -> dict[str, Any]:
     return {
         "name": node.name,
         "requested": _percents(requested, node),
@@ -88,8 +87,8 @@ def _owner(pod: Pod) -> str:
 def _room(cluster: Cluster) -> Iterator[dict[str, Any]]:
     """Yield on how many nodes the largest pods of the cluster would find room, by requests."""
     kinds = Counter((pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)) for pod in cluster.pods())
+    free = [cluster.free(node) for node in cluster.ready_nodes if not node.unschedulable]
     for cpu, memory in sorted(kinds, reverse=True)[:_LARGEST]:
-        free = [cluster.free(node) for node in cluster.ready_nodes if not node.unschedulable]
         nodes = sum(each(CPU) >= cpu and each(MEMORY) >= memory for each in free)
         requests = f"{cpu}m cpu, {memory // _MEBIBYTE} Mi memory"
         yield {"requests": requests, "pods": kinds[cpu, memory], "nodesWithRoom": nodes}

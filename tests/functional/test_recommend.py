@@ -46,6 +46,28 @@ def recommend(folder, *arguments):
     return CliRunner().invoke(main, ["recommend", "--samples", str(folder), *SMALL, *arguments])
 
 
+@pytest.fixture
+def patched(folder, pods, tmp_path):
+    """Recommend for the pod of the cluster, with other resources or metadata; return the patches and the outcome."""
+
+    def call(*arguments, resources=None, **metadata):
+        document = json.loads(pods.read_text())
+        (pod,) = document["items"]
+        pod["metadata"] |= metadata
+        pod["spec"]["containers"][0] |= {"resources": resources} if resources else {}
+        pods.write_text(json.dumps(document))
+        out = tmp_path / "patches"
+        outcome = recommend(folder, *arguments, "--snapshot", str(pods), "--patches", str(out))
+        return [yaml.safe_load(each.read_text()) for each in out.iterdir()], outcome
+
+    return call
+
+
+def resources_of(patch):
+    (container,) = patch["spec"]["template"]["spec"]["containers"]
+    return container["resources"]
+
+
 def test_the_method_of_peak_hours(folder):
     """The days' peaks are 100, 200, 300 and 400m, and 500Mi is the highest memory: 250m, 187.5m of it, 575Mi."""
     outcome = recommend(folder, "--peak", "10:00-11:00", "-o", "json")
@@ -130,19 +152,14 @@ def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path
     }
 
 
-def test_a_patch_has_what_stays_too(folder, pods, tmp_path):
+def test_a_patch_has_what_stays_too(patched):
     """The server takes away what an earlier patch had: a limit that the rule leaves alone, a container that is fine."""
-    document = json.loads(pods.read_text())
     limits = {"cpu": "2", "memory": "2048Mi"}
-    document["items"][0]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m"}, "limits": limits}
-    pods.write_text(json.dumps(document))
-    out = tmp_path / "patches"
 
-    recommend(folder, "--rule", "target", "--snapshot", str(pods), "--patches", str(out))
+    (patch,), _ = patched("--rule", "target", resources={"requests": {"cpu": "10m"}, "limits": limits})
 
-    (container,) = yaml.safe_load(next(out.iterdir()).read_text())["spec"]["template"]["spec"]["containers"]
-    assert container["resources"]["limits"] == {"cpu": "2", "memory": "2Gi"}  # spelled as the server does
-    assert {*container["resources"]["requests"]} == {"cpu", "memory"}
+    assert resources_of(patch)["limits"] == {"cpu": "2", "memory": "2Gi"}  # spelled as the server does
+    assert {*resources_of(patch)["requests"]} == {"cpu", "memory"}
 
 
 def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_path):
@@ -170,6 +187,15 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_p
     }
 
 
+def test_what_is_fine_has_no_patch(patched):
+    """The amounts are those that the rule asks for."""
+    amounts = {"requests": {"cpu": "190m", "memory": "260Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
+
+    patches, outcome = patched("--peak", "10:00-11:00", resources=amounts)
+
+    assert ("fine" in outcome.stdout, patches) == (True, [])
+
+
 @pytest.mark.parametrize(("warmup", "request_"), [("5m", "188m"), ("0s", "450m")])
 def test_a_start_counts_for_the_limit_only(folder, warmup, request_):
     """A new pod takes 1800m at first, on the last day, when 400m is usual: the mean peak of all is 600m."""
@@ -189,30 +215,20 @@ def test_patches_are_written_into_an_empty_folder_only(folder, pods):
     assert "is not empty; name a new folder" in outcome.stderr
 
 
-def test_a_name_that_leads_out_of_the_folder_has_no_patch(folder, pods, tmp_path):
+def test_a_name_that_leads_out_of_the_folder_has_no_patch(patched):
     """A cluster file may hold anything."""
-    document = json.loads(pods.read_text())
     owner = {"kind": "StatefulSet", "name": "../../web", "controller": True}
-    document["items"][0]["metadata"]["ownerReferences"] = [owner]
-    pods.write_text(json.dumps(document))
-    out = tmp_path / "patches"
 
-    recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--patches", str(out))
+    patches, _ = patched("--peak", "10:00-11:00", ownerReferences=[owner])
 
-    assert not list(out.iterdir())
+    assert patches == []
 
 
-def test_a_limit_below_the_new_request_is_raised_to_it(folder, pods, tmp_path):
+def test_a_limit_below_the_new_request_is_raised_to_it(patched):
     """The API server refuses a request above the limit; the rule `quantile` asks for no limit of cpu."""
-    document = json.loads(pods.read_text())
-    document["items"][0]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "100m"}}
-    pods.write_text(json.dumps(document))
-    out = tmp_path / "patches"
+    (patch,), _ = patched("--rule", "quantile", resources={"limits": {"cpu": "100m"}})
 
-    recommend(folder, "--rule", "quantile", "--snapshot", str(pods), "--patches", str(out))
-
-    (container,) = yaml.safe_load(next(out.iterdir()).read_text())["spec"]["template"]["spec"]["containers"]
-    assert container["resources"]["limits"]["cpu"] == container["resources"]["requests"]["cpu"] == "365m"
+    assert resources_of(patch)["limits"]["cpu"] == resources_of(patch)["requests"]["cpu"] == "365m"
 
 
 def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
