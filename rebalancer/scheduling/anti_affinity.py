@@ -1,17 +1,13 @@
 """Which pods break their own required anti-affinity, and against which other pod.
 
-What a term means is in `rebalancer.scheduling.anti_affinity`.  As in the descheduler, two pods with the same name never
-conflict, and two pods on one node conflict even if the node lacks the topology label.
+Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector` add up, `matchLabelKeys` and
+`mismatchLabelKeys` narrow the selector by the pod's own labels.  As in the descheduler, two pods with the same name
+never conflict, and two pods on one node conflict even if the node lacks the topology label.
 
 `Welcome` says whether there is a node elsewhere where a pod could run and no other pod wants to be apart from it.
-Source: kube-scheduler's InterPodAffinity, which heeds the anti-affinity of running pods too; nodeFit, like the
-descheduler's, looks at the pod's own alone.
 
-Required anti-affinity as rules: which pods a pod wants to be apart from, and within which topology domain.
-
-Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector` add up, `matchLabelKeys` and
-`mismatchLabelKeys` narrow the selector by the pod's own labels.  Source: the Kubernetes documentation, Assigning Pods
-to Nodes.
+Sources: the Kubernetes documentation, Assigning Pods to Nodes; kube-scheduler's InterPodAffinity, which heeds the
+anti-affinity of running pods too; nodeFit, like the descheduler's, looks at the pod's own alone.
 """
 
 from collections import defaultdict

@@ -43,7 +43,6 @@ class EligibleNodes:
         self._groups = ConstraintGroups(cluster.nodes)
         self._steps = 0
         self._emptied: dict[str, int] = {}
-        self._filled: dict[str, int] = {}
         self._rooms: dict[str, _Room] = {}
 
     def by_constraints(self, spec: PodSpec) -> frozenset[str]:
@@ -118,10 +117,6 @@ class EligibleNodes:
         """How many changes of the cluster there were so far."""
         return self._steps
 
-    def has_filled(self, name: str, since: int) -> bool:
-        """Return whether a node got less room after so many changes."""
-        return self._filled.get(name, 0) > since
-
     def emptied(self, since: int) -> list[tuple[int, str]]:
         """Return the nodes that got more room after so many changes, each once: the number of the change, the name."""
         found = []
@@ -133,16 +128,17 @@ class EligibleNodes:
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a node has more room, or less again."""
-        self._note(pod.node, self._emptied if sign > 0 else self._filled)
+        self._note(pod.node, has_more=sign > 0)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:  # noqa: ARG002  the interface
         """Note that a node has less room, or more again."""
-        self._note(node.name, self._filled if sign > 0 else self._emptied)
+        self._note(node.name, has_more=sign < 0)
 
-    def _note(self, name: str, nodes: dict[str, int]) -> None:
+    def _note(self, name: str, *, has_more: bool) -> None:
         self._steps += 1
-        nodes.pop(name, None)  # the latest change stands last
-        nodes[name] = self._steps
+        if has_more:
+            self._emptied.pop(name, None)  # the latest change stands last
+            self._emptied[name] = self._steps
         node = self._nodes_by_name.get(name) if self._rooms else None
         if node is not None:
             free = self._cluster.free(node)
@@ -178,16 +174,16 @@ class _Search:
     Attributes:
         found: up to two nodes that take it; two, since one of them may be the pod's own.
         asked: how many nodes of the list were checked so far.
-        filled: after how many changes of the cluster the nodes found were last checked.
+        checked: after how many changes of the cluster the nodes found were last checked.
         emptied: after how many changes nodes with more room were last checked.
     """
 
-    __slots__ = ("asked", "emptied", "filled", "found")
+    __slots__ = ("asked", "checked", "emptied", "found")
 
     def __init__(self, steps: int) -> None:
         self.found: list[str] = []
         self.asked = 0
-        self.filled = self.emptied = steps
+        self.checked = self.emptied = steps
 
     def other_than(self, name: str) -> str:
         """Return the first node found that is not the one of this name, empty if there is none."""
@@ -197,12 +193,12 @@ class _Search:
 class OtherNodes:
     """Finds another node for a pod; asking for many pods costs little.
 
-    Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered.  A
-    change of the cluster concerns one node.  A node with less room is checked again if it is one of the two; a node
-    with more room is checked if fewer than two are known, once however often it has changed.
+    Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered.
+    After a change of the cluster these two are checked again; a node with more room is checked if fewer than two are
+    known, once however often it has changed.
 
     For example, with a hundred replicas and a thousand nodes of which only the last two have room, the first replica
-    checks a thousand nodes and the others none; once one of the two is full, the next replica checks that node again.
+    checks a thousand nodes and the others none; once a pod has gone, the next replica checks these two again.
     """
 
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
@@ -234,14 +230,9 @@ class OtherNodes:
 
     def _forget_full(self, search: _Search, pod: Pod) -> None:
         """Forget the nodes found that are full now."""
-        if search.filled == self._eligible.steps:
-            return
-        search.found = [
-            name
-            for name in search.found
-            if not self._eligible.has_filled(name, search.filled) or self._eligible.takes_more(pod, self._by_name[name])
-        ]
-        search.filled = self._eligible.steps
+        if search.checked != self._eligible.steps:
+            search.found = [name for name in search.found if self._eligible.takes_more(pod, self._by_name[name])]
+            search.checked = self._eligible.steps
 
     def _go_on(self, search: _Search, pod: Pod) -> str:
         for step, name in self._eligible.emptied(search.emptied) if len(search.found) < _ENOUGH else ():

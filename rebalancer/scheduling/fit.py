@@ -4,10 +4,8 @@ Checked in this order: the node is not cordoned; node selector and required node
 required anti-affinity against the pods on that node; room by requests, which is not checked on the pod's own node.
 Not checked: pod affinity, the residents' anti-affinity, spread, volumes, host ports, preferences.
 
-What pods demand of a node, no matter what runs there: tolerations, node selector and required node affinity.
-
-Pods with equal constraints form a group, and each question is answered once per group.  Nodes that look alike are
-checked once together.  So the cost is close to specs plus nodes, not specs times nodes.
+What pods demand of a node no matter what runs there is answered once for each group of pods with equal constraints.
+Nodes that look alike are checked once together.  So the cost is close to specs plus nodes, not specs times nodes.
 """
 
 from collections import Counter

@@ -1,12 +1,10 @@
 """Trimaran's plugins: their arguments, and how they are made.
 
-Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins.  Values that make no sense (a target of 0, a
-negative margin) stand for the default, as they do there.  They read load-watcher's figures by the exact name of the
-node, and know nothing of a node that has another name there.
+Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins, and its plugins of 0.35 observed.  Values
+that make no sense (a target of 0, a negative margin) stand for the default, as they do there.  The plugins read
+load-watcher's figures by the exact name of the node, and know nothing of a node that has another name there.
 
-LoadVariationRiskBalancing (Trimaran): nodes whose usage is low and steady.
-
-Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins.  For cpu and for memory:
+LoadVariationRiskBalancing prefers nodes whose usage is low and steady.  For cpu and for memory:
 
 1. The mean usage of the node by load-watcher, and what the pod requests, as shares.  load-watcher's percentages are
    shares of the node's capacity; the plugin takes them, like the request, for shares of what is allocatable.
@@ -18,9 +16,8 @@ any scores 0.
 
 Example: 30 % with a deviation of 10 %, and a pod that requests a fifth: risk (0.3 + 0.2 + 0.1) / 2 = 0.3, score 70.
 
-TargetLoadPacking (Trimaran): nodes are filled up to a target of real cpu usage, and avoided beyond it.
-
-Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins.  For each node, in percent of its capacity:
+TargetLoadPacking fills nodes up to a target of real cpu usage, and avoids them beyond it.  For each node, in percent of
+its capacity:
 
 1. What it uses, by load-watcher.  A node without such a figure scores 0.
 2. What the pod will use: each container its limit, else its request times 1.5, else one core; and the overhead.
@@ -31,11 +28,6 @@ The score rises from 40 at no use to 100 at the target of 40 %; beyond, it drops
 
 Example: 4 cores of which 10 % are used, and a pod with a request of 400m: 10 + 15 = 25 % score 60 * 25 / 40 + 40 = 78.
 A pod with a limit of 1200m was bound there half a minute ago: 25 + 30 = 55 % score 40 * 45 / 60 = 30.
-
-How busy nodes are, for plugins that score by it (Trimaran's).
-
-Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins, and its plugins of 0.35 observed.  They read
-load-watcher's figures by the exact name of the node, and know nothing of a node that has another name there.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
