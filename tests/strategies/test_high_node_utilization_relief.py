@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.engine.limits import Limits
+from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import GRANTED
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilizationArgs
@@ -117,6 +118,70 @@ def test_the_total_limit_ends_it():
     assert refused(ledger) == {"b": "TotalLimit"}
 
 
+def test_destinations_have_a_ceiling_of_their_own():
+    """70 at the peak unless the policy says so: beside 50 there is room for 20, beside 69 for one."""
+    usage = {"a": 11, "b": 8}
+
+    assert evicted(decide(scene(usage), high())) == ["a", "b"]
+    assert refused(decide(scene(usage, busy=52), high())) == {"b": "NoDestination"}
+    assert evicted(decide(scene(usage, busy=52), high(destinationThresholds={"cpu": 72}))) == ["a", "b"]
+    assert refused(decide(scene(usage), high(destinationThresholds={"cpu": 60}))) == {"a": "NoDestination"}
+    peaks = {"idle": points(90), "busy": points(60), "full": points(69)}
+    figures = {"nodes": {"idle": points(19), "busy": points(50), "full": points(69)}, "peaks": peaks}
+    assert refused(decide(scene(usage, measured=figures), high())) == {"a": "NoDestination"}
+
+
+def test_a_node_that_is_left_alone_gives_its_places_back():
+    """Of the first node 10 find a place and 13 none; so the second finds room for 20."""
+    nodes = (*NODES, node("idle2"))
+    fields = {name: {"on": "idle2"} for name in ("x", "y", "z")}
+    on = scene({"a": 8, "b": 13, "x": 7, "y": 7, "z": 6}, fields, nodes=nodes, full=70)
+
+    assert evicted(decide(on, high({"cpu": 25}))) == ["x", "y", "z"]
+
+
+def test_pods_are_packed_onto_the_fullest_by_requests():
+    """As the scheduler does it where nodes are to be emptied."""
+    nodes = (node("idle"), node("busy"), node("busy2"))
+    pods = [pod("a", on="idle"), pod("q", on="busy", cpu="3"), pod("r", on="busy2", cpu="4")]
+    on = cluster(nodes, pods, {"a": 5, "q": 30, "r": 30})
+
+    assert decide(on, high()).evictions[0].destination == Destination(("busy2",))
+
+
+def test_the_node_with_the_fewest_pods_goes_first():
+    """One pod of 10 before two of 4: the room of 12 is enough for one of the nodes."""
+    nodes = (*NODES, node("idle2"))
+    fields = {"x": {"on": "idle2"}}
+    ledger = decide(scene({"a": 4, "b": 4, "x": 10}, fields, nodes=nodes, busy=58, full=70), high())
+
+    assert evicted(ledger) == ["x"]
+    assert refused(ledger) == {"a": "NoDestination"}
+
+
+def test_idle_and_cordoned_nodes_are_no_destinations():
+    """Of two idle nodes none is emptied into the other."""
+    nodes = (node("idle"), node("idle2"), node("busy", unschedulable=True))
+    on = cluster(nodes, [pod("a", on="idle"), pod("b", on="idle2")], {"a": 5, "b": 5}, rest={"busy": 50})
+
+    assert decide(on, high()).runs[0].evicted == 0
+    assert decide(on, high()).refusals == []
+
+
+@pytest.mark.parametrize(("number", "expected"), [(0, ["a"]), (1, [])])
+def test_number_of_nodes_must_be_exceeded(number, expected):
+    """One node is idle."""
+    assert evicted(decide(scene({"a": 2}), high(numberOfNodes=number))) == expected
+
+
+def test_only_pods_that_request_what_thresholds_name():
+    """With the mode, a pod that requests no memory keeps a node that is idle by memory."""
+    on = scene({"a": points(2, 2)}, {"a": {"memory": None}}, busy=points(50, 50), full=points(60, 60))
+    ledger = decide(on, high({"memory": 20}, evictionModes=["OnlyThresholdingResources"]))
+
+    assert refused(ledger) == {"a": "NotSelected"}
+
+
 @pytest.mark.parametrize(
     ("usage", "measured", "by"),
     [
@@ -129,6 +194,11 @@ def test_the_total_limit_ends_it():
 def test_unknown_usage_keeps_a_node(usage, measured, by):
     """Unknown or nothing, of a source that knows no pods, or younger than the window."""
     assert list(refused(decide(scene(usage, measured=measured), high())).values()) == [by]
+
+
+def test_without_figures_for_pods_a_single_pod_may_leave():
+    """One pod a node is what such a source allows."""
+    assert evicted(decide(scene({"a": 1}, measured={"pods": None}), high())) == ["a"]
 
 
 class Server:
