@@ -11,7 +11,7 @@ Two taints need two keys, since each pair of key and effect is unique on a node.
 taint, so that a run takes off only its own taints, even if somebody changes or removes the annotation.
 
 A kubelet may write the annotation.  So it makes no taint ours: that do the usual keys, those of the policy, and a value
-that is a run of the record (`rebalancer.kube.run_record`).  A taint that the annotation alone names stays, and is told.
+that is a run of the record (`rebalancer.kube.run_marks`).  A taint that the annotation alone names stays, and is told.
 
 A node that a run has emptied is held, so that it stays empty for a while:
 

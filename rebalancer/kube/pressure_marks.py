@@ -7,7 +7,7 @@
 
 A label or taint is ours if its key and value are those of the rules or the usual ones.  The annotation names both, so
 that they are found after the rules were changed.  But a kubelet may write it: it only counts where the record in the
-Lease (`rebalancer.kube.run_record`) says that such a label or taint was ours (`earlier`, as KEY=VALUE).
+Lease (`rebalancer.kube.run_marks`) says that such a label or taint was ours (`earlier`, as KEY=VALUE).
 One of the same key and another value belongs to others and stays.
 """
 

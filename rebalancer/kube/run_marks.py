@@ -1,4 +1,4 @@
-"""The marks of one run: set only while writes may begin, and always taken off at the end.
+"""The marks of one run: noted before the first one, set only while writes may begin, and always taken off at the end.
 
 A request to set a mark may get no answer, and the API server may still carry it out later.  Steps of taking off:
 
@@ -8,18 +8,31 @@ A request to set a mark may get no answer, and the API server may still carry it
 
 Example: setting a mark on node n1 times out at 10 s, and taking off begins at 12 s.  Step 1 finds no mark on n1, but
 the late request may set one until 15 s; step 3 removes it.
+
+Which runs may have left soft taints on nodes is noted in the Lease, where a kubelet cannot write:
+
+    metadata.annotations  kube-rebalancer/runs: [{"run": "20260115T120000Z-9f3a11c2",
+                                                  "keys": ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more"],
+                                                  "expires": "2026-01-15T12:07:00Z"}]
+
+A kubelet may write what it likes into the annotations of its node.  So a node's annotation alone does not make a taint
+ours, and does not say that a run is at work: this record does.  A run notes itself before its first taint, and removes
+the note when nothing of it can be left on any node.
 """
 
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
+from rebalancer.kube.leases import Leases
+from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, read_note, unmarked, without_run
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, on_each
 from rebalancer.kube.retry_policy import RetryPolicy
 
@@ -32,6 +45,14 @@ HURRIED_TAKE_OFF_SECONDS = 10.0
 
 #: How long an API server may still act on a request that it has not answered, in seconds.
 _DOUBT_SECONDS = 5.0
+
+_LOG = logging.getLogger(__name__)
+
+#: Under this name `rebalancer mark` notes what it sets; its keys are KEY=VALUE of labels and taints.
+_MARKING = "mark"
+RUNS = "kube-rebalancer/runs"
+#: So many runs are remembered, the last ones.
+_MOST = 50
 
 
 class Taken(ClusterError):  # noqa: N818  named like the rest of the tree
@@ -141,3 +162,73 @@ class RunMarks:
     def _await_doubts(self) -> None:
         """Wait until no unanswered request of ours can still have an effect."""
         self._sleep(max(0.0, max(self._doubts.values()) + _DOUBT_SECONDS - self._clock()))
+
+
+class RunRecord:
+    """The record in one Lease, whoever holds that.
+
+    Args:
+        leases: the Lease.
+    """
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+
+    def read(self) -> tuple[Mark, ...]:
+        """Return the runs that are noted, the oldest first; none where the note cannot be read.
+
+        Raises:
+            ClusterError: the Lease cannot be read.
+        """
+        found = self._leases.read()
+        return _noted(found.annotations) if found else ()
+
+    def note(self, mark: Mark) -> None:
+        """Note a run; its keys and its expiry are those of the mark.
+
+        Raises:
+            ClusterError: the Lease cannot be written.
+        """
+        self._change(lambda noted: [*(each for each in noted if each.run != mark.run), mark][-_MOST:])
+
+    def forget(self, runs: Collection[str]) -> None:
+        """Remove the notes of these runs.
+
+        Raises:
+            ClusterError: the Lease cannot be written.
+        """
+        self._change(lambda noted: [each for each in noted if each.run not in runs])
+
+    def signs(self) -> frozenset[str]:
+        """Return the labels and taints that were ever ours, as KEY=VALUE; none where the Lease cannot be read."""
+        try:
+            return frozenset(key for each in self.read() if each.run == _MARKING for key in each.keys)
+        except ClusterError as error:
+            _LOG.warning("which labels and taints were ours before cannot be read: %s", error)
+            return frozenset()
+
+    def note_signs(self, signs: Collection[str]) -> None:
+        """Note labels and taints as ours before they are set; where that fails, those of the rules are still found."""
+        known = self.signs()
+        if known.issuperset(signs):
+            return
+        try:
+            self.note(Mark(_MARKING, tuple(sorted({*known, *signs})[:_MOST]), datetime.now(UTC)))
+        except ClusterError as error:
+            _LOG.warning("labels and taints cannot be noted, and stay when the rules change: %s", error)
+
+    def _change(self, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
+        def annotations(before: Mapping[str, str]) -> Mapping[str, str]:
+            runs = _noted(before)
+            after = change(runs)
+            if after == runs:
+                return before
+            others = {key: value for key, value in before.items() if key != RUNS}
+            return {**others, **({RUNS: f"[{','.join(each.text() for each in after)}]"} if after else {})}
+
+        self._leases.annotate(annotations)
+
+
+def _noted(annotations: Mapping[str, str]) -> tuple[Mark, ...]:
+    noted = read_note(annotations.get(RUNS), tuple[Mark, ...])
+    return tuple(each for each in noted or () if each.expires.tzinfo)

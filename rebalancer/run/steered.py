@@ -24,8 +24,7 @@ from rebalancer.kube.halt import Halt, Permit, always
 from rebalancer.kube.marks import HoldMark, HoldMarks, Keys, KindOfMark, Mark, SteeringMarks, any_mark, expired, held
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
-from rebalancer.kube.run_marks import RunMarks
-from rebalancer.kube.run_record import RunRecord
+from rebalancer.kube.run_marks import RunMarks, RunRecord
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words

@@ -117,14 +117,6 @@ class _Answers(NamedTuple):
     warnings: Sequence[str]
 
 
-class _SideBySide(NamedTuple):
-    """CPU beside memory: the place of the first time, then a value for each time."""
-
-    first: int
-    cpu: "array[float]"
-    memory: "array[float]"
-
-
 def read_history(
     asks: Sequence[AskRange],
     queries: HistoryQueries,
@@ -341,14 +333,14 @@ class _Decoder:
         return _Column(self._places, values)
 
 
-def _side_by_side(cpu: _Column, memory: _Column) -> _SideBySide | None:
-    """Return both columns from the first time on that has both; None if no time has."""
+def _side_by_side(cpu: _Column, memory: _Column) -> tuple[int, "array[float]", "array[float]"] | None:
+    """Return CPU and memory from the first time on that has both, after its place; None if no time has."""
     if isinstance(cpu.places, range) and cpu.places == memory.places:
-        return _SideBySide(cpu.places[0], cpu.values, memory.values) if cpu.places else None
+        return (cpu.places[0], cpu.values, memory.values) if cpu.places else None
     at = dict(zip(memory.places, memory.values, strict=True))
     both = {place: (cores, at[place]) for place, cores in zip(*cpu, strict=True) if place in at}
     if not both:
         return None
     first, last = min(both), max(both)
-    columns = zip(*(both.get(place, (MISSING, MISSING)) for place in range(first, last + 1)), strict=True)
-    return _SideBySide(first, *(array("f", column) for column in columns))
+    cores, used = zip(*(both.get(place, (MISSING, MISSING)) for place in range(first, last + 1)), strict=True)
+    return first, array("f", cores), array("f", used)

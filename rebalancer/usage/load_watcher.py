@@ -18,7 +18,7 @@ from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.providers import LoadWatcher
 from rebalancer.untrusted.documents import Unreadable, decode_json
-from rebalancer.usage.node_names import without_port
+from rebalancer.usage.promql import without_port
 from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant, usable
 from rebalancer.usage.session import Session, address_of, from_userinfo, plain
 

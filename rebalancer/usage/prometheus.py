@@ -21,8 +21,7 @@ from rebalancer.cluster.resources import CPU, METRIC_RESOURCE, Resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage, UsageQuery
 from rebalancer.usage.history import AskRange
-from rebalancer.usage.node_names import NodeNames
-from rebalancer.usage.promql import Ask, UsageWindow, VectorElement, timestamp
+from rebalancer.usage.promql import Ask, NodeNames, UsageWindow, VectorElement, timestamp
 from rebalancer.usage.sample_age import instant, stale, usable
 
 _WHOLE = {"ratio": 1.0, "percent": 100.0}

@@ -14,8 +14,7 @@ from rebalancer.marking.evaluation import PressureReading, RuleAnswer
 from rebalancer.marking.rules import MarkingRules, PressureRule, measured_utilization
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.policy.values import Policy
-from rebalancer.usage.node_names import NodeNames
-from rebalancer.usage.promql import PromQL, UsageWindow
+from rebalancer.usage.promql import NodeNames, PromQL, UsageWindow
 from rebalancer.usage.providers import Providers
 
 _LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import pytest
 from rebalancer.errors import ClusterError
 from rebalancer.kube.leases import Leases
 from rebalancer.kube.marks import Mark
-from rebalancer.kube.run_record import RunRecord
+from rebalancer.kube.run_marks import RunRecord
 
 KEYS = ("example.com/steer", "example.com/steer-more")
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
