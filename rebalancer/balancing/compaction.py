@@ -189,7 +189,7 @@ class Compaction:
             sources = again
 
     def _leave(self, source: NodeUtilization, kept: Kept) -> None:
-        refusal = Refused(kept.refusal.cause.with_figures(keeps_node=source.node.name))
+        refusal = Refused(kept.refusal.cause.with_details(keeps_node=source.node.name))
         self._evict.refuse(kept.pod, underutilized(source, self._thresholds), refusal)
         # The nodes that follow have as many pods or more: the limit would stop them, too.
         self._is_over = self._is_over or kept.refusal.cause.code is Code.TOTAL_LIMIT
@@ -243,7 +243,7 @@ class Compaction:
         if isinstance(likely, Refused):
             return likely
         arrival = self._destinations.expect(pod, likely[0], self._thresholds)
-        because = with_pod_gone(reason, source.points(usage)).with_figures(lands_on=arrival)
+        because = with_pod_gone(reason, source.points(usage)).with_details(lands_on=arrival)
         return Move(pod, likely[0].name, tuple(node.name for node in likely), because, usage)
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:

@@ -190,7 +190,7 @@ class Destinations:
                 harm = self._harm(pod, node, usage)
             if harm:
                 chosen = {"likely": node.name} if world is None else {"may_choose": node.name}
-                return refused(Code.NO_DESTINATION, **chosen, harm=harm.as_figures())
+                return refused(Code.NO_DESTINATION, **chosen, harm=harm.as_details())
         return nodes
 
     def landing(

@@ -101,7 +101,7 @@ class Emptying:
         gone: list[Pod] = []
         for pod in pods:
             place, points = plan[pod], source.points(self._usage.of_pod(pod))
-            why = with_pod_gone(reason, points).with_figures(lands_on=place.arrival)
+            why = with_pod_gone(reason, points).with_details(lands_on=place.arrival)
             if not self._evict(pod, why, place.destination).gone:
                 # Only the server can still refuse: then the node is not emptied, and its other pods stay.
                 break
@@ -128,4 +128,4 @@ class Emptying:
 
 
 def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:
-    return Refused(refusal.cause.with_figures(keeps_node=source.node.name))
+    return Refused(refusal.cause.with_details(keeps_node=source.node.name))

@@ -36,7 +36,7 @@ def underutilized(source: NodeUtilization, thresholds: Percentages) -> Cause:
 
 def with_pod_gone(why: Cause, points: Points) -> Cause:
     """Return a cause with what its node is expected to use `after` a pod of so many points has gone."""
-    return why.with_figures(measured=[_after(each, points) for each in why.figures["measured"]])
+    return why.with_details(measured=[_after(each, points) for each in why.details["measured"]])
 
 
 def arrival(node: NodeUtilization, usage: Resources, names: Iterable[str]) -> dict[str, Any]:

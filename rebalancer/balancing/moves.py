@@ -211,11 +211,11 @@ class Moves:
         excess, reason = source.above(purpose.targets), purpose.reason(source)
         if self.pods_known:
             relieved = excess.total - excess.left(candidate.points)
-            reason = with_pod_gone(reason, candidate.points).with_figures(relieved=relieved, **deal.figures)
+            reason = with_pod_gone(reason, candidate.points).with_details(relieved=relieved, **deal.figures)
         # The pod is expected there while its eviction is asked for; if it stays, that is taken back.
         with self._cluster.scope() as attempt:
             arrival = self._destinations.expect(candidate.pod, expected, tuple(excess.points))
-            verdict = self._evict(candidate.pod, reason.with_figures(lands_on=arrival), destination)
+            verdict = self._evict(candidate.pod, reason.with_details(lands_on=arrival), destination)
             if verdict.leaving:
                 self._evicted[source.node.name] += 1
                 attempt.keep()

@@ -89,6 +89,6 @@ def staying_over(sources: Iterable[NodeUtilization], targets: Percentages) -> It
     """Yield a warning for each of the first nodes that stay above their targets, and one for all others."""
     over = furthest_first(sources, targets)
     for source in over[:_NAMED]:
-        yield cause(Code.STAYS_OVER, **why_relieved(source, targets, filling=False).figures)
+        yield cause(Code.STAYS_OVER, **why_relieved(source, targets, filling=False).details)
     if len(over) > _NAMED:
         yield cause(Code.MORE_STAY_OVER, nodes=len(over) - _NAMED)

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
+from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
 
@@ -29,7 +29,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         cluster_uid: the UID of the namespace kube-system, which tells clusters apart; empty if it was not read.
         priority_classes: value by name.
         claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
-        companions: what the scheduler reads besides nodes and pods.
+        scheduler_inputs: what the scheduler reads besides nodes and pods.
         scheduler_configuration: a KubeSchedulerConfiguration as a decoded document; None for the defaults.
     """
 
@@ -42,7 +42,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[tuple[str, str], str | None] | None = None
     node_metrics: tuple[NodeMetrics, ...] | None = None
     pod_metrics: tuple[PodMetrics, ...] | None = None
-    companions: Companions = NOTHING_READ
+    scheduler_inputs: SchedulerInputs = NOTHING_READ
     scheduler_configuration: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()
     cluster_uid: str = ""

@@ -139,7 +139,7 @@ def _failure(verdict: Verdict) -> str:
         case Failed(words) | Unknown(words):
             return words
         case Refused(cause) if cause.code == Code.WEBHOOK:
-            return str(cause.figures.get("message", ""))
+            return str(cause.details.get("message", ""))
     return ""
 
 

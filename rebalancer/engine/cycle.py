@@ -68,7 +68,7 @@ def _unknown(entry: Entry) -> str:
     verdict = entry.verdict
     if not isinstance(verdict, Refused) or verdict.cause.code is not Code.NO_DESTINATION:
         return ""
-    return str(verdict.cause.figures.get("unknown", ""))
+    return str(verdict.cause.details.get("unknown", ""))
 
 
 def _wider(entry: Entry, worlds: "Worlds") -> Entry:
@@ -79,10 +79,10 @@ def _wider(entry: Entry, worlds: "Worlds") -> Entry:
         return entry
     expected = entry.destination.nodes[0]
     because, others = entry.because, [name for name in shares if name != expected]
-    lands_on = because.figures.get("lands_on")
+    lands_on = because.details.get("lands_on")
     if lands_on and others:
         seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
-        because = because.with_figures(lands_on={**lands_on, **seen})
+        because = because.with_details(lands_on={**lands_on, **seen})
     return msgspec.structs.replace(entry, because=because, destination=Destination.seen(expected, shares))
 
 

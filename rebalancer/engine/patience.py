@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions, Notes
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
 from rebalancer.engine.owner_shares import OwnerShares
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.verdict import Refused, refused
@@ -103,26 +103,26 @@ class Patience:
 
     def _rules(self, *, balance: bool) -> Iterator[Callable[[Pod], Refused | None]]:
         """Yield the rules that may refuse a pod of this cluster, in order."""
-        companions, heeded = self._cluster.snapshot.companions, self._settings.do_not_disrupt
-        if companions.notes:
+        scheduler_inputs, heeded = self._cluster.snapshot.scheduler_inputs, self._settings.do_not_disrupt
+        if scheduler_inputs.notes:
             yield self._noted
         if self._stops:
             yield self._stopped
         if heeded == "all" or (heeded == "balance" and balance):
             yield _do_not_disrupt
         if balance:
-            yield from self._of_balance(companions)
+            yield from self._of_balance(scheduler_inputs)
         if shares := self._shares:
             yield lambda pod: shares.refusal(pod) if pod.active else None
 
-    def _of_balance(self, companions: Companions) -> Iterator[Callable[[Pod], Refused | None]]:
+    def _of_balance(self, scheduler_inputs: SchedulerInputs) -> Iterator[Callable[[Pod], Refused | None]]:
         if self._left_alone:
             yield lambda pod: self._left_alone.get(pod.node)
-        if companions.templates:
+        if scheduler_inputs.templates:
             yield self._rollout
-        if companions.scaled:
+        if scheduler_inputs.scaled:
             yield self._autoscaled
-        if companions.finishing:
+        if scheduler_inputs.finishing:
             yield self._finishing
         if self._waits:
             yield self._back_off
@@ -195,7 +195,7 @@ class Patience:
 
     def _noted(self, pod: Pod) -> Refused | None:
         """Return a refusal if the namespace or the owner is paused, or outside its window, by annotation."""
-        notes = self._cluster.snapshot.companions.notes
+        notes = self._cluster.snapshot.scheduler_inputs.notes
         for name in ("", self._key(pod)[1]) if notes else ():
             found = notes.get((pod.namespace, name))
             if found and (refusal := noted_refusal(found, pod.namespace, name, self._now)):
@@ -221,12 +221,12 @@ class Patience:
         return None
 
     def _rollout(self, pod: Pod) -> Refused | None:
-        owner, templates = pod.controller, self._cluster.snapshot.companions.templates or {}
+        owner, templates = pod.controller, self._cluster.snapshot.scheduler_inputs.templates or {}
         template = templates.get((owner.kind, owner.uid)) if owner else None
         return refused(Code.ROLLOUT, owner=self._key(pod)[1]) if template and template.changing else None
 
     def _autoscaled(self, pod: Pod) -> Refused | None:
-        scaled = (self._cluster.snapshot.companions.scaled or {}).get(self._key(pod))
+        scaled = (self._cluster.snapshot.scheduler_inputs.scaled or {}).get(self._key(pod))
         if scaled is None:
             return None
         age = self._now - scaled
@@ -236,7 +236,7 @@ class Patience:
 
     def _finishing(self, pod: Pod) -> Refused | None:
         owner = pod.controller
-        finishing = self._cluster.snapshot.companions.finishing
+        finishing = self._cluster.snapshot.scheduler_inputs.finishing
         if owner is None or owner.kind != "Job" or owner.uid not in finishing:
             return None
         age = self._now - (pod.started or pod.created)

@@ -31,8 +31,8 @@ class Restarts:
 
     def __init__(self, settings: Trust | None, cluster: Cluster) -> None:
         self._wanted = settings.restart if settings else False
-        companions = cluster.snapshot.companions
-        self._surging, self._notes = companions.surging, companions.notes
+        scheduler_inputs = cluster.snapshot.scheduler_inputs
+        self._surging, self._notes = scheduler_inputs.surging, scheduler_inputs.notes
 
     def of(self, pod: Pod) -> str:
         """Return the name of the Deployment whose rollout is to be restarted; empty if the pod is evicted."""

@@ -1,4 +1,4 @@
-"""Causes: why a pod should go, why it stays, and why a node does not take it, as a code with its figures.
+"""Causes: why a pod should go, why it stays, and why a node does not take it, as a code with its details.
 
 Text for people is made of causes in `rebalancer.report.words`, and nowhere else.
 """
@@ -134,26 +134,26 @@ class Cause(msgspec.Struct, frozen=True):
 
     Attributes:
         code: which cause.
-        figures: what was compared, by name: numbers, names, and lists and mappings of these.  Times are in seconds
+        details: what was compared, by name: numbers, names, and lists and mappings of these.  Times are in seconds
             and their names end in `_seconds`; percentages are of what a node has allocatable.  Text from elsewhere
             (a server's answer, another package's strategy) is `message`.
     """
 
     code: Code
-    figures: Mapping[str, Any] = {}
+    details: Mapping[str, Any] = {}
 
-    def as_figures(self) -> dict[str, Any]:
-        """Return the cause as a figure of another one, or for a report: `code`, and its figures beside it."""
-        return {"code": self.code.value, **self.figures}
+    def as_details(self) -> dict[str, Any]:
+        """Return the cause as a figure of another one, or for a report: `code`, and its details beside it."""
+        return {"code": self.code.value, **self.details}
 
-    def with_figures(self, **more: Any) -> "Cause":
-        """Return the same cause with more figures."""
-        return Cause(self.code, {**self.figures, **more})
+    def with_details(self, **more: Any) -> "Cause":
+        """Return the same cause with more details."""
+        return Cause(self.code, {**self.details, **more})
 
 
-def cause(code: Code, **figures: Any) -> Cause:
-    """Return a cause with these figures."""
-    return Cause(code, figures)
+def cause(code: Code, **details: Any) -> Cause:
+    """Return a cause with these details."""
+    return Cause(code, details)
 
 
 def as_cause(given: Cause | str) -> Cause:

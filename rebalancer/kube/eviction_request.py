@@ -164,7 +164,7 @@ class EvictionRequest:
 def _words(verdict: Verdict) -> str:
     match verdict:
         case Refused(cause):
-            return str(cause.figures.get("message", cause.code.value))
+            return str(cause.details.get("message", cause.code.value))
         case Failed(words) | Unknown(words):
             return words
     return "granted"

@@ -161,7 +161,7 @@ class Evictions:
         except ClusterError as error:
             return request.conclude(error)
         if isinstance(verdict, Refused) and verdict.cause.code is Code.PDB and look.is_gone():
-            return Unknown(f"{_LEAVES} ({verdict.cause.figures['message']})")
+            return Unknown(f"{_LEAVES} ({verdict.cause.details['message']})")
         return verdict
 
     def _read_again(self, look: PodLook, recheck: Recheck | None, changed: Modified) -> Verdict | str:

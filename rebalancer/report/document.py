@@ -193,7 +193,7 @@ def timestamp(time: datetime) -> str:
 
 def cause_document(cause: Cause) -> dict[str, Any]:
     """Return a cause for the report: an object with its code and its figures by name."""
-    return {"code": cause.code.value} | {_camel_case(name): _figure(each) for name, each in cause.figures.items()}
+    return {"code": cause.code.value} | {_camel_case(name): _figure(each) for name, each in cause.details.items()}
 
 
 def _figure(value: Any) -> Any:

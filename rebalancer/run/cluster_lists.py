@@ -17,9 +17,9 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.lists import Tell, read_list, tell_nobody
 from rebalancer.kube.permissions import may
 from rebalancer.kube.wire.collect import Collection
-from rebalancer.kube.wire.companions import SCHEDULER_KINDS
 from rebalancer.kube.wire.list_collector import ListCollector
 from rebalancer.kube.wire.pages import KINDS, PATHS, group_of, path_of_list
+from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.run.live import LiveCluster
 
 _LOG = logging.getLogger(__name__)

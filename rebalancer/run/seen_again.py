@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Notes
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import LONG_AGO, Pod
+from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import NotFound

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import UsageError
-from rebalancer.kube.wire.companions import SCHEDULER_KINDS
+from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
 from rebalancer.run.cluster_report import cluster_document

@@ -75,7 +75,7 @@ def obstacles(causes: Iterable[Cause | None]) -> dict[str, Any]:
 
 def obstacle(cause: Cause) -> Obstacle:
     """Return what a cause has in common with the same one of another node."""
-    return cause.code, tuple((name, value) for name, value in cause.figures.items() if name not in _OF_ONE_NODE)
+    return cause.code, tuple((name, value) for name, value in cause.details.items() if name not in _OF_ONE_NODE)
 
 
 def most_frequent(counts: Iterable[tuple[Obstacle, int]], more: int = 0) -> list[tuple[Obstacle, int]]:

@@ -63,7 +63,7 @@ class EmptyCluster:
     def __init__(self, snapshot: Snapshot, pods: Iterable[Pod]) -> None:
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)
         empty = msgspec.structs.replace(snapshot, nodes=nodes, pods=())
-        self._state = State(empty, completed(snapshot.companions, snapshot.pods)[0], newest_minor(snapshot.nodes))
+        self._state = State(empty, completed(snapshot.scheduler_inputs, snapshot.pods)[0], newest_minor(snapshot.nodes))
         document = snapshot.scheduler_configuration
         self._profiles = profiles(self._state, None if document is None else read_configuration(document))
         self._placed = Placed()

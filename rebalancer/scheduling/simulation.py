@@ -27,11 +27,11 @@ from functools import reduce
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions, Key
 from rebalancer.cluster.loads import LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
@@ -60,7 +60,7 @@ class Simulation:
 
     Attributes:
         notices: what is assumed in place of objects that were not read, in words.
-        companions: what was read besides nodes and pods, completed with what is assumed.
+        scheduler_inputs: what was read besides nodes and pods, completed with what is assumed.
         taints: soft taints that are supposed at present, by node.
     """
 
@@ -72,8 +72,8 @@ class Simulation:
         """
         snapshot = cluster.snapshot
         self._cluster = cluster
-        self._templates = snapshot.companions.templates
-        self.companions, self.notices = completed(snapshot.companions, snapshot.pods)
+        self._templates = snapshot.scheduler_inputs.templates
+        self.scheduler_inputs, self.notices = completed(snapshot.scheduler_inputs, snapshot.pods)
         document = snapshot.scheduler_configuration
         self._configuration = None if document is None else read_configuration(document)
         self._replacements: dict[Pod, Replacement] = {}
@@ -84,7 +84,7 @@ class Simulation:
         self.taints: Mapping[str, Sequence[Taint]] = {}
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)
         start = _Start(nodes, snapshot.pods, snapshot.namespaces)
-        self._read = State(start, self.companions, newest_minor(snapshot.nodes))
+        self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
         self._soon = self.phase()
         self._later: Phase | None = None  # None until something changes: both are the same till then
         self._first: Phase | None = None  # None until a replacement has come and somebody asks
@@ -310,16 +310,16 @@ _KINDS = {
 }
 
 
-def completed(companions: Companions, pods: Iterable[Pod]) -> tuple[Companions, list[str]]:
+def completed(scheduler_inputs: SchedulerInputs, pods: Iterable[Pod]) -> tuple[SchedulerInputs, list[str]]:
     """Return what was read, completed with what is assumed for the rest, and notices about that for a person."""
-    templates = companions.templates is not None
+    templates = scheduler_inputs.templates is not None
     kinds = ("services", *_KINDS.values())
-    if any(getattr(companions, kind) is not None for kind in kinds):
-        return companions, [] if templates else [NO_TEMPLATES]
+    if any(getattr(scheduler_inputs, kind) is not None for kind in kinds):
+        return scheduler_inputs, [] if templates else [NO_TEMPLATES]
     standing_in: dict[str, dict[Key, LabelSelector]] = {kind: {} for kind in kinds}
     for (kind, key), labels in _shared_labels(pods).items():
         standing_in[_KINDS[kind]][key] = EVERYTHING.narrowed(labels)
-    return msgspec.structs.replace(companions, **standing_in), [NO_SELECTORS if templates else NEITHER]
+    return msgspec.structs.replace(scheduler_inputs, **standing_in), [NO_SELECTORS if templates else NEITHER]
 
 
 def _shared_labels(pods: Iterable[Pod]) -> dict[tuple[str, Key], Labels]:

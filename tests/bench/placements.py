@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is o
 
 import msgspec
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import Placement, PodAffinityTerm, WeightedPodTerm
 from rebalancer.cluster.pod import Owner, Pod, PodSpec, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.resources import parse_resources
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
@@ -91,7 +91,7 @@ def main() -> int:
         for number in range(REPLICAS)
     ]
     services = {(each.namespace, each.name): EVERYTHING.narrowed(each.labels) for each in templates}
-    read = Companions(services=services, replica_sets={}, replication_controllers={}, stateful_sets={})
+    read = SchedulerInputs(services=services, replica_sets={}, replication_controllers={}, stateful_sets={})
     start = time.perf_counter()
     state = State(make.snapshot(places, pods, namespaces={}), read)
     simulator = Simulator(state, profiles(state))

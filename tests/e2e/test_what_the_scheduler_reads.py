@@ -2,8 +2,8 @@
 
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.wire.companions import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.kube.wire.pages import PATHS
+from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster
 from tests.e2e.api import RESOURCES, Object
@@ -30,7 +30,7 @@ def owner(namespace: Namespace, pod: str) -> tuple[str, str]:
 
 def all_at_rest(controlplane: ControlPlane, *owners: tuple[str, str]) -> bool:
     """Whether the templates of these owners are known, and do not change."""
-    found = read(controlplane).companions.templates or {}
+    found = read(controlplane).scheduler_inputs.templates or {}
     return all(each in found and not found[each].changing for each in owners)
 
 
@@ -60,12 +60,12 @@ def test_each_kind_is_read(controlplane: ControlPlane, namespace: Namespace) -> 
     owners = [owner(namespace, name) for name in ("web", "db", "once")]
     wait_for(lambda: all_at_rest(controlplane, *owners), "templates that do not change")
     snapshot = read(controlplane)
-    companions = snapshot.companions
-    templates = companions.templates or {}
+    scheduler_inputs = snapshot.scheduler_inputs
+    templates = scheduler_inputs.templates or {}
     assert snapshot.warnings == ()
-    assert None not in [getattr(companions, field) for field in companions.__struct_fields__]
-    assert (companions.services or {})[namespace.name, "web"] is not None
-    assert (companions.storage_classes or {})[namespace.name].waits
+    assert None not in [getattr(scheduler_inputs, field) for field in scheduler_inputs.__struct_fields__]
+    assert (scheduler_inputs.services or {})[namespace.name, "web"] is not None
+    assert (scheduler_inputs.storage_classes or {})[namespace.name].waits
     requests = [templates[owner(namespace, name)].spec.requests["cpu"] for name in ("web", "db", "once")]
     assert requests == [100, 200, 300]
     assert not templates[owner(namespace, "once")].only_failed  # nothing said: while the old pod terminates
@@ -82,8 +82,8 @@ def test_a_rollout_that_does_not_end_leaves_its_pods_in_doubt(controlplane: Cont
     controlplane.api.patch("Deployment", "web", namespace.name, change)
     wait_for(lambda: len(namespace.pods()) == 3, "a new pod")
 
-    wait_for(lambda: (read(controlplane).companions.templates or {})[old].changing, "the rollout seen")
-    assert not (read(controlplane).companions.templates or {})[still].changing
+    wait_for(lambda: (read(controlplane).scheduler_inputs.templates or {})[old].changing, "the rollout seen")
+    assert not (read(controlplane).scheduler_inputs.templates or {})[still].changing
 
 
 def test_an_empty_replica_set_needs_no_template(controlplane: ControlPlane, namespace: Namespace) -> None:
@@ -94,7 +94,7 @@ def test_an_empty_replica_set_needs_no_template(controlplane: ControlPlane, name
 
     wait_for(lambda: len(controlplane.api.list("ReplicaSet", namespace.name)) == 2, "both ReplicaSets")
     wait_for(lambda: all_at_rest(controlplane, (kind, uid)), "the template of the ReplicaSet with pods")
-    companions = read(controlplane).companions
+    scheduler_inputs = read(controlplane).scheduler_inputs
     sets = {each["metadata"]["uid"] for each in controlplane.api.list("ReplicaSet", namespace.name)}
-    assert {uid for _, uid in companions.templates or {}} & sets == {uid}
-    assert len([name for space, name in companions.replica_sets or {} if space == namespace.name]) == 2
+    assert {uid for _, uid in scheduler_inputs.templates or {}} & sets == {uid}
+    assert len([name for space, name in scheduler_inputs.replica_sets or {} if space == namespace.name]) == 2

@@ -81,7 +81,7 @@ class LoadAwareTrial(Trial):
         self._make_busy()
         loads = self._measured()
         snapshot = read(self._api)
-        state = State(snapshot, snapshot.companions, MINOR)
+        state = State(snapshot, snapshot.scheduler_inputs, MINOR)
         configuration = read_configuration(self._second.configuration)
         simulator = Simulator(state, profiles(state, configuration, lambda _: loads))
         templates = [self._template(number % APPS) for number in range(TEMPLATES)]

@@ -95,7 +95,7 @@ class Trial:
 
     def _simulator(self) -> tuple[State, Simulator]:
         snapshot = read(self._api)
-        state = State(snapshot, snapshot.companions)
+        state = State(snapshot, snapshot.scheduler_inputs)
         configuration = read_configuration(CONFIGURATION) if self._plan.configured else None
         return state, Simulator(state, profiles(state, configuration))
 

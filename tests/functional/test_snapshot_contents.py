@@ -13,13 +13,13 @@ from kubernetes import client as api
 
 from rebalancer.kube.wire import (
     annotations,
-    companions,
     objects,
     pods,
+    scheduler_inputs,
     storage,
     workloads,
 )
-from rebalancer.kube.wire.companions import SCHEDULER_KINDS
+from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.run.snapshot_fields import kept, kept_fields
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import finish, wait_for
@@ -42,7 +42,7 @@ WIRES = {
     "PriorityClass": objects.PriorityClassWire,
     "PersistentVolumeClaim": storage.ClaimWire,
     "PersistentVolume": storage.VolumeWire,
-    "Service": companions.ServiceWire,
+    "Service": scheduler_inputs.ServiceWire,
     "ReplicationController": workloads.WorkloadWire,
     "ReplicaSet": workloads.WorkloadWire,
     "StatefulSet": workloads.WorkloadWire,

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Claim, Volume
 from rebalancer.eviction.steering import Landing, Move, Wave
@@ -133,12 +133,12 @@ class Simulation:
             **_wishing(workload.name, self.wishes.get(workload.name, NO_WISH)),
         )
 
-    def _volumes(self) -> dict[str, Companions]:
+    def _volumes(self) -> dict[str, SchedulerInputs]:
         tied = {name: wish.volume for name, wish in self.wishes.items() if wish.volume}
         claims = {("default", name): Claim(namespace="default", name=name, volume=name, bound=True) for name in tied}
         volumes = {name: Volume(name=name, node_terms=(_in_zone(zone),)) for name, zone in tied.items()}
-        read = Companions(claims=claims, volumes=volumes, storage_classes={}, csi_nodes={}, csi_drivers={})
-        return {"companions": read} if tied else {}
+        read = SchedulerInputs(claims=claims, volumes=volumes, storage_classes={}, csi_nodes={}, csi_drivers={})
+        return {"scheduler_inputs": read} if tied else {}
 
     def _budgets(self) -> list[DisruptionBudget]:
         return [make.pdb(each.name, math.ceil(each.replicas / 4)) for each in self.load if each.guarded]

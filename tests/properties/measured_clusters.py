@@ -10,10 +10,10 @@ import msgspec
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from tests import make
 from tests.measured import RELIEF
 from tests.models.placement import World
@@ -24,7 +24,7 @@ MEBIBYTE = 1 << 20
 
 #: What pods are spread by default by.
 SERVICES = {(namespace, "x"): make.selector(app="x") for namespace in clusters.NAMESPACES}
-READ = Companions(services=SERVICES, replica_sets={}, replication_controllers={}, stateful_sets={})
+READ = SchedulerInputs(services=SERVICES, replica_sets={}, replication_controllers={}, stateful_sets={})
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +40,7 @@ class Scene:
         return f"Scene({len(self.nodes)} nodes, {len(self.pods)} pods, {self.measured.nodes}, {self.args})"
 
     def cluster(self) -> Cluster:
-        return Cluster(make.snapshot(self.nodes, self.pods, companions=READ), measure=lambda *_: self.measured)
+        return Cluster(make.snapshot(self.nodes, self.pods, scheduler_inputs=READ), measure=lambda *_: self.measured)
 
     def shuffled(self, seed: int) -> Self:
         """Return the same nodes, pods and figures in another order."""

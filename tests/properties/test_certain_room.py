@@ -86,7 +86,7 @@ def test_all_replacements_find_a_node(data: Any) -> None:
         for number in range(data.draw(st.integers(2, 6)))
     ]
     crowd = [msgspec.structs.replace(each, terminating=False) for each in drawn]
-    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ)
+    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, scheduler_inputs=READ)
 
     assert play(cluster, crowd, data) is None
 
@@ -108,7 +108,7 @@ def test_no_order_and_no_landing_strands_a_replacement(data: Any) -> None:
         )
         for number in range(data.draw(st.integers(2, 5)))
     ]
-    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ)
+    cluster = make.cluster(places, crowd, namespaces=NAMESPACES, scheduler_inputs=READ)
     went = []
     for pod in crowd:
         if cluster.index(CertainRoom).doubt(pod) is None:

@@ -29,7 +29,7 @@ KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 
 def decide(scene, *, packs=True, steer=None):
     more = {"scheduler_configuration": PACKS} if packs else {}
-    snapshot = make.snapshot(scene.nodes, scene.pods, companions=READ, **more)
+    snapshot = make.snapshot(scene.nodes, scene.pods, scheduler_inputs=READ, **more)
     cluster = Cluster(snapshot, measure=lambda *_: scene.measured)
     strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args))
     return make.decide(cluster, strategy, steer=steer)
@@ -219,7 +219,7 @@ def crowd(seed):
 def emptied(nodes, pods, args, steer):
     """For each eviction in turn: 1 if it was the last pod of its node, else 0."""
     strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
-    ledger = make.decide(Cluster(make.snapshot(nodes, pods, companions=READ)), strategy, steer=steer)
+    ledger = make.decide(Cluster(make.snapshot(nodes, pods, scheduler_inputs=READ)), strategy, steer=steer)
     there = Counter(pod.node for pod in pods)
     found = []
     for each in ledger.evictions:

@@ -24,7 +24,7 @@ def cluster(scene, names, **more):
         msgspec.structs.replace(each, taints=(*each.taints, TAINT), held_until=UNTIL) if each.name in names else each
         for each in scene.nodes
     ]
-    snapshot = make.snapshot(nodes, scene.pods, companions=READ, **more).with_holds(HOLD_KEY)
+    snapshot = make.snapshot(nodes, scene.pods, scheduler_inputs=READ, **more).with_holds(HOLD_KEY)
     return Cluster(snapshot, measure=lambda *_: scene.measured)
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions, Notes
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
 from rebalancer.engine.ledger import Ledger
 from rebalancer.memory.document import KEY, LARGEST, Memory, encoded, owner_key
 from rebalancer.memory.settling import with_moves
@@ -84,7 +84,7 @@ class History:
         seen = [pod if pod.ready or not step.ready else replace(pod, ready=True) for pod in self.pods]
         pause = Notes(pause="{}")
         notes = {"namespace": {("default", ""): pause}, "ReplicaSet/a": {("default", "ReplicaSet/a"): pause}}
-        snapshot = make.snapshot(NODES, seen, companions=Companions(notes=notes.get(step.paused, {})))
+        snapshot = make.snapshot(NODES, seen, scheduler_inputs=SchedulerInputs(notes=notes.get(step.paused, {})))
         cluster = Cluster(replace(snapshot, now=self.now), measure=lambda *_: self._figures(seen))
         data = {KEY: self.text} | ({PAUSE_KEY: "{}"} if step.paused == "all" else {})
         known = recollect(recalled(data, "of a test", self.now), self.work.trust, cluster.snapshot)

@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer.cluster.companions import Companions
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
@@ -13,7 +13,7 @@ from tests.models.kube_scheduler import Kube
 from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
 
 SERVICES = {("blue", "web"): make.selector(app="a"), ("green", "none"): None}
-READ = Companions(
+READ = SchedulerInputs(
     services=SERVICES, replica_sets={}, replication_controllers={}, stateful_sets={}, claims={}, volumes={}
 )
 

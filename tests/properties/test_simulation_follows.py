@@ -25,7 +25,7 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, list[Pod]]:
         draw(pods(f"p{number}", node=draw(names), owners=(make.owner("web", draw(st.sampled_from(KINDS))),)))
         for number in range(draw(st.integers(1, 6)))
     ]
-    return make.cluster(places, crowd, namespaces=NAMESPACES, companions=READ), crowd
+    return make.cluster(places, crowd, namespaces=NAMESPACES, scheduler_inputs=READ), crowd
 
 
 def answers(simulation: Simulation, crowd: list[Pod]) -> list[Any]:

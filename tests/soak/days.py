@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace as changed
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions, Template
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
 from rebalancer.cluster.taints import Taint
 from tests import make
 from tests.outcome.load import Workload, make_load
@@ -173,7 +173,7 @@ class Days:
         seen = self.simulation.cluster()
         snapshot = seen.snapshot
         pods = tuple(self._pod(pod) for pod in snapshot.pods)
-        companions = Companions(
+        scheduler_inputs = SchedulerInputs(
             templates={
                 (owner.kind, owner.uid): Template(labels=pod.labels, spec=pod.spec, changing=owner.name in self.rolling)
                 for pod in pods
@@ -183,7 +183,7 @@ class Days:
         )
         nodes = tuple(map(self._node, snapshot.nodes))
         return Cluster(
-            changed(snapshot, now=self.now, nodes=nodes, pods=pods, companions=companions),
+            changed(snapshot, now=self.now, nodes=nodes, pods=pods, scheduler_inputs=scheduler_inputs),
             measure=lambda *_: seen.measure(None),
         )
 

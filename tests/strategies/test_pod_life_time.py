@@ -40,7 +40,7 @@ def test_age_is_compared_in_whole_seconds(age, limit, goes):
     """Strictly older; the cause has both as numbers."""
     ledger = run([pod("a", age=age)], {"maxPodLifeTimeSeconds": limit})
 
-    figures = [dict(entry.because.figures) for entry in ledger.evictions]
+    figures = [dict(entry.because.details) for entry in ledger.evictions]
     assert figures == ([{"age_seconds": int(age), "maximum_seconds": limit}] if goes else [])
 
 

@@ -146,7 +146,7 @@ def test_in_a_large_cluster_no_window_may_do_harm():
     calm = decide(cluster(nodes, pods, usage), low())
 
     assert (evicted(full), evicted(calm)) == ([], ["a"])
-    assert full.refusals[0].verdict.cause.figures["harm"]["resource"] == "cpu"
+    assert full.refusals[0].verdict.cause.details["harm"]["resource"] == "cpu"
     (entry,) = calm.evictions
     assert len(entry.destination.nodes) + entry.destination.more > 16
 

@@ -65,7 +65,7 @@ class Steered:
     def _warn_of_over(self) -> None:
         for pod, deal in self._parts.offers.unworthy.items():
             why = why_relieved(self._parts.fullness.sources[pod.node], self._parts.ceilings, filling=False)
-            if why.figures["measured"] and deal.refusal and self._parts.cluster.contains(pod):
+            if why.details["measured"] and deal.refusal and self._parts.cluster.contains(pod):
                 self._parts.evict.refuse(pod, why, deal.refusal)
         for each in staying_over(self._parts.fullness.sources.values(), self._parts.ceilings):
             self._parts.evict.warn(each)
@@ -93,7 +93,7 @@ class Steered:
         self._parts.cluster.place(pod, node)
         peak, usage = self._parts.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
         lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
-        return with_pod_gone(because, points).with_figures(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
+        return with_pod_gone(because, points).with_details(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
 
     def _carry_out(self, wave: Wave) -> Sequence[Landing]:
         """Evict the pods of a wave, wait for the replacements, and take in where they landed."""

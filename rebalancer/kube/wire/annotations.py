@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import msgspec
 
-from rebalancer.cluster.companions import Notes
+from rebalancer.cluster.scheduler_inputs import Notes
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"

@@ -10,7 +10,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import companions, objects, parts, storage
+from rebalancer.kube.wire import objects, parts, scheduler_inputs, storage
 from rebalancer.kube.wire.list_collector import Kind, ListCollector, grouped
 from rebalancer.kube.wire.pages import KINDS, ListPage, PageMetadata, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
@@ -70,7 +70,7 @@ def _kinds() -> Mapping[str, Kind[Any, Any]]:
         _CLAIMS,
         _NODE_METRICS,
         _POD_METRICS,
-        *companions.kinds(WorkloadDecoder(specs)),
+        *scheduler_inputs.kinds(WorkloadDecoder(specs)),
     )
     return {each.name: each for each in kinds}
 
@@ -140,7 +140,7 @@ class Collection:
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
-            companions=companions.companions(self._tuple, self._whole),
+            scheduler_inputs=scheduler_inputs.scheduler_inputs(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *grouped("Pod", _about(pods))),

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Notes, Template
 from rebalancer.cluster.pod import Owner
+from rebalancer.cluster.scheduler_inputs import Notes, Template
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.annotations import OwnerAnnotations

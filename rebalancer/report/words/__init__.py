@@ -1,7 +1,7 @@
 """Turns causes into text for people; reports, Events, logs and annotations on requests all use it.
 
 To add a cause, add its code in `rebalancer.eviction.causes` and its words in one of the tables here.  A cause without
-words is spelled out from its code and figures: `FrozenNamespace` becomes `frozen namespace (namespace shop)`.
+words is spelled out from its code and details: `FrozenNamespace` becomes `frozen namespace (namespace shop)`.
 """
 
 import re
@@ -13,8 +13,8 @@ from rebalancer.report.words.numbers import Figures, words
 from rebalancer.report.words.stays import NODES, STAYS
 
 
-def _still_in_progress(figures: Figures) -> str:
-    pods = ", ".join(figures["pods"])
+def _still_in_progress(details: Figures) -> str:
+    pods = ", ".join(details["pods"])
     return f"evictions still in progress, which count against the limits of this cycle: {pods}"
 
 
@@ -33,7 +33,7 @@ NOTICES = words(
             "scheduler, or a webhook that changes pods?"
         ),
         Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
-        Code.STAYS_OVER: lambda figures: f"{over(figures)}, and nothing more may go that helps",
+        Code.STAYS_OVER: lambda details: f"{over(details)}, and nothing more may go that helps",
         Code.STILL_IN_PROGRESS: _still_in_progress,
     }
 )
@@ -43,12 +43,12 @@ _WORDS = {**GOES, **STAYS, **NODES, **NOTICES}
 
 
 def text(cause: Cause) -> str:
-    """Return a cause in words, with its figures."""
-    message = cause.figures.get("message")
+    """Return a cause in words, with its details."""
+    message = cause.details.get("message")
     if message is not None:
         return str(message)
     say = _WORDS.get(cause.code)
-    return say(cause.figures) if say else _spelled_out(cause)
+    return say(cause.details) if say else _spelled_out(cause)
 
 
 def notice_text(notice: Notice) -> str:
@@ -58,5 +58,5 @@ def notice_text(notice: Notice) -> str:
 
 def _spelled_out(cause: Cause) -> str:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cause.code.value).lower()
-    figures = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in cause.figures.items())
-    return f"{name} ({figures})" if figures else name
+    details = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in cause.details.items())
+    return f"{name} ({details})" if details else name

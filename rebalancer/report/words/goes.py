@@ -9,20 +9,20 @@ from rebalancer.report.words.numbers import Figures, ages_text, compared, number
 _NAMED = 3  # other nodes where a pod may land
 
 
-def over(figures: Figures, what: str = "over") -> str:
+def over(details: Figures, what: str = "over") -> str:
     """Return what is above target on a node, and by how much in all."""
-    measured = f"{figures['node']} at {', '.join(map(_above, figures['measured']))}"
-    return f"{measured}: {number_text(figures['points'])} points {what}" if "points" in figures else measured
+    measured = f"{details['node']} at {', '.join(map(_above, details['measured']))}"
+    return f"{measured}: {number_text(details['points'])} points {what}" if "points" in details else measured
 
 
-def _over_target(figures: Figures) -> str:
-    return f"{over(figures)}{_landing(figures)}"
+def _over_target(details: Figures) -> str:
+    return f"{over(details)}{_landing(details)}"
 
 
-def _above_mean(figures: Figures) -> str:
-    if not figures["measured"]:
-        return f"{figures['node']} within its band, and others are low{_landing(figures)}"
-    return over(figures, "above the mean, and others are low") + _landing(figures)
+def _above_mean(details: Figures) -> str:
+    if not details["measured"]:
+        return f"{details['node']} within its band, and others are low{_landing(details)}"
+    return over(details, "above the mean, and others are low") + _landing(details)
 
 
 def _above(measured: Figures) -> str:
@@ -32,21 +32,21 @@ def _above(measured: Figures) -> str:
     return compared(name, measured["before"], ">", measured["target"])
 
 
-def _underutilized(figures: Figures) -> str:
-    measured = (compared(each["resource"], each["before"], "<=", each["target"]) for each in figures["measured"])
-    return f"{figures['node']} at {', '.join(measured)}{_landing(figures)}"
+def _underutilized(details: Figures) -> str:
+    measured = (compared(each["resource"], each["before"], "<=", each["target"]) for each in details["measured"])
+    return f"{details['node']} at {', '.join(measured)}{_landing(details)}"
 
 
-def _landing(figures: Figures) -> str:
+def _landing(details: Figures) -> str:
     """Return how much the eviction relieves the node and where the pod likely lands; empty if that is not known."""
-    lands_on = figures.get("lands_on")
+    lands_on = details.get("lands_on")
     if lands_on is None:
         return ""
-    measured = "relieved" in figures and figures["measured"]
-    relieves = f"relieves {number_text(figures['relieved'])} points; " if measured else ""
+    measured = "relieved" in details and details["measured"]
+    relieves = f"relieves {number_text(details['relieved'])} points; " if measured else ""
     paid = ""
-    if "price" in figures:
-        gain, price = number_text(figures["gain"]), number_text(figures["price"])
+    if "price" in details:
+        gain, price = number_text(details["gain"]), number_text(details["price"])
         paid = f"; gains {gain} point hours for {price}"
     return f"; {relieves}likely lands on {_likely(lands_on)}{paid}"
 
@@ -54,8 +54,8 @@ def _landing(figures: Figures) -> str:
 def _likely(lands_on: Figures) -> str:
     """Return the node that the plan counts on, in how many histories it is that, and where else the pod may land."""
     histories = [f"{lands_on['worlds']} of {lands_on['of']}"] if "worlds" in lands_on else []
-    figures = ", ".join([*histories, *map(_rise, lands_on["filled"])])
-    likely = f"{lands_on['node']} ({figures})" if figures else str(lands_on["node"])
+    details = ", ".join([*histories, *map(_rise, lands_on["filled"])])
+    likely = f"{lands_on['node']} ({details})" if details else str(lands_on["node"])
     others = lands_on.get("else", [])
     if not others:
         return likely
@@ -68,43 +68,43 @@ def _rise(filled: dict[str, Any]) -> str:
     return f"{filled['resource']} {before} -> {number_text(filled['after'])} %"
 
 
-def _failed(figures: Figures) -> str:
-    age, minimum = ages_text(figures["age_seconds"], figures["minimum_seconds"])
-    return ", ".join(["failed", *figures["reasons"], f"age {age} >= {minimum}"])
+def _failed(details: Figures) -> str:
+    age, minimum = ages_text(details["age_seconds"], details["minimum_seconds"])
+    return ", ".join(["failed", *details["reasons"], f"age {age} >= {minimum}"])
 
 
-def _matches(figures: Figures) -> str:
+def _matches(details: Figures) -> str:
     parts = []
-    if "age_seconds" in figures:
-        age, maximum = ages_text(figures["age_seconds"], figures["maximum_seconds"])
+    if "age_seconds" in details:
+        age, maximum = ages_text(details["age_seconds"], details["maximum_seconds"])
         parts.append(f"age {age} > {maximum}")
-    parts += [f"state {each}" for each in figures.get("states", ())]
-    parts += [f"exit code {each}" for each in figures.get("exit_codes", ())]
-    parts += [f"condition {each['type']}={each['status']} {each['reason']}" for each in figures.get("conditions", ())]
+    parts += [f"state {each}" for each in details.get("states", ())]
+    parts += [f"exit code {each}" for each in details.get("exit_codes", ())]
+    parts += [f"condition {each['type']}={each['status']} {each['reason']}" for each in details.get("conditions", ())]
     return ", ".join(each.rstrip() for each in parts)
 
 
-def _duplicate(figures: Figures) -> str:
-    whose = f"{figures['namespace']}/{figures['owner']['name']} on {figures['node']}"
-    limit = f"at most {figures['most']} ({figures['nodes']} nodes take them)"
-    return f"{figures['on_node']} of {figures['replicas']} replicas of {whose}, {limit}"
+def _duplicate(details: Figures) -> str:
+    whose = f"{details['namespace']}/{details['owner']['name']} on {details['node']}"
+    limit = f"at most {details['most']} ({details['nodes']} nodes take them)"
+    return f"{details['on_node']} of {details['replicas']} replicas of {whose}, {limit}"
 
 
-def _anti_affinity(figures: Figures) -> str:
-    topology = figures["topology"]
-    domain = f"topology {topology['key']}={topology['value']}" if topology else f"node {figures['node']}"
-    return f"anti-affinity against {figures['pod']} on {figures['node']} ({domain})"
+def _anti_affinity(details: Figures) -> str:
+    topology = details["topology"]
+    domain = f"topology {topology['key']}={topology['value']}" if topology else f"node {details['node']}"
+    return f"anti-affinity against {details['pod']} on {details['node']} ({domain})"
 
 
-def _in_the_way(figures: Figures) -> str:
-    more = f" and {figures['others']} more" if figures["others"] else ""
-    return f"in the way of {figures['pod']} on {figures['node']}{more}, by their anti-affinity"
+def _in_the_way(details: Figures) -> str:
+    more = f" and {details['others']} more" if details["others"] else ""
+    return f"in the way of {details['pod']} on {details['node']}{more}, by their anti-affinity"
 
 
-def _uneven(figures: Figures) -> str:
-    source, target = figures["from"], figures["to"]
+def _uneven(details: Figures) -> str:
+    source, target = details["from"], details["to"]
     sizes = f"{source['domain']} has {source['pods']}, {target['domain']} {target['pods']}"
-    return f"{figures['topology_key']}: {sizes}, maxSkew {figures['max_skew']}"
+    return f"{details['topology_key']}: {sizes}, maxSkew {details['max_skew']}"
 
 
 GOES = words(

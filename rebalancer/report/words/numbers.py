@@ -10,7 +10,7 @@ Words = Callable[[Figures], str]
 
 
 def words(table: Mapping[Code, str | Words]) -> dict[Code, Words]:
-    """Return the table with functions only; a template names figures in braces."""
+    """Return the table with functions only; a template names details in braces."""
     return {code: each.format_map if isinstance(each, str) else each for code, each in table.items()}
 
 

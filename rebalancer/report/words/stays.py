@@ -12,18 +12,18 @@ from rebalancer.report.words.numbers import Figures, Words, age_text, ages_text,
 _SHOWN = 3
 
 
-def _insufficient(figures: Figures) -> str:
-    name = figures["resource"]
-    if "requested" not in figures:
+def _insufficient(details: Figures) -> str:
+    name = details["resource"]
+    if "requested" not in details:
         return f"insufficient {name}"
     return (
         f"insufficient {name} "
-        f"({describe(name, figures['requested'])} requested, {describe(name, figures['free'])} free)"
+        f"({describe(name, details['requested'])} requested, {describe(name, details['free'])} free)"
     )
 
 
-def _above_ceiling(figures: Figures) -> str:
-    return f"{figures['resource']} above {number_text(figures['ceiling'])} %"
+def _above_ceiling(details: Figures) -> str:
+    return f"{details['resource']} above {number_text(details['ceiling'])} %"
 
 
 NODES = words(
@@ -45,7 +45,7 @@ NODES = words(
 
 
 def obstacle_text(obstacle: Figures) -> str:
-    """Return why a node does not take a pod; an obstacle is `code` and its figures."""
+    """Return why a node does not take a pod; an obstacle is `code` and its details."""
     return NODES[Code(obstacle["code"])](obstacle)
 
 
@@ -57,50 +57,50 @@ def obstacles_text(obstacles: Sequence[Figures]) -> str:
     return ", ".join(shown[:_SHOWN] + more)
 
 
-def _critical(figures: Figures) -> str:
-    if "priority" in figures:
-        return f"critical: priority {figures['priority']} >= {figures['threshold']}"
-    if "priority_class" in figures:
-        return f"critical: its priority class is {figures['priority_class']}"
+def _critical(details: Figures) -> str:
+    if "priority" in details:
+        return f"critical: priority {details['priority']} >= {details['threshold']}"
+    if "priority_class" in details:
+        return f"critical: its priority class is {details['priority_class']}"
     return "annotated as critical"
 
 
-def _persistent(figures: Figures) -> str:
-    if "claim" not in figures:
+def _persistent(details: Figures) -> str:
+    if "claim" not in details:
         return "uses a PersistentVolumeClaim"
-    if figures["storage_class"] is None:
-        return f"storage class of claim {figures['claim']} is unknown, so it counts as protected"
-    return f"claim {figures['claim']} has protected storage class {figures['storage_class']}"
+    if details["storage_class"] is None:
+        return f"storage class of claim {details['claim']} is unknown, so it counts as protected"
+    return f"claim {details['claim']} has protected storage class {details['storage_class']}"
 
 
-def _without_pdb(figures: Figures) -> str:
-    return "no PDB selects it" if figures.get("known", True) else "PDBs are unknown, so it counts as having none"
+def _without_pdb(details: Figures) -> str:
+    return "no PDB selects it" if details.get("known", True) else "PDBs are unknown, so it counts as having none"
 
 
-def _too_young(figures: Figures) -> str:
-    if figures["age_seconds"] is None:
+def _too_young(details: Figures) -> str:
+    if details["age_seconds"] is None:
         return "has not started"
-    age, minimum = ages_text(figures["age_seconds"], figures["minimum_seconds"])
+    age, minimum = ages_text(details["age_seconds"], details["minimum_seconds"])
     return f"started {age} ago, less than {minimum}"
 
 
-def _namespace(figures: Figures) -> str:
-    found = "do not match" if figures.get("known", True) else "are unknown"
-    return f"labels of namespace {figures['namespace']} {found}"
+def _namespace(details: Figures) -> str:
+    found = "do not match" if details.get("known", True) else "are unknown"
+    return f"labels of namespace {details['namespace']} {found}"
 
 
-def _node_fit(figures: Figures) -> str:
-    if "domains" in figures:
+def _node_fit(details: Figures) -> str:
+    if "domains" in details:
         return "fits no node of a domain below the average"
-    if said := _no_certain_room(figures):
+    if said := _no_certain_room(details):
         return said
-    if not figures["nodes"]:
+    if not details["nodes"]:
         return "there is no other node"
-    return f"fits none of {figures['nodes']} other nodes: {obstacles_text(figures['obstacles'])}"
+    return f"fits none of {details['nodes']} other nodes: {obstacles_text(details['obstacles'])}"
 
 
-def _no_certain_room(figures: Figures) -> str:
-    """Return what `nodeFit: scheduler` found; empty for other figures."""
+def _no_certain_room(details: Figures) -> str:
+    """Return what `nodeFit: scheduler` found; empty for other details."""
     texts = {
         "unschedulable": "the scheduler would find no node for its replacement: {unschedulable}",
         "unknown": "it is not known whether its replacement fits: {unknown}",
@@ -108,21 +108,21 @@ def _no_certain_room(figures: Figures) -> str:
         "crowd": "{nodes} nodes have room for its replacement, but {crowd} others may take that first",
         "ousted": "its replacement might take the room of that of {ousted}",
     }
-    return next((text.format(**figures) for name, text in texts.items() if name in figures), "")
+    return next((text.format(**details) for name, text in texts.items() if name in details), "")
 
 
-def _pdb(figures: Figures) -> str:
-    if "pdbs" in figures:
-        more = f" and {figures['more']} more" if "more" in figures else ""
-        return f"more than one PDB selects it ({', '.join(figures['pdbs'])}{more}), which the API server refuses"
-    name = f"PDB {figures['pdb']}"
-    if "problem" in figures:
-        return f"{name} could not be read, so it allows nothing: {figures['problem']}"
-    if "disrupted" in figures:
+def _pdb(details: Figures) -> str:
+    if "pdbs" in details:
+        more = f" and {details['more']} more" if "more" in details else ""
+        return f"more than one PDB selects it ({', '.join(details['pdbs'])}{more}), which the API server refuses"
+    name = f"PDB {details['pdb']}"
+    if "problem" in details:
+        return f"{name} could not be read, so it allows nothing: {details['problem']}"
+    if "disrupted" in details:
         return f"{name} counts it as disrupted: its eviction has been granted before"
-    if "observed" in figures:
+    if "observed" in details:
         return f"{name} has changed and its status does not show it yet"
-    return f"{name} allows none of its {figures['disruptions_allowed']} disruptions any more"
+    return f"{name} allows none of its {details['disruptions_allowed']} disruptions any more"
 
 
 _NO_DESTINATION = {
@@ -132,68 +132,68 @@ _NO_DESTINATION = {
 }
 
 
-def _no_destination(figures: Figures) -> str:
-    if "tolerated" in figures:
+def _no_destination(details: Figures) -> str:
+    if "tolerated" in details:
         return "tolerates the taints of no destination"
-    if "likely" in figures:
-        harm = figures["harm"]
-        return f"no destination: the scheduler would likely choose {figures['likely']}, {obstacle_text(harm)}"
-    if "may_choose" in figures:
-        may = f"the scheduler may choose {figures['may_choose']}"
-        return f"no destination: {may}, {obstacle_text(figures['harm'])}"
+    if "likely" in details:
+        harm = details["harm"]
+        return f"no destination: the scheduler would likely choose {details['likely']}, {obstacle_text(harm)}"
+    if "may_choose" in details:
+        may = f"the scheduler may choose {details['may_choose']}"
+        return f"no destination: {may}, {obstacle_text(details['harm'])}"
     for name, words_for in _NO_DESTINATION.items():
-        if name in figures:
-            return f"no destination{words_for.format(**figures)}"
-    return f"no destination: of {figures['nodes']} nodes {obstacles_text(figures['obstacles'])}"
+        if name in details:
+            return f"no destination{words_for.format(**details)}"
+    return f"no destination: of {details['nodes']} nodes {obstacles_text(details['obstacles'])}"
 
 
-def _no_usage(figures: Figures) -> str:
-    if "pods_measured" in figures:
+def _no_usage(details: Figures) -> str:
+    if "pods_measured" in details:
         return "this source does not measure pods, so at most one leaves a node"
-    if "used" in figures:
+    if "used" in details:
         return "it uses nothing"
-    of = f" of {', '.join(figures['resources'])}" if "resources" in figures else ""
+    of = f" of {', '.join(details['resources'])}" if "resources" in details else ""
     return f"its usage{of} is unknown"
 
 
-def _younger_than_window(figures: Figures) -> str:
-    age, window = ages_text(figures["age_seconds"], figures["window_seconds"])
+def _younger_than_window(details: Figures) -> str:
+    age, window = ages_text(details["age_seconds"], details["window_seconds"])
     return f"{age} old, and figures sum up {window}"
 
 
-def _keep_free(figures: Figures) -> str:
-    free, keep = number_text(figures["free"]), number_text(figures["keep"])
-    return f"the other nodes would have {free} % of their {figures['resource']} free, and {keep} % are to be kept"
+def _keep_free(details: Figures) -> str:
+    free, keep = number_text(details["free"]), number_text(details["keep"])
+    return f"the other nodes would have {free} % of their {details['resource']} free, and {keep} % are to be kept"
 
 
-def _newcomer(figures: Figures) -> str:
-    return f"started {age_text(figures['age_seconds'])} ago: it may just have been moved"
+def _newcomer(details: Figures) -> str:
+    return f"started {age_text(details['age_seconds'])} ago: it may just have been moved"
 
 
-def _owner_share(figures: Figures) -> str:
-    owner = figures["owner"]
-    lost = f"has lost {figures['lost']} of {figures['pods']} pods in this cycle"
-    most = f"{figures['limit']} is the most" if "limit" in figures else "without a PDB a quarter is the most"
+def _owner_share(details: Figures) -> str:
+    owner = details["owner"]
+    lost = f"has lost {details['lost']} of {details['pods']} pods in this cycle"
+    most = f"{details['limit']} is the most" if "limit" in details else "without a PDB a quarter is the most"
     return f"{owner['kind']} {owner['name']} {lost}, and {most}"
 
 
-def _back_off(figures: Figures) -> str:
-    times = "" if figures["times"] == 1 else f" by {figures['times']} cycles"
-    return f"its owner was moved of late{times}: it rests for {age_text(figures['left_seconds'])} more"
+def _back_off(details: Figures) -> str:
+    times = "" if details["times"] == 1 else f" by {details['times']} cycles"
+    return f"its owner was moved of late{times}: it rests for {age_text(details['left_seconds'])} more"
 
 
-def _undone(figures: Figures) -> str:
-    if figures.get("replaced"):
+def _undone(details: Figures) -> str:
+    if details.get("replaced"):
         return "it was moved here of late, and moving it again would undo that"
-    return f"a move of its owner from {figures['node']} was undone of late"
+    return f"a move of its owner from {details['node']} was undone of late"
 
 
 def _keeping(say: Words) -> Words:
     """Return words that also name the node that is not emptied because the pod stays."""
 
-    def both(figures: Figures) -> str:
-        node = figures.get("keeps_node")
-        return say(figures) + (f"; it keeps {node}, which is emptied whole or not at all" if node else "")
+    def both(details: Figures) -> str:
+        node = details.get("keeps_node")
+        return say(details) + (f"; it keeps {node}, which is emptied whole or not at all" if node else "")
 
     return both
 
@@ -217,7 +217,7 @@ _STAYS = words(
         Code.SYSTEM_CRITICAL_PODS: _critical,
         Code.TERMINATING_PODS: "already terminating",
         Code.WITHOUT_PDB: _without_pdb,
-        Code.AUTOSCALED: lambda figures: f"its owner was scaled {age_text(figures['age_seconds'])} ago",
+        Code.AUTOSCALED: lambda details: f"its owner was scaled {age_text(details['age_seconds'])} ago",
         Code.BACK_OFF: _back_off,
         Code.DO_NOT_DISRUPT: "its annotation {annotation} asks to leave it alone",
         Code.FINISHING_JOB: "its Job is about to complete",
@@ -226,17 +226,17 @@ _STAYS = words(
         Code.FALLS_BY_ITSELF: "{node} over now, falls by itself at {at} UTC as on {days} of {of} days",
         Code.NOT_LASTING: "{node} is over its target in {times} of the last {of} cycles, and {cycles} are needed",
         Code.DEFERRED: "deferred to the next run: {why}",
-        Code.NOT_WORTH: lambda figures: (
-            f"gains {number_text(figures['gain'])} point hours, and moving it costs {number_text(figures['price'])}"
+        Code.NOT_WORTH: lambda details: (
+            f"gains {number_text(details['gain'])} point hours, and moving it costs {number_text(details['price'])}"
         ),
         Code.NOT_READY: "deferred: the replacement of its owner's last pod is not Ready",
-        Code.OWNER_STOPPED: lambda figures: (
-            f"a replacement of its owner failed ({figures['why']}): it rests for "
-            f"{age_text(figures['left_seconds'])} more"
+        Code.OWNER_STOPPED: lambda details: (
+            f"a replacement of its owner failed ({details['why']}): it rests for "
+            f"{age_text(details['left_seconds'])} more"
         ),
         Code.ROLLOUT: "{owner} is in a rollout",
         Code.UNDONE: _undone,
-        Code.YOUNG_NODE: lambda figures: f"node {figures['node']} is only {age_text(figures['age_seconds'])} old",
+        Code.YOUNG_NODE: lambda details: f"node {details['node']} is only {age_text(details['age_seconds'])} old",
         Code.CLOSED: "{failures} evictions in a row failed for one cause: {error}",
         Code.NO_PERMISSION: "no permission to create pods/eviction in namespace {namespace}",
         Code.NOT_PLANNED: "not in the plan",

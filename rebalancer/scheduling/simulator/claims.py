@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.storage import Claim, StorageClass, Volume
 from rebalancer.scheduling.simulator.plugin import PodUnschedulableError, UnknownPlacementError
 
@@ -47,8 +47,8 @@ def names(pod: Pod) -> tuple[str, ...]:
 class Claims:
     """Sorts the claims of pods into bound and waiting ones."""
 
-    def __init__(self, companions: Companions) -> None:
-        self._companions = companions
+    def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
+        self._companions = scheduler_inputs
 
     def of(self, pod: Pod) -> PodClaims:
         """Return the claims of a pod.

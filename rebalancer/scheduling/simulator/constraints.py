@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
 from rebalancer.scheduling.alike import asked_labels
@@ -52,7 +52,7 @@ class Constraints:
     def __init__(self, state: State, defaults: Sequence[SpreadConstraint] = SYSTEM_DEFAULTS) -> None:
         self._state = state
         self._defaults = tuple(defaults)
-        self._selectors = DefaultSelectors(state.companions)
+        self._selectors = DefaultSelectors(state.scheduler_inputs)
 
     def of(self, pod: Pod, when: str) -> list[Constraint]:
         """Return the constraints of one kind.
@@ -90,11 +90,11 @@ def _narrowed(declared: SpreadConstraint, labels: Labels) -> LabelSelector | Non
 class DefaultSelectors:
     """The selectors of default constraints: those of a pod's Services and of its controller, combined."""
 
-    def __init__(self, companions: Companions) -> None:
-        self._companions = companions
+    def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
+        self._companions = scheduler_inputs
         self._known: dict[object, tuple[Labels, LabelSelector]] = {}
         self._services: defaultdict[tuple[str, str, str], list[LabelSelector]] = defaultdict(list)
-        for (namespace, _), selector in (companions.services or {}).items():
+        for (namespace, _), selector in (scheduler_inputs.services or {}).items():
             if selector:
                 first = selector.requirements[0]
                 self._services[namespace, first.key, first.values[0]].append(selector)

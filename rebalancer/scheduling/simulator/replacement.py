@@ -15,9 +15,9 @@ from enum import Enum
 
 import msgspec
 
-from rebalancer.cluster.companions import Template
 from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
 from rebalancer.cluster.pod import Owner, Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import Template
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
 
 STATEFUL_SET = "StatefulSet"

@@ -10,11 +10,11 @@ from copy import copy
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import ASSUMED
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
+from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.alike import AlikeNodes, Demands
@@ -69,7 +69,7 @@ class State:
         priorities: how many pods of each priority take room; 0 where a pod has none.
         changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
         namespaces: labels by namespace, None where they were not read.
-        companions: what else was read.
+        scheduler_inputs: what else was read.
         nominated: by index, the pods that are nominated for this node and have no node yet.
         claims_on: by index, how many pods there have each claim.
         claimants: by claim, how many pods on any node have it.
@@ -77,7 +77,9 @@ class State:
         minor: the scheduler's version, 1.`minor`.
     """
 
-    def __init__(self, view: ClusterView, companions: Companions = NOTHING_READ, minor: int = NEWEST_MINOR) -> None:
+    def __init__(
+        self, view: ClusterView, scheduler_inputs: SchedulerInputs = NOTHING_READ, minor: int = NEWEST_MINOR
+    ) -> None:
         self.minor = minor
         self.nodes = sorted(view.nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
@@ -85,7 +87,7 @@ class State:
         self.alike = AlikeNodes(self.nodes)
         self.demands = Demands()
         self.namespaces = view.namespaces
-        self.companions = companions
+        self.scheduler_inputs = scheduler_inputs
         namespaces = dict(view.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)

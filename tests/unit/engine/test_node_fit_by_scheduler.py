@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.placement import HostPort, Placement, PodAffinityTerm
 from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
 from rebalancer.scheduling.certain_room import Crowd, NewcomerKind
@@ -64,8 +64,8 @@ def test_what_is_not_known_to_fit_stays() -> None:
     lone = decide(
         cluster(nodes, [pod("a", owners=[owner("x", "Thing")], placement=Placement(gated=True))]), Polite(), evictor=FIT
     )
-    unread = Companions(services={}, replication_controllers={}, stateful_sets={})
-    spread = decide(cluster(nodes, [pod("a")], companions=unread), Polite(), evictor=FIT)
+    unread = SchedulerInputs(services={}, replication_controllers={}, stateful_sets={})
+    spread = decide(cluster(nodes, [pod("a")], scheduler_inputs=unread), Polite(), evictor=FIT)
 
     assert reasons(lone) == {"a": "it is not known whether its replacement fits: a scheduling gate holds the pod back"}
     assert reasons(spread)["a"].endswith("default spreading goes by ReplicaSets, which were not read")

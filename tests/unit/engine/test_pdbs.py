@@ -78,7 +78,7 @@ def test_a_status_that_lags_is_told_as_such() -> None:
     refusal = DisruptionBudgets([pdb("web", 1, observed=False)]).refusal(web("a"))
 
     assert refusal is not None
-    assert refusal.cause.figures == {"pdb": "web", "observed": False}
+    assert refusal.cause.details == {"pdb": "web", "observed": False}
 
 
 def test_a_terminating_pod_costs_nothing() -> None:
@@ -179,7 +179,7 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
     assert evicted(ledger) == taken
     assert ledger.refusals[0].pod.name == "a"
     assert "its eviction has been granted before" in text(ledger.refusals[0].verdict.cause)
-    assert ledger.refusals[0].verdict.cause.figures == {"pdb": "web", "disrupted": True}
+    assert ledger.refusals[0].verdict.cause.details == {"pdb": "web", "disrupted": True}
 
 
 def test_pods_that_are_seen_to_go_stand_no_longer() -> None:

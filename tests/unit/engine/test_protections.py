@@ -111,7 +111,7 @@ def test_what_makes_a_pod_critical_is_told(fields: dict[str, Any], figures: dict
     refusal = first_cause(pod("a", **fields))
 
     assert refusal is not None
-    assert refusal.cause.figures == figures
+    assert refusal.cause.details == figures
 
 
 @pytest.mark.parametrize(

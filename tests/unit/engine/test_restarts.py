@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.cluster.companions import Companions, Notes
+from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.restarts import RestartingSink, Restarts, granted
@@ -18,8 +18,8 @@ OWNED = {"owners": [make.owner("web-5d9")], "labels": {"pod-template-hash": "5d9
 def scene(restart, note="", surging=(KEY,), **fields):
     """The only pod of a Deployment on one of two nodes, under a PDB that allows nothing."""
     pod = make.pod("web-5d9-a", node="n1", **{**OWNED, **fields})
-    companions = Companions(surging=frozenset(surging), notes={KEY: Notes(restart=note)} if note else {})
-    parts = {"companions": companions, "budgets": (make.pdb("web", allowed=0),)}
+    scheduler_inputs = SchedulerInputs(surging=frozenset(surging), notes={KEY: Notes(restart=note)} if note else {})
+    parts = {"scheduler_inputs": scheduler_inputs, "budgets": (make.pdb("web", allowed=0),)}
     on = make.cluster((make.node("n1"), make.node("n2")), [pod], **parts)
     return on, pod, Trust(restart=restart)
 

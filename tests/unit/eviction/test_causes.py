@@ -140,5 +140,5 @@ def test_more_figures_make_another_cause() -> None:
     """Values do not change under those who hold them."""
     first = Cause(Code.NEWCOMER, {"age_seconds": 1})
 
-    assert first.with_figures(extra=2).figures == {"age_seconds": 1, "extra": 2}
-    assert first.figures == {"age_seconds": 1}
+    assert first.with_details(extra=2).details == {"age_seconds": 1, "extra": 2}
+    assert first.details == {"age_seconds": 1}

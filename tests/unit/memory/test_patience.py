@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.companions import Companions, Template
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
 from rebalancer.engine.patience import backed_off
 from rebalancer.engine.strategy import Balance
 from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded
@@ -79,19 +79,19 @@ def test_no_owner_is_moved_within_its_back_off(times, at):
 
 def changing(kind="ReplicaSet", name="web"):
     spec = make.pod("t").spec
-    return Companions(templates={(kind, f"{kind}-{name}"): Template(labels={}, spec=spec, changing=True)})
+    return SchedulerInputs(templates={(kind, f"{kind}-{name}"): Template(labels={}, spec=spec, changing=True)})
 
 
 LEFT_ALONE = {
-    "a rollout": ("Rollout", {"companions": changing()}),
+    "a rollout": ("Rollout", {"scheduler_inputs": changing()}),
     "scaled of late": (
         "Autoscaled",
-        {"companions": Companions(scaled={("default", "ReplicaSet/web"): ago(minutes=9)})},
+        {"scheduler_inputs": SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=9)})},
     ),
     "the last pods of a Job": (
         "FinishingJob",
         {
-            "companions": Companions(finishing=frozenset({"Job-j"})),
+            "scheduler_inputs": SchedulerInputs(finishing=frozenset({"Job-j"})),
             "pod": {"owners": [make.owner("j", kind="Job")]},
         },
     ),
@@ -131,7 +131,9 @@ def test_rules_may_heed_do_not_disrupt_too():
 
 def test_scaling_an_hour_ago_keeps_nothing():
     """Ten minutes are enough."""
-    assert stays(recollection(), companions=Companions(scaled={("default", "ReplicaSet/web"): ago(minutes=11)})) is None
+    scaled = SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=11)})
+
+    assert stays(recollection(), scheduler_inputs=scaled) is None
 
 
 @pytest.mark.parametrize(

@@ -97,10 +97,10 @@ def test_no_move_costs_more_than_it_gains(history, usage, ordinary):
     ledger = moved(history, usage, trust={"movePrice": ordinary})
 
     for entry in ledger.evictions:
-        assert not (history and ordinary) or 0 < entry.because.figures["price"] <= entry.because.figures["gain"]
+        assert not (history and ordinary) or 0 < entry.because.details["price"] <= entry.because.details["gain"]
     for entry in ledger.refusals:
         if entry.verdict.by == "NotWorth":
-            assert entry.verdict.cause.figures["gain"] < entry.verdict.cause.figures["price"]
+            assert entry.verdict.cause.details["gain"] < entry.verdict.cause.details["price"]
 
 
 @pytest.mark.parametrize(("history", "goes"), [([40], False), ([40, 64, 64], True)])
@@ -109,7 +109,7 @@ def test_so_does_a_node_whose_pods_are_steered(history, goes):
     ledger = moved(history, steer=DrySteer(1.5, ("avoid", "avoid-more")))
 
     assert bool(ledger.evictions) == goes
-    assert all(each.because.figures["gain"] >= each.because.figures["price"] > 0 for each in ledger.evictions)
+    assert all(each.because.details["gain"] >= each.because.details["price"] > 0 for each in ledger.evictions)
     assert goes or set(make.refused(ledger).values()) == {"NotWorth"}
 
 
@@ -119,4 +119,4 @@ def test_without_memory_moves_cost_nothing():
 
     (entry,) = make.decide(on, measured.low_anywhere(targets=60)).evictions
 
-    assert not {"gain", "price"} & entry.because.figures.keys()
+    assert not {"gain", "price"} & entry.because.details.keys()

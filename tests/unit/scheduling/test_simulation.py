@@ -3,9 +3,9 @@
 import pytest
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.companions import Companions, Template
 from rebalancer.cluster.placement import HostPort, Placement
 from rebalancer.cluster.pod import PodSpec, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 
@@ -80,7 +80,7 @@ def test_a_replacement_that_is_expected_takes_room() -> None:
 def test_the_replacement_is_made_from_the_template_that_was_read() -> None:
     """The pod was given more in place, which its replacement will not have."""
     template = Template(labels=WEB, spec=PodSpec(requests={"cpu": 100}))
-    read = Companions(
+    read = SchedulerInputs(
         services={},
         replica_sets={},
         templates={("ReplicaSet", "ReplicaSet-web"): template},
@@ -88,21 +88,23 @@ def test_the_replacement_is_made_from_the_template_that_was_read() -> None:
     pod = make.pod("web-1", cpu="3", labels=WEB)
     nodes = [make.node("n1"), make.node("n2", cpu="1")]
 
-    assert answer(make.cluster(nodes, [pod], companions=read), pod).nodes == ("n2",)
-    assert Simulation(make.cluster(nodes, [pod], companions=read)).notices == []
+    assert answer(make.cluster(nodes, [pod], scheduler_inputs=read), pod).nodes == ("n2",)
+    assert Simulation(make.cluster(nodes, [pod], scheduler_inputs=read)).notices == []
 
 
 @pytest.mark.parametrize(
     ("read", "told"),
     [
-        pytest.param(Companions(), "neither controllers nor Services were read", id="a file of nodes and pods"),
-        pytest.param(Companions(services={}), "owners' templates were not read", id="one with Services"),
-        pytest.param(Companions(templates={}), "neither Services nor controllers were read", id="one with templates"),
+        pytest.param(SchedulerInputs(), "neither controllers nor Services were read", id="a file of nodes and pods"),
+        pytest.param(SchedulerInputs(services={}), "owners' templates were not read", id="one with Services"),
+        pytest.param(
+            SchedulerInputs(templates={}), "neither Services nor controllers were read", id="one with templates"
+        ),
     ],
 )
 def test_what_stands_in_for_what_was_not_read_is_told(read, told) -> None:
     """In one line."""
-    (notice,) = Simulation(make.cluster([make.node("n1")], [], companions=read)).notices
+    (notice,) = Simulation(make.cluster([make.node("n1")], [], scheduler_inputs=read)).notices
 
     assert notice.split(":")[0] == told
 
@@ -119,10 +121,10 @@ def test_a_file_of_nodes_and_pods_spreads_by_owner() -> None:
 
 def test_one_kind_that_was_not_read_makes_the_answer_unknown() -> None:
     """Without permission to read ReplicaSets nobody knows among which pods they are spread."""
-    read = Companions(services={}, replication_controllers={}, stateful_sets={})
+    read = SchedulerInputs(services={}, replication_controllers={}, stateful_sets={})
     pod = make.pod("web-1")
 
-    found = answer(make.cluster([make.node("n1")], [pod], companions=read), pod)
+    found = answer(make.cluster([make.node("n1")], [pod], scheduler_inputs=read), pod)
 
     assert found.unknown == "default spreading goes by ReplicaSets, which were not read"
 
@@ -150,10 +152,10 @@ def test_a_replacement_has_the_priority_of_its_pod() -> None:
     """The template has the name of a class only."""
     template = Template(labels=WEB, spec=PodSpec(requests={"cpu": 3000}, priority_class="high"))
     empty = {"services": {}, "replica_sets": {}, "replication_controllers": {}, "stateful_sets": {}}
-    read = Companions(**empty, templates={("ReplicaSet", "ReplicaSet-web"): template})
+    read = SchedulerInputs(**empty, templates={("ReplicaSet", "ReplicaSet-web"): template})
     pods = [make.pod("a", priority=10, labels=WEB), make.pod("b", node="n2", cpu="3")]
 
-    found = answer(make.cluster([make.node("n2")], pods, companions=read), pods[0])
+    found = answer(make.cluster([make.node("n2")], pods, scheduler_inputs=read), pods[0])
 
     assert "lower priority" in found.unknown
 

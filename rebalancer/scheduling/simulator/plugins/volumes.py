@@ -42,7 +42,7 @@ class ByClaims(ABC):
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._claims = Claims(state.companions)
+        self._claims = Claims(state.scheduler_inputs)
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes that the claims rule out.
@@ -71,14 +71,14 @@ class NodeVolumeLimits:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._claims = Claims(state.companions)
+        self._claims = Claims(state.scheduler_inputs)
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes where the pod's volumes would be too many."""
         wanted = self._handles((pod.namespace, name) for name in names(pod)) if names(pod) else set()
         if not wanted:
             return NO_REFUSALS
-        csi_nodes = read("CSINodes", self._state.companions.csi_nodes)
+        csi_nodes = read("CSINodes", self._state.scheduler_inputs.csi_nodes)
         self._check_drivers({driver for driver, _ in wanted})
         found = {}
         for index in nodes:
@@ -96,11 +96,11 @@ class NodeVolumeLimits:
 
     def _attached(self, index: int) -> set[_Handle]:
         name = self._state.nodes[index].name
-        volumes = read("PersistentVolumes", self._state.companions.volumes)
+        volumes = read("PersistentVolumes", self._state.scheduler_inputs.volumes)
         found: set[_Handle] = set()
         if self._state.minor < _ATTACHMENTS_COUNT:
             return found
-        attachments = read("VolumeAttachments", self._state.companions.attachments)
+        attachments = read("VolumeAttachments", self._state.scheduler_inputs.attachments)
         for each in attachments:
             volume = volumes.get(each.volume) if each.node == name else None
             if volume and volume.driver:
@@ -108,20 +108,20 @@ class NodeVolumeLimits:
         return found
 
     def _handles(self, keys: Iterable[tuple[str, str]]) -> set[_Handle]:
-        claims = read("PersistentVolumeClaims", self._state.companions.claims)
+        claims = read("PersistentVolumeClaims", self._state.scheduler_inputs.claims)
         found = (self._handle(claims[key]) for key in keys if key in claims)
         return {handle for handle in found if handle is not None}
 
     def _handle(self, claim: Claim) -> _Handle | None:
         """Return the volume of a claim; one that is still to be made is named by its claim."""
-        volume = read("PersistentVolumes", self._state.companions.volumes).get(claim.volume)
+        volume = read("PersistentVolumes", self._state.scheduler_inputs.volumes).get(claim.volume)
         if volume is not None:
             return (volume.driver, volume.handle) if volume.driver else None
         provisioner = self._claims.storage_class(claim).provisioner
         return (provisioner, f"{claim.namespace}/{claim.name}") if provisioner else None
 
     def _check_drivers(self, drivers: set[str]) -> None:
-        known = self._state.companions.csi_drivers or {}
+        known = self._state.scheduler_inputs.csi_drivers or {}
         if any(driver in known and known[driver].needed for driver in drivers):
             raise UnknownPlacementError("a CSIDriver keeps pods from nodes without it, which is not simulated")
 
@@ -141,7 +141,7 @@ class VolumeRestrictions:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._claims = Claims(state.companions)
+        self._claims = Claims(state.scheduler_inputs)
 
     def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
         """Return the nodes where another pod keeps the pod from using a claim or a disk."""
@@ -239,7 +239,7 @@ class VolumeBinding(ByClaims):
         return list(dict.fromkeys(reason for claim in to_make if (reason := self._why_not_made(claim, node))))[:1]
 
     def _match(self, claim: Claim, node: Node, chosen: set[str]) -> Volume | None:
-        volumes: Iterable[Volume] = read("PersistentVolumes", self._state.companions.volumes).values()
+        volumes: Iterable[Volume] = read("PersistentVolumes", self._state.scheduler_inputs.volumes).values()
         fitting = [each for each in volumes if each.name not in chosen and suits(each, claim) and reaches(each, node)]
         kept = [each for each in fitting if each.claim is not None]
         return min(kept or fitting, key=lambda each: each.capacity, default=None)
@@ -253,10 +253,10 @@ class VolumeBinding(ByClaims):
         return "" if self._has_room(storage_class, claim, node) else NO_SPACE
 
     def _has_room(self, storage_class: StorageClass, claim: Claim, node: Node) -> bool:
-        driver = read("CSIDrivers", self._state.companions.csi_drivers).get(storage_class.provisioner)
+        driver = read("CSIDrivers", self._state.scheduler_inputs.csi_drivers).get(storage_class.provisioner)
         if driver is None or not driver.capacity:
             return True
-        capacities = read("CSIStorageCapacities", self._state.companions.storage_capacities)
+        capacities = read("CSIStorageCapacities", self._state.scheduler_inputs.storage_capacities)
         return any(offers(each, claim, node) for each in capacities if each.storage_class == storage_class.name)
 
 

@@ -12,11 +12,11 @@ from tests.unit.kube.wire.documents import read
 
 def claim(spec, **metadata):
     document = {"metadata": {"name": "data", "namespace": "shop", **metadata}, "spec": spec}
-    return read("PersistentVolumeClaim", document).companions.claims["shop", "data"]
+    return read("PersistentVolumeClaim", document).scheduler_inputs.claims["shop", "data"]
 
 
 def volume(**fields):
-    return read("PersistentVolume", {"metadata": {"name": "v1"}, **fields}).companions.volumes["v1"]
+    return read("PersistentVolume", {"metadata": {"name": "v1"}, **fields}).scheduler_inputs.volumes["v1"]
 
 
 def test_a_claim_in_full():
@@ -133,13 +133,13 @@ def test_volumes_on_nodes():
         ],
     }
 
-    assert read("CSINode", node).companions.csi_nodes == {
+    assert read("CSINode", node).scheduler_inputs.csi_nodes == {
         "n1": CsiNode(name="n1", limits={"x": 3, "y": None}, migrated=frozenset({"a", "b"}))
     }
-    assert read("VolumeAttachment", attached).companions.attachments == (
+    assert read("VolumeAttachment", attached).scheduler_inputs.attachments == (
         Attachment(node="n1", driver="x", volume="v1"),
     )
-    assert read("StorageClass", made).companions.storage_classes == {
+    assert read("StorageClass", made).scheduler_inputs.storage_classes == {
         "fast": StorageClass(
             name="fast",
             provisioner="x",
@@ -156,8 +156,8 @@ def test_nodes_and_classes_of_volumes_may_have_no_annotations(annotations: Any) 
     node = read("CSINode", {"metadata": {"name": "n1", **annotations}, "spec": {"drivers": None}})
     made = read("StorageClass", {"metadata": {"name": "slow", **annotations}, "provisioner": "x"})
 
-    assert node.companions.csi_nodes == {"n1": CsiNode(name="n1")}
-    assert made.companions.storage_classes == {"slow": StorageClass(name="slow", provisioner="x")}
+    assert node.scheduler_inputs.csi_nodes == {"n1": CsiNode(name="n1")}
+    assert made.scheduler_inputs.storage_classes == {"slow": StorageClass(name="slow", provisioner="x")}
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_room_for_volumes(sizes: Any, expected: StorageCapacity) -> None:
     """A size that is not said differs from one of zero."""
     document = {"metadata": {"name": "c", "namespace": "x"}, "storageClassName": "fast", **sizes}
 
-    assert read("CSIStorageCapacity", document).companions.storage_capacities == (expected,)
+    assert read("CSIStorageCapacity", document).scheduler_inputs.storage_capacities == (expected,)
 
 
 def test_a_claim_without_a_namespace_is_in_the_default_one():
     """As files may have it; its pods are taken to be there too."""
     found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": None}, "spec": {}})
 
-    assert found.companions.claims == {("default", "data"): Claim(namespace="default", name="data")}
+    assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}

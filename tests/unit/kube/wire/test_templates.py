@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cluster.companions import Template
+from rebalancer.cluster.scheduler_inputs import Template
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire.collect import Collection
 from tests.make import NOW, selector
@@ -39,7 +39,7 @@ def read(**kinds: list[Any]) -> Snapshot:
 
 def template(kind: str, item: Any, **others: list[Any]) -> Template | None:
     """The template of one workload, None where nothing is known of it."""
-    found = read(**{kind: [item]}, **others).companions.templates
+    found = read(**{kind: [item]}, **others).scheduler_inputs.templates
     assert found is not None
     return found.get((kind, item["metadata"]["uid"]))
 
@@ -78,9 +78,11 @@ def test_a_template_may_have_no_labels(made: Any) -> None:
 def test_a_selector_that_is_a_map_of_labels(kind: str, labels: Any, expected: Any) -> None:
     """An empty one selects nothing; what names no namespace is in the default one."""
     document = {"metadata": {"name": "web", "namespace": None}, "spec": {"selector": labels}}
-    companions = read(**{kind: [document]}).companions
+    scheduler_inputs = read(**{kind: [document]}).scheduler_inputs
 
-    found = {"Service": companions.services, "ReplicationController": companions.replication_controllers}[kind]
+    found = {"Service": scheduler_inputs.services, "ReplicationController": scheduler_inputs.replication_controllers}[
+        kind
+    ]
     assert found == {("default", "web"): expected}
 
 
@@ -88,7 +90,7 @@ def test_objects_of_two_namespaces_are_told_apart() -> None:
     """A Service selects pods of its own namespace."""
     documents = [{"metadata": {"name": "web", "namespace": each}, "spec": {"selector": {"app": each}}} for each in "ab"]
 
-    assert read(Service=documents).companions.services == {(each, "web"): selector(app=each) for each in "ab"}
+    assert read(Service=documents).scheduler_inputs.services == {(each, "web"): selector(app=each) for each in "ab"}
 
 
 def test_equal_specs_are_one() -> None:
@@ -96,7 +98,8 @@ def test_equal_specs_are_one() -> None:
     pod = {"metadata": {"name": "a"}, "spec": SPEC}
     snapshot = read(Pod=[pod], ReplicaSet=[workload("a"), workload("b")])
 
-    assert {id(each.spec) for each in (snapshot.companions.templates or {}).values()} == {id(snapshot.pods[0].spec)}
+    templates = snapshot.scheduler_inputs.templates or {}
+    assert {id(each.spec) for each in templates.values()} == {id(snapshot.pods[0].spec)}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,7 @@ def rolling(surge: object, unavailable: object) -> Any:
 def test_which_deployments_have_a_second_pod_before_the_first_one_goes(fields: Any, expected: bool) -> None:
     """One replica, in no rollout, with a surge of one and nothing unavailable; of one pod 25 % are one, or none."""
     fields = {"replicas": 1, **fields, "status": {"replicas": 1, "updatedReplicas": 1, **fields.get("status", {})}}
-    found = read(Deployment=[workload(**fields)]).companions.surging
+    found = read(Deployment=[workload(**fields)]).scheduler_inputs.surging
 
     assert found == ({("shop", "Deployment/web")} if expected else set())
 
@@ -195,7 +198,7 @@ def test_what_else_looks_after_replica_sets_shows_in_these(sibling_pods: int, ex
     first = workload("web-1", owner=("Rollout", "web"))
     second = workload("web-2", owner=("Rollout", "web"), replicas=sibling_pods, status={"replicas": sibling_pods})
 
-    found = read(ReplicaSet=[first, second]).companions.templates or {}
+    found = read(ReplicaSet=[first, second]).scheduler_inputs.templates or {}
 
     assert found["ReplicaSet", "uid of web-1"].changing is (expected == "changing")
 
@@ -276,9 +279,9 @@ def test_a_malformed_template_makes_its_pods_unknown_and_no_others(kind: str, ma
     """A warning names it; what it selects by still counts."""
     snapshot = read(**{kind: [workload("bad", template=made), workload("good")]})
 
-    companions = snapshot.companions
-    selectors = {"ReplicaSet": companions.replica_sets, "StatefulSet": companions.stateful_sets}[kind]
-    assert set(companions.templates or {}) == {(kind, "uid of good")}
+    scheduler_inputs = snapshot.scheduler_inputs
+    selectors = {"ReplicaSet": scheduler_inputs.replica_sets, "StatefulSet": scheduler_inputs.stateful_sets}[kind]
+    assert set(scheduler_inputs.templates or {}) == {(kind, "uid of good")}
     assert set(selectors or {}) == {("shop", "bad"), ("shop", "good")}
     (warning,) = snapshot.warnings
     assert warning.startswith(f"{kind} shop/bad is malformed and what replaces its pods is unknown: ")
@@ -303,7 +306,7 @@ def test_a_kind_with_an_object_that_cannot_be_read_counts_as_not_read(kind: str,
     """Any pod's answer may depend on that object, so none is given without it; a warning says so."""
     snapshot = read(**{kind: [item]})
 
-    assert getattr(snapshot.companions, field) is None
+    assert getattr(snapshot.scheduler_inputs, field) is None
     assert " is malformed and its whole kind counts as not read: " in snapshot.warnings[0]
 
 
@@ -321,15 +324,15 @@ def test_a_malformed_job_or_deployment_harms_no_other(kind: str, item: Any) -> N
     good = workload("good")
     snapshot = read(**{**others, "Job": [*others["Job"], good]})
 
-    assert set(snapshot.companions.templates or {}) == {("Job", "uid of good")}
+    assert set(snapshot.scheduler_inputs.templates or {}) == {("Job", "uid of good")}
     assert f"{kind} " in snapshot.warnings[0]
     assert " is malformed and what replaces its pods is unknown: " in snapshot.warnings[0]
 
 
 def test_nothing_read_is_not_nothing_there() -> None:
     """Without a list of owners the templates are unknown; with an empty one there are none."""
-    assert read(Node=[]).companions.templates is None
-    assert read(Job=[]).companions.templates == {}
+    assert read(Node=[]).scheduler_inputs.templates is None
+    assert read(Job=[]).scheduler_inputs.templates == {}
 
 
 def test_an_owner_without_a_uid_is_nobodys() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rebalancer.cluster.companions import NOTHING_READ, Companions
 from rebalancer.cluster.placement import Placement, PodAffinityTerm
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Claim, CsiNode, StorageClass, Volume
 from rebalancer.scheduling.simulator.answer import Answer
@@ -16,7 +16,7 @@ from tests import make
 
 ZONE = "topology.kubernetes.io/zone"
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-READ = Companions(
+READ = SchedulerInputs(
     services={},
     replica_sets={},
     replication_controllers={},
@@ -31,7 +31,9 @@ READ = Companions(
 )
 
 
-def ask(nodes, pods, pod: Pod, read: Companions = READ, configuration: Configuration | None = None, **fields) -> Answer:
+def ask(
+    nodes, pods, pod: Pod, read: SchedulerInputs = READ, configuration: Configuration | None = None, **fields
+) -> Answer:
     state = State(make.snapshot(nodes, pods, **{"namespaces": {}, **fields}), read)
     return Simulator(state, profiles(state, configuration)).ask(pod)
 
@@ -135,10 +137,10 @@ def test_a_selector_of_all_namespaces_needs_no_labels() -> None:
         assert answer.nodes == ("b",)
 
 
-def claim(**fields) -> Companions:
+def claim(**fields) -> SchedulerInputs:
     volume = {key: fields.pop(key) for key in ("node_terms", "labels", "driver", "handle") if key in fields}
     made = Claim(namespace="default", name="data", **{"volume": "v", "bound": True, **fields})
-    return Companions(
+    return SchedulerInputs(
         **{name: getattr(READ, name) for name in READ.__struct_fields__}
         | {
             "claims": {("default", "data"): made},

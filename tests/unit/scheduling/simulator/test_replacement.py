@@ -1,7 +1,7 @@
 """What controllers make in place of a pod."""
 
-from rebalancer.cluster.companions import Template
 from rebalancer.cluster.pod import PodSpec, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import Template
 from rebalancer.scheduling.simulator.replacement import Moment, replacement
 from tests import make
 

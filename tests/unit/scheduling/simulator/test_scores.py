@@ -2,9 +2,9 @@
 
 import pytest
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.placement import Placement
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.scorers import Column, most_allocated, requested_to_capacity_ratio
@@ -12,7 +12,7 @@ from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
 
-READ = Companions(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
+READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 
 
 def scores(nodes: list[Node], residents: list, pod, name: str = "n1", minor: int = 36, **options) -> dict[str, int]:

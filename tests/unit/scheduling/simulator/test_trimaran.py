@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.loads import LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.placement import ContainerCpu, Placement
 from rebalancer.cluster.pod import Condition
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.errors import StrategyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import ConfigurationError, read_configuration
@@ -19,7 +19,7 @@ from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import Target, Variation, loads_wanted, packed, packing, variation
 from tests import make
 
-READ = Companions(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
+READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 EXAMPLE = Path(__file__).parents[4] / "examples/trimaran-scheduler.yaml"
 PACKING, RISK = "TargetLoadPacking", "LoadVariationRiskBalancing"
 

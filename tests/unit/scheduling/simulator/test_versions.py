@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.placement import HostPort, Placement
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Attachment, Claim, CsiNode, Volume
 from rebalancer.scheduling.simulator.answer import Answer
@@ -21,7 +21,7 @@ from tests import make
 
 MINORS = range(28, 37)
 ZONE, OLDER_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
-READ = Companions(
+READ = SchedulerInputs(
     **{name: {} for name in ("services", "replica_sets", "replication_controllers", "stateful_sets")},
     **{name: {} for name in ("claims", "volumes", "storage_classes", "csi_nodes", "csi_drivers")},
     storage_capacities=(),

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Companions
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.phase import Phase
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
@@ -17,7 +17,7 @@ from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
 
-READ = Companions(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
+READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 SCHEDULER = "default-scheduler"
 GOLD = (NodeSelectorTerm((Requirement("tier", "In", ("gold",)),)),)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.companions import Companions, Notes, Template
+from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs, Template
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.kube.wire import storage
 from rebalancer.kube.wire import workloads as work
@@ -115,7 +115,7 @@ def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
     )
 
 
-def companions(items: Items, whole: Items) -> Companions:
+def scheduler_inputs(items: Items, whole: Items) -> SchedulerInputs:
     """Return the objects.
 
     Args:
@@ -131,7 +131,7 @@ def companions(items: Items, whole: Items) -> Companions:
         found = whole(kind)
         return None if found is None else {each.key: each.selector for each in found}
 
-    return Companions(
+    return SchedulerInputs(
         services=mapped("Service"),
         replica_sets=selectors("ReplicaSet"),
         replication_controllers=selectors("ReplicationController"),

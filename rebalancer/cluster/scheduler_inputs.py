@@ -55,7 +55,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     only_failed: bool = False
 
 
-class Companions(msgspec.Struct, frozen=True, kw_only=True):
+class SchedulerInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Objects by name, or by namespace and name; None stands for a kind that was not read.
 
     Attributes:
@@ -89,4 +89,4 @@ class Companions(msgspec.Struct, frozen=True, kw_only=True):
     notes: Mapping[Key, Notes] = {}
 
 
-NOTHING_READ = Companions()
+NOTHING_READ = SchedulerInputs()
