@@ -7,7 +7,7 @@ index) is updated with each step and each undo, so every answer is about the pre
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -117,6 +117,7 @@ class Cluster:
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
         self._expected: dict[str, dict[tuple[str, str], Pod]] = {}
+        self._unsorted: set[str] = set()  # nodes where pods came back, which are sorted when somebody asks
         self._active: dict[str, tuple[Pod, ...]] = {}
         self._siblings: Counter[str] = Counter()
         self._used: dict[str, dict[str, int]] = {}
@@ -149,13 +150,13 @@ class Cluster:
 
     def pods_on(self, node: Node) -> tuple[Pod, ...]:
         """Return all pods that are on a node, of any phase, the oldest first; not those that are expected there."""
-        return tuple(self._pods.get(node.name, {}).values())
+        return tuple(self._by_age(node.name))
 
     def active_pods_on(self, node: Node) -> tuple[Pod, ...]:
         """Return the pods on a node that are neither Succeeded nor Failed, the oldest first."""
         known = self._active.get(node.name)
         if known is None:
-            known = tuple([pod for pod in self._pods.get(node.name, {}).values() if pod.active])
+            known = tuple([pod for pod in self._by_age(node.name) if pod.active])
             self._active[node.name] = known
         return known
 
@@ -242,6 +243,14 @@ class Cluster:
                 self._followers.append(cast(Follower, known))
         return cast(Index, known)
 
+    def _by_age(self, name: str) -> Iterable[Pod]:
+        """Return the pods of a node, sorted anew if some came back: many come and go before anybody asks."""
+        if name in self._unsorted:
+            self._unsorted.remove(name)
+            by_age = sorted(self._pods[name].values(), key=lambda each: each.age_order)
+            self._pods[name] = {each.key: each for each in by_age}
+        return self._pods.get(name, {}).values()
+
     def _put(self, pod: Pod) -> None:
         self._pods.setdefault(pod.node, {})[pod.key] = pod
         self._active.pop(pod.node, None)
@@ -262,9 +271,7 @@ class Cluster:
 
     def _take_back(self, pod: Pod) -> None:
         self._put(pod)
-        by_age = sorted(self._pods[pod.node].values(), key=lambda each: each.age_order)
-        self._pods[pod.node] = {each.key: each for each in by_age}
-        self._active.pop(pod.node, None)
+        self._unsorted.add(pod.node)
         for follower in self._followers:
             follower.left(pod, -1)
 

@@ -9,7 +9,7 @@ BUDGET = {
     "rebalancer": 350,
     "rebalancer/balancing": 4580,
     "rebalancer/cli": 2280,
-    "rebalancer/cluster": 1790,
+    "rebalancer/cluster": 1800,
     "rebalancer/engine": 2260,
     "rebalancer/eviction": 780,
     "rebalancer/kube": 6890,

@@ -188,10 +188,8 @@ class BroadWaves:
 
 
 def _is_ahead(answer: Answer, empty: Draft) -> bool:
-    scores = answer.totals() if answer.nodes else {}
-    received, avoided = (
-        [score for score in map(scores.get, names) if score is not None] for names in (empty.receivers, empty.avoid)
-    )
-    best = max(avoided, default=0)
+    scores = dict(answer.totals()) if answer.nodes else {}
+    count, received = len(scores), [scores.pop(name) for name in empty.receivers if name in scores]
+    best = max(scores.values(), default=0)  # of the nodes that do not receive
     ahead = sum(score > best for score in received)
-    return bool(scores) and ahead >= _LEAST_SHARE * len(scores) and len(received) + len(avoided) == len(scores)
+    return bool(count) and ahead >= _LEAST_SHARE * count and scores.keys() <= empty.avoid.keys()
