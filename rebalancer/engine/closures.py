@@ -145,6 +145,8 @@ def _failure(verdict: Verdict) -> str:
 
 def _cause(words: str, pod: Pod) -> str:
     """Return what failures of one cause have in common: the webhook, or the words without pod and numbers."""
+    if not words:
+        return ""
     if found := _ADMISSION.search(words):
         return found[0]
     for name in filter(None, (pod.name, pod.namespace, pod.uid)):
