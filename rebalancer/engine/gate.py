@@ -199,17 +199,22 @@ class Gate:
         """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         with self.cluster.scope():
             for pod in pods:
-                if refusal := self.try_out(evictor, pod, owner_limit=owner_limit, balance=balance):
+                if refusal := self._forecast(evictor, pod, owner_limit=owner_limit, balance=balance):
                     return pod, refusal
+                if pod is not pods[-1]:
+                    self._try(pod)
         return None
 
     def try_out(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
         """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
+        refusal = self._forecast(evictor, pod, owner_limit=owner_limit, balance=balance)
+        if not refusal:
+            self._try(pod)
+        return refusal
+
+    def _forecast(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
         refusal = evictor.protection(pod) or evictor.without_destination(pod)
-        if refusal := refusal or self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance):
-            return refusal
-        self._try(pod)
-        return None
+        return refusal or self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance)
 
     def emptied(self, node: Node) -> None:
         """Hold a node that was emptied, if the run holds nodes."""
@@ -315,8 +320,7 @@ class StrategyGate:
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Return whether the pod passes both filters; record a refusal if `because` is given."""
-        refusal = self._evictor.protection(pod) or self._gate.surely(pod, self._any)
-        return self._recorded(pod, because, refusal) is None
+        return not self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._any))
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
         """Ask for the eviction of each of these pods, in this order."""

@@ -150,12 +150,13 @@ class _Cluster:
         return sum(each in other.made for each in islice(self.made, _FIRST))
 
     def become(self, other: "_Cluster") -> None:
-        """Make what the other one has made, and nothing else."""
-        for exchange in [each for each in reversed(self.made) if each not in other.made]:
+        """Make what the other one has made, and nothing else; what differs is among the latest, as a rule."""
+        more, missing = self.made.keys() - other.made.keys(), other.made.keys() - self.made.keys()
+        for exchange in list(islice((each for each in reversed(self.made) if each in more), len(more))):
             self.take_back(exchange)
-        for exchange in other.made:
-            if exchange not in self.made:
-                self.make(exchange)
+        latest = islice((each for each in reversed(other.made) if each in missing), len(missing))
+        for exchange in reversed(list(latest)):
+            self.make(exchange)
 
 
 class SharedPhases:

@@ -21,9 +21,11 @@ from functools import cache
 from itertools import tee
 from math import ceil
 
+from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.draft import Draft, Parts
 from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Offer, in_order
+from rebalancer.balancing.steering.pool import Pool
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
@@ -46,6 +48,27 @@ _WORTH_JOINING = 0.5
 _TRIES = 60
 
 
+class _Fit:
+    """The candidates that may go to receivers of some places, as far as is known; none becomes fit later.
+
+    Attributes:
+        unfit: the pods that may not go there.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self.unfit: set[Pod] = set()
+        self._known: dict[str, tuple[Sequence[Candidate], Sequence[Candidate]]] = {}
+
+    def on(self, nodes: Iterable[str]) -> Iterator[Candidate]:
+        """Yield the candidates of nodes."""
+        for name in nodes:
+            present, (known, fit) = self._pool.on_node(name), self._known.get(name, ((), ()))
+            left = [each for each in (fit if known is present else present) if each.pod not in self.unfit]
+            self._known[name] = (present, left)
+            yield from left
+
+
 class BroadWaves:
     """Puts waves together that go to many nodes.
 
@@ -56,7 +79,7 @@ class BroadWaves:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._turns: Counter[object] = Counter()
-        self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
+        self._fit: defaultdict[object, _Fit] = defaultdict(lambda: _Fit(parts.pool))
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -69,7 +92,8 @@ class BroadWaves:
         receivers = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
         least = ceil(_RECEIVING * len(nodes))
         names = [name for place, (highest, name) in enumerate(receivers) if highest <= 0 or place < least]
-        drafts = (self._wave(nodes, group) for group in self._groups(names))
+        givers = self._parts.offers.givers()
+        drafts = (self._wave(nodes, group, givers) for group in self._groups(names))
         return next((draft for draft in drafts if draft), None)
 
     def _groups(self, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -79,34 +103,32 @@ class BroadWaves:
         """
         if names:
             yield tuple(names)
-        by_place = self._parts.zones.by_place(node for name in names if (node := self._parts.cluster.node(name)))
+        by_place = self._parts.zones.by_place(names)
         for place in sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ():
             self._turns[place] += 1
             yield by_place[place]
 
-    def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...]) -> Draft | None:
+    def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...], givers: Sequence[str]) -> Draft | None:
         avoided = frozenset(node.name for node in nodes).difference(receivers)
         avoid = avoiding_others(sorted(avoided), ())
         with self._parts.foresight.avoiding(avoid):
-            return self._filled(Draft((), avoid, receivers))
+            return self._filled(Draft((), avoid, receivers), givers)
 
-    def _filled(self, empty: Draft) -> Draft | None:
-        """Return the wave with the pods that bring most and may go together."""
-        may_go = self._may_go(empty)
-        few = _SOURCES_PER_MOVE * self._most(empty)
-        drafts = (self._together(empty, self._offers(empty, count), may_go) for count in (few, _MOST_SOURCES))
-        return next((draft for draft in drafts if draft.offers), None)
+    def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
+        """Return the wave with the pods of these nodes that bring most and may go together."""
+        by_place = self._parts.zones.by_place(empty.receivers)
+        fit = self._fit[frozenset(by_place)]
+        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], fit.unfit)
+        for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
+            middle = empty.receivers[len(empty.receivers) // 2]
+            offers = in_order(self._parts.offers.offers(fit.on(givers[:count]), (middle,)))
+            if (draft := self._together(empty, offers, may_go)).offers:
+                return draft
+        return None
 
     def _most(self, empty: Draft) -> int:
         """Return how many moves such a wave may have."""
         return min(_MOST_MOVES, max(1, len(empty.receivers) // _RECEIVERS_PER_MOVE))
-
-    def _offers(self, empty: Draft, count: int) -> Iterator[Offer]:
-        """Yield what pods of so many sources would bring on a receiver of middling fill; none of those known unfit."""
-        middle = empty.receivers[len(empty.receivers) // 2]
-        sources, unfit = self._parts.offers.givers()[:count], self._unfit_for(empty)
-        candidates = [each for each in self._parts.pool.on(sources) if each.pod not in unfit]
-        return in_order(self._parts.offers.offers(candidates, (middle,)))
 
     def _together(self, empty: Draft, offers: Iterator[Offer], may_go: Callable[[Pod], bool]) -> Draft:
         """Return the wave with the first of these offers that may go at once."""
@@ -146,9 +168,15 @@ class BroadWaves:
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _may_go(self, empty: Draft) -> Callable[[Pod], bool]:
-        """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays."""
-        places, unfit = self._places(empty), self._unfit_for(empty)
+    def _may_go(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], bool]:
+        """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays.
+
+        Args:
+            empty: the wave without moves.
+            last: of each place where nodes receive, one.
+            unfit: the pods that may not go to these places; others are added.
+        """
+        places = [node for name in last if (node := self._parts.cluster.node(name))]
 
         @cache
         def may_go(pod: Pod) -> bool:
@@ -158,17 +186,6 @@ class BroadWaves:
             return allowed
 
         return may_go
-
-    def _unfit_for(self, empty: Draft) -> set[Pod]:
-        """Return the pods that may not go to receivers of these places; they do not become fit later."""
-        return self._unfit[frozenset(self._parts.zones.by_place(self._places(empty)))]
-
-    def _places(self, empty: Draft) -> list[Node]:
-        """Return a node of each place where nodes receive."""
-        nodes = [node for name in empty.receivers if (node := self._parts.cluster.node(name))]
-        by_place = self._parts.zones.by_place(nodes)
-        last = {names[-1] for names in by_place.values()}
-        return [node for node in nodes if node.name in last]
 
     def _is_allowed(self, pod: Pod, empty: Draft, places: Sequence[Node]) -> bool:
         parts, fullest = self._parts, empty.receivers[-1]
@@ -188,8 +205,9 @@ class BroadWaves:
 
 
 def _is_ahead(answer: Answer, empty: Draft) -> bool:
-    scores = dict(answer.totals()) if answer.nodes else {}
-    count, received = len(scores), [scores.pop(name) for name in empty.receivers if name in scores]
-    best = max(scores.values(), default=0)  # of the nodes that do not receive
-    ahead = sum(score > best for score in received)
-    return bool(count) and ahead >= _LEAST_SHARE * count and scores.keys() <= empty.avoid.keys()
+    scores = answer.totals() if answer.nodes else {}
+    received = [scores[name] for name in empty.receivers if name in scores]
+    avoided = [score for name, score in scores.items() if name in empty.avoid]
+    best = max(avoided, default=0)
+    ahead = sum([score > best for score in received])
+    return ahead >= max(1, _LEAST_SHARE * len(scores)) and len(received) + len(avoided) == len(scores)

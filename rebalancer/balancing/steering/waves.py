@@ -96,7 +96,7 @@ class Waves:
     def _offers(self) -> list[Offer]:
         """Return the moves that bring most, each to a node that the pod may use, whatever runs there."""
         offers, pool = self._parts.offers, self._parts.pool
-        givers = [name for name in offers.givers() if pool.on([name])]
+        givers = [name for name in offers.givers() if pool.on_node(name)]
         takers = offers.takers(self._receivers)
         reaching: dict[frozenset[str], list[Candidate]] = {}
         for candidate in pool.on(offers.sources(givers, takers)):
@@ -111,10 +111,7 @@ class Waves:
 
         Nodes that no pod of a group may use are no destinations for it: twelve empty ones would leave it no others.
         """
-        places = list(
-            self._parts.zones.by_place(node for name in takers if (node := self._parts.cluster.node(name))).values()
-        )
-        places = places[:MOST_DESTINATIONS]
+        places = list(self._parts.zones.by_place(takers).values())[:MOST_DESTINATIONS]
         most = ceil(MOST_DESTINATIONS / len(places)) if places else 0
         return [name for place in places for name in self._parts.offers.destinations(place, most)]
 

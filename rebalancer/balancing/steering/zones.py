@@ -28,6 +28,8 @@ class ZoneSpread:
         self._keys = frozenset(
             (ZONE, *(each.topology_key for pod in cluster.snapshot.pods for each in pod.spec.spread))
         )
+        keys = sorted(self._keys - {HOST})
+        self._places = {node.name: tuple(map(node.labels.get, keys)) for node in cluster.snapshot.nodes}
         for node in cluster.ready_nodes:
             for key in self._keys & node.labels.keys():
                 self._values[key].add(node.labels[key])
@@ -36,11 +38,11 @@ class ZoneSpread:
         self.matter = any(len(values) > 1 for key, values in self._values.items() if key != HOST)
         cluster.follow(self)
 
-    def by_place(self, nodes: Iterable[Node]) -> dict[object, tuple[str, ...]]:
+    def by_place(self, names: Iterable[str]) -> dict[object, tuple[str, ...]]:
         """Return the names of nodes by zone, or by each combination of zones and the other domains."""
-        keys, found = sorted(self._keys - {HOST}), defaultdict[object, list[str]](list)
-        for node in nodes:
-            found[tuple(node.labels.get(key) for key in keys)].append(node.name)
+        found = defaultdict[object, list[str]](list)
+        for name in names:
+            found[self._places[name]].append(name)
         return {place: tuple(names) for place, names in found.items()}
 
     def worsened_by(self, pod: Pod, destination: Node) -> str:
