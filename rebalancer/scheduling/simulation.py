@@ -144,20 +144,16 @@ class Simulation:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
 
         Where the scheduler scores a part of the nodes, an answer that names only the best of all comes first: that is
-        found in half the time, and as a rule it decides.  Without scores, so that all pods' answers can be kept.
+        found soon, and as a rule it decides.  Without scores, so that all pods' answers can be kept.
         """
         known = self._in_turn.setdefault(pod, {})
         for number, phase in enumerate(self.phases):
-            anywhere = None
-            if (number, True) not in known:
-                best = self._ask(pod, phase, best=True)
-                known[number, True], anywhere = best.without_scores(), best.anywhere
-            yield known[number, True]
-            if not known[number, True].sampled:
-                continue
-            if (number, False) not in known:
-                known[number, False] = (anywhere() if anywhere else self._ask(pod, phase)).without_scores()
-            yield known[number, False]
+            for best in (True, False):
+                if (number, best) not in known:
+                    known[number, best] = self._ask(pod, phase, best=best).without_scores()
+                yield known[number, best]
+                if not known[number, best].sampled:
+                    break
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
         """Return where the replacement would go if it came first: no other has come, and the pods that go still end.

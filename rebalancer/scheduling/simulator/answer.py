@@ -47,8 +47,6 @@ class Answer:
         scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
         feasible_nodes: returns the names of the nodes that the pod could go to.
         totals: returns what each of these scores in all.
-        anywhere: of an answer that names only the best of all nodes, returns the one with the winners of all parts;
-            None where that is the same, or has to be asked for.
     """
 
     nodes: tuple[str, ...] = ()
@@ -59,7 +57,6 @@ class Answer:
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     totals: Callable[[], Mapping[str, int]] = field(default=dict, compare=False, repr=False)
-    anywhere: "Callable[[], Answer] | None" = field(default=None, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""

@@ -8,10 +8,11 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    After a restart it learns of all at once, in the order of their names; nobody knows which it is, so both count
    (`orders`).
 3. It starts where it stopped for the pod before, and goes round.  So a window is contiguous, and may start anywhere.
-   `SamplingWindow` is one of them; `window_winners` tells the nodes that may win in any.
+   `SamplingWindow` is one of them; `window_winners` tells the nodes that may win in any.  (Several threads look, so a
+   window may have a few gaps; these are not foreseen.)
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
@@ -23,6 +24,8 @@ _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
 _WHOLE = 100
+#: So many times the windows that start near each other are halved, at most.
+_MOST_LOOKS = 64
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ZONE_LABELS = (
     ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
@@ -81,30 +84,48 @@ def window_of(order: Sequence[int], start: float, feasible: Collection[int], eno
     return sorted(islice(filter(among.__contains__, round_trip), enough))
 
 
-def window_winners(totals: Sequence[int], circle: Sequence[int], enough: int) -> set[int]:
-    """Return the places of the nodes that win in some window, wherever it starts.
+def window_winners(
+    circle: Sequence[int], enough: int, weigh: Callable[[Collection[int]], Mapping[int, Sequence[int]]]
+) -> set[int]:
+    """Return the nodes that win in some window, wherever it starts.
 
-    A node wins in a window that has it and none that is better.  So there have to be enough nodes between the last
-    better one before it and the next better one after it.  Scores are those among all feasible nodes.
+    A node's scores hang on the nodes that are scored with it: among them the highest becomes 100.  So windows that
+    start near each other are looked at together.  If the nodes that they all have score the same among themselves as
+    among all nodes that any of them has, they score that in each of these windows.  Otherwise halves of these windows
+    are looked at, and so on, up to a number of looks; the rest counts as among all nodes that any of them has.
 
-    For example, 8 nodes score 5 9 3 4 4 8 1 2, and 3 of them are looked at.  Between 9 and 8 there are three, so both 4
-    win, in the window 3 4 4.  Between 8 and 5, round the end of the list, there are two, so neither 1 nor 2 wins.
+    For example, 200 nodes are scored as soon as 100 fit.  Windows that start at places 0 to 49 all have the nodes 49 to
+    99, and none has more than 0 to 148.  If the nodes 49 to 99 score the same in both, these windows are known.
 
     Args:
-        totals: what the feasible nodes score.
-        circle: their places in the scheduler's order.
+        circle: the feasible nodes in the scheduler's order.
         enough: how many of them are scored.
+        weigh: returns by node what it scores, plugin by plugin, if these nodes are scored.
     """
-    scores, count = list(map(totals.__getitem__, circle)), len(circle)
-    # Each window has one of these blocks as a whole, also round the end of the list.  So whoever wins scores at least
-    # as much as the best of some block; as a rule that leaves few nodes to look at.
-    block = (enough + 3) // 4
-    bar = min(max(scores[start : start + block]) for start in range(0, count - block + 1, block))
-    near = [place for place, score in enumerate(scores) if score >= bar]
-    before = _next_better([*(place - count for place in near), *near], scores)
-    after = _next_better([*(place + count for place in reversed(near)), *reversed(near)], [*scores, *scores])
-    best = max(scores)
-    return {circle[place] for place in near if scores[place] == best or after[place] - before[place] - 1 >= enough}
+    lined, found = [*circle, *circle], set[int]()
+    step = max(1, enough // 2)
+    runs = [(first, min(first + step, len(circle)) - 1) for first in range(0, len(circle), step)]
+    for looks, (first, last) in enumerate(runs):
+        any_has, all_have = lined[first : last + enough], lined[last : first + enough]
+        scores = weigh(set(any_has))
+        if first == last or looks >= _MOST_LOOKS or all(scores[node] == own for node, own in weigh(all_have).items()):
+            totals = [sum(scores[node]) for node in any_has]
+            found.update(any_has[place] for place in _winners(totals, enough))
+        else:
+            middle = (first + last) // 2
+            runs += [(first, middle), (middle + 1, last)]
+    return found
+
+
+def _winners(totals: Sequence[int], enough: int) -> Iterator[int]:
+    """Yield the places in a line that win in a window of it: there are enough places between those that are better.
+
+    For example, places score 5 9 3 4 4 8 1 2, and 3 are looked at.  Between 9 and 8 there are three, so both 4 win, in
+    the window 3 4 4.  Behind 8 there are two, so neither 1 nor 2 wins.
+    """
+    places = range(len(totals))
+    before, after = _next_better(places, totals), _next_better(reversed(places), totals)
+    yield from (place for place in places if after.get(place, len(totals)) - before.get(place, -1) > enough)
 
 
 def _next_better(places: Iterable[int], scores: Sequence[int]) -> dict[int, int]:

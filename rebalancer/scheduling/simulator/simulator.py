@@ -7,8 +7,7 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -134,30 +133,33 @@ class Simulator:
             nodes = Nodes(window_of(order, window.start, nodes, enough))
         weighted = self._weighted(pod, profile, nodes)
         sums = totals(weighted.values(), len(nodes))
-        answer = Answer(
-            nodes=self._named(nodes, _best(sums)),
+        if sampled and not window and not best:
+            winners = self._anywhere(pod, profile, nodes, enough)
+        else:
+            winners = [nodes[place] for place in _best(sums)]
+        return Answer(
+            nodes=tuple(self._state.names[index] for index in winners),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
             totals=lambda: self._totals(weighted, sums, nodes),
         )
-        if not sampled or window:
-            return answer
 
-        def anywhere() -> Answer:
-            return replace(answer, nodes=self._named(nodes, sorted(self._anywhere(nodes, sums, enough))))
+    def _anywhere(self, pod: Pod, profile: Profile, nodes: Nodes, enough: int) -> list[int]:
+        """Return the nodes that win in some window of some order."""
 
-        return replace(answer, anywhere=anywhere) if best else anywhere()
+        def weigh(scored: Collection[int]) -> Mapping[int, tuple[int, ...]]:
+            some = Nodes(sorted(scored))
+            weighted = self._weighted(pod, profile, some).values()
+            columns = [[weight * score for score in scores] for scores, weight in weighted]
+            return dict(zip(some, zip(*columns, strict=True) if columns else [()] * len(some), strict=True))
 
-    def _anywhere(self, nodes: Nodes, sums: Sequence[int], enough: int) -> set[int]:
-        """Return the places of the nodes that win in some window of some order."""
+        feasible = set(nodes)
         by_arrival, by_name = self._state.orders
-        circles: Sequence[Sequence[int]] = (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)
-        if len(nodes) < len(self._state.nodes):
-            places = {index: place for place, index in enumerate(nodes)}
-            circles = [[places[index] for index in order if index in places] for order in circles]
-        return set().union(*(window_winners(sums, circle, enough) for circle in circles))
+        orders = (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)
+        circles = ([index for index in order if index in feasible] for order in orders)
+        return sorted(set[int]().union(*(window_winners(circle, enough, weigh) for circle in circles)))
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
@@ -180,9 +182,6 @@ class Simulator:
         nodes, _ = self._suited(pod, profile)
         residents = (each for index in nodes for each in state.residents[index])
         return next((each for each in residents if (each.spec.priority or 0) < priority), None)
-
-    def _named(self, nodes: Nodes, places: Sequence[int]) -> tuple[str, ...]:
-        return tuple(Nodes(places).of(nodes.of(self._state.names)))
 
     def _totals(self, weighted: Mapping[str, Weighted], sums: Sequence[int], nodes: Nodes) -> Mapping[str, int]:
         left_out = sum(each.weight * each.scores[0] for each in weighted.values() if each.even)

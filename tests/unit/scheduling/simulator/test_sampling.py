@@ -1,5 +1,7 @@
 """Which nodes may win where the scheduler scores a part of them: the fast way against the definition."""
 
+from collections import Counter
+from collections.abc import Collection
 from datetime import timedelta
 
 from hypothesis import example, given
@@ -15,23 +17,40 @@ SCORES = st.integers(0, 100)
 
 @given(st.data(), st.integers(2, 12))
 def test_a_node_wins_in_some_window_or_in_none(data, count: int) -> None:
-    """A window is contiguous, and starts anywhere."""
-    totals = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    """A window is contiguous, and starts anywhere; in one column the highest of those that are scored becomes 100."""
+    column = st.lists(st.integers(0, 4), min_size=count, max_size=count)
+    plain, raw = data.draw(column), data.draw(column)
     circle = data.draw(st.permutations(range(count)))
     enough = data.draw(st.integers(1, count))
 
+    def weigh(scored: Collection[int]) -> dict[int, tuple[int, int]]:
+        most = max(raw[place] for place in scored) or 1
+        return {place: (10 * plain[place], 100 * raw[place] // most) for place in scored}
+
     found = set()
     for start in range(count):
-        window = window_of(circle, start / count, range(count), enough)
-        found |= {place for place in window if totals[place] == max(totals[each] for each in window)}
+        scores = weigh(window_of(circle, start / count, range(count), enough))
+        found |= {place for place in scores if sum(scores[place]) == max(map(sum, scores.values()))}
 
-    assert window_winners(totals, circle, enough) == found
+    assert window_winners(circle, enough, weigh) == found
+
+
+def test_where_scores_differ_in_each_window_some_are_looked_at_together() -> None:
+    """Otherwise a cluster whose nodes differ would cost a look at each of its windows."""
+    looks = Counter[int]()
+
+    def weigh(scored: Collection[int]) -> dict[int, tuple[int]]:
+        looks[len(scored)] += 1
+        return {place: (place % 7 + len(scored),) for place in scored}
+
+    assert window_winners(range(2000), 400, weigh) >= {place for place in range(2000) if place % 7 == 6}
+    assert looks.total() < 250
 
 
 @example([8, 8, 8, 0, *[1] * 126])
 @given(st.lists(st.integers(0, 8), min_size=101, max_size=130))
 def test_the_winners_of_all_windows_are_known_with_the_best_of_all_nodes(used: list[int]) -> None:
-    """From 101 nodes on a part is scored; what may win anywhere costs no second look at the nodes then."""
+    """From 101 nodes on a part is scored."""
     nodes = [make.node(f"n{number:03d}", cpu="10") for number in range(len(used))]
     pods = [make.pod(f"p{number}", node=f"n{number:03d}", cpu=str(cpu)) for number, cpu in enumerate(used) if cpu]
     web = make.pod("web", node="n000", cpu="100m")
