@@ -19,7 +19,7 @@ the same so far share one cluster and one answer.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -125,9 +125,11 @@ class Worlds:
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
         self._again: dict[Pod, dict[int, Seen]] = {}
         self._gone: dict[Pod, Pod] = {}  # each as it ends
-        self._expected: dict[Pod, str] = {}
         self._landed: dict[Pod, tuple[str, ...]] = {}
-        self._astray: dict[Pod, tuple[str, ...]] = {}  # those that land elsewhere than expected in some world
+        # By world and node, whose replacements are there but expected elsewhere, and the other way round; in order.
+        self._others: defaultdict[tuple[int, str], tuple[dict[Pod, None], dict[Pod, None]]] = defaultdict(
+            lambda: ({}, {})
+        )
         for pod in cluster.snapshot.pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -190,11 +192,9 @@ class Worlds:
                 sums[name] += share / len(ways) / SAMPLES
         return {name: sums[name] for name in sorted(sums, key=lambda name: (-round(sums[name], 9), name))}
 
-    def others_on(self, number: int, node: str) -> tuple[list[Pod], list[Pod]]:
+    def others_on(self, number: int, node: str) -> tuple[Collection[Pod], Collection[Pod]]:
         """Return whose replacements are on a node in one world but not in the plan, and the other way round."""
-        more = [pod for pod, names in self._astray.items() if names[number] == node != self._expected[pod]]
-        fewer = [pod for pod, names in self._astray.items() if self._expected[pod] == node != names[number]]
-        return more, fewer
+        return self._others.get((number, node), ((), ()))
 
     def landed_on(self, number: int, node: str, pods: Iterable[Pod]) -> list[Pod]:
         """Return which of these pods' replacements are on a node in one world."""
@@ -278,14 +278,17 @@ class Worlds:
         """Let the replacement of a pod be where it was drawn, in each world (1), or nowhere again (-1)."""
         if sign > 0:
             seen = self._seen.get(pod, ())
-            self._expected[pod] = node.name
-            names = self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
-            if any(name != node.name for name in names):
-                self._astray[pod] = names
+            self._landed[pod] = tuple(each.node or node.name for each in seen) or (node.name,) * SAMPLES
+        for number, name in enumerate(self._landed[pod]):
+            if name != node.name:
+                for others in (self._others[number, name][0], self._others[number, node.name][1]):
+                    if sign > 0:
+                        others[pod] = None
+                    else:
+                        del others[pod]
         self._step(("came", pod), sign, self._arrivals)
         if sign < 0:
-            del self._expected[pod], self._landed[pod]
-            self._astray.pop(pod, None)
+            del self._landed[pod]
 
     def _phase(self, draw: Draw) -> Phase:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""
