@@ -20,7 +20,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.scheduling.simulation import completed
-from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.answer import Answer, Winners
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import unbound
@@ -85,7 +85,7 @@ class EmptyCluster:
 
         def choose(pod: Pod) -> Answer:
             drawn = draw(pod)
-            answer = simulator.ask(pod, SamplingWindow(0, drawn / _DRAWS))
+            answer = simulator.ask(pod, window=SamplingWindow(0, drawn / _DRAWS))
             return Answer(nodes=(answer.nodes[drawn % len(answer.nodes)],)) if answer.nodes else answer
 
         queue = sorted(self._free, key=lambda pod: (-(pod.spec.priority or 0), draw(pod), pod.key))
@@ -109,7 +109,7 @@ class EmptyCluster:
         used = self._placed.used
 
         def choose(pod: Pod) -> Answer:
-            answer = simulator.ask(pod, best=True)  # without scores, all nodes that take it are the best
+            answer = simulator.ask(pod, winners=Winners.BEST)  # without scores, all nodes that take it are the best
             if not answer.nodes:
                 return answer
             node = min(answer.nodes, key=rank.__getitem__)
@@ -135,7 +135,7 @@ class EmptyCluster:
         """Leave a pod in place of which nobody knows where it would go; asked once for all pods of a template."""
         alike = id(pod.spec), pod.namespace, pod.claims
         if alike not in self._unknown:
-            answer = simulator.ask(_unplaced(pod), best=True)
+            answer = simulator.ask(_unplaced(pod), winners=Winners.BEST)
             self._unknown[alike] = "" if answer.nodes or answer.reason else answer.unknown
         if self._unknown[alike]:
             self._placed.stayed[pod.key] = self._unknown[alike]

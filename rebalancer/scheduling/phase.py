@@ -12,7 +12,7 @@ from itertools import chain, islice
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.simulator.answer import Answer, Weighing
+from rebalancer.scheduling.simulator.answer import Answer, Weighing, Winners
 from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
@@ -55,9 +55,8 @@ class Phase:
         node: str,
         there: Pod | None,
         meanwhile: Pod | None,
+        winners: Winners = Winners.EXACT,
         window: SamplingWindow | None = None,
-        *,
-        best: bool = False,
     ) -> Answer:
         """Return where a pod would go.
 
@@ -66,12 +65,12 @@ class Phase:
             node: the node of the pod that it replaces.
             there: the replaced pod as the state has it now: running, terminating, or None.
             meanwhile: the replaced pod as it is when the new one comes: terminating, or None.
+            winners: which nodes to name if the scheduler may look at any part of them.
             window: where the scheduler begins to look; None for anywhere.
-            best: whether to name only the best of all nodes (see `Simulator.ask`).
         """
         self.exchange(node, there, meanwhile)
         try:
-            return self._simulator.ask(coming, window, best=best)
+            return self._simulator.ask(coming, winners, window)
         finally:
             self.exchange(node, meanwhile, there)
 

@@ -35,7 +35,7 @@ from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
-from rebalancer.scheduling.simulator.answer import Answer, Weighing
+from rebalancer.scheduling.simulator.answer import Answer, Weighing, Winners
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
@@ -80,7 +80,7 @@ class Simulation:
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
-        self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
+        self._in_turn: dict[Pod, dict[tuple[int, Winners], Answer]] = {}
         self.taints: Mapping[str, Sequence[Taint]] = {}
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)
         start = _Start(nodes, snapshot.pods, snapshot.namespaces)
@@ -132,13 +132,13 @@ class Simulation:
             answer = self._answers[pod] = reduce(either, self.answers(pod))
         return answer
 
-    def answers(self, pod: Pod, *, best: bool = False) -> Iterator[Answer]:
+    def answers(self, pod: Pod, winners: Winners = Winners.EXACT) -> Iterator[Answer]:
         """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come.
 
-        `best` as in `Simulator.ask`.
+        `winners` as in `Simulator.ask`.
         """
         moments = self.replacement(pod).moments
-        return (self.at(pod, phase, moment, best=best) for phase in self.phases for moment in moments)
+        return (self.at(pod, phase, moment, winners) for phase in self.phases for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
@@ -148,11 +148,11 @@ class Simulation:
         """
         known = self._in_turn.setdefault(pod, {})
         for number, phase in enumerate(self.phases):
-            for best in (True, False):
-                if (number, best) not in known:
-                    known[number, best] = self._ask(pod, phase, best=best).without_scores()
-                yield known[number, best]
-                if not known[number, best].sampled:
+            for winners in (Winners.BEST, Winners.ROUGH):
+                if (number, winners) not in known:
+                    known[number, winners] = self._ask(pod, phase, winners).without_scores()
+                yield known[number, winners]
+                if not known[number, winners].sampled:
                     break
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
@@ -163,7 +163,7 @@ class Simulation:
             gone: whether that pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
-        return self.at(pod, self._before_others(), moment, best=True)
+        return self.at(pod, self._before_others(), moment, Winners.BEST)
 
     def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
@@ -176,13 +176,13 @@ class Simulation:
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
 
-    def _ask(self, pod: Pod, phase: Phase, *, best: bool = False) -> Answer:
-        return reduce(either, [self.at(pod, phase, moment, best=best) for moment in self.replacement(pod).moments])
+    def _ask(self, pod: Pod, phase: Phase, winners: Winners) -> Answer:
+        return reduce(either, [self.at(pod, phase, moment, winners) for moment in self.replacement(pod).moments])
 
-    def at(self, pod: Pod, phase: Phase, moment: Moment, *, best: bool = False) -> Answer:
+    def at(self, pod: Pod, phase: Phase, moment: Moment, winners: Winners = Winners.EXACT) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments.
 
-        `best` as in `Simulator.ask`.
+        `winners` as in `Simulator.ask`.
         """
         coming = self.replacement(pod)
         if coming.pod is None:
@@ -191,7 +191,7 @@ class Simulation:
         if present is None and phase is not self._later:
             present = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
-        return phase.ask(coming.pod, pod.node, present, meanwhile, best=best)
+        return phase.ask(coming.pod, pod.node, present, meanwhile, winners)
 
     def weigh(self, pod: Pod) -> Weighing:
         """Return what the scheduler would think of each node for the replacement of a pod that goes now.

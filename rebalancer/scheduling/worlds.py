@@ -169,7 +169,7 @@ class Worlds:
             there = None if draw.is_gone(pod) else self._gone.get(pod)
         ending = self._gone.get(pod) or simulation.ending(pod)
         meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
-        return phase.ask(made.pod, pod.node, there, meanwhile, draw.window(pod))
+        return phase.ask(made.pod, pod.node, there, meanwhile, window=draw.window(pod))
 
     def _taken(self, pod: Pod, phase: Phase, answer: Answer, draw: Draw) -> str:
         if not answer.nodes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
@@ -31,6 +32,14 @@ class Weighing:
             return self
         scores = {**later.scores, **self.scores}
         return Weighing({name: reasons for name, reasons in self.refused.items() if name not in scores}, scores)
+
+
+class Winners(Enum):
+    """Which nodes an answer names where the scheduler scores only a part of them, in words; from fast to slow."""
+
+    BEST = "the best of all nodes, which win in some part"
+    ROUGH = "the winners of all parts, by the scores that nodes have among all"
+    EXACT = "the winners of all parts, by the scores that nodes have in the part"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    window may have a few gaps; these are not foreseen.)
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import compress, count, islice
 from typing import NamedTuple
 
 from rebalancer.cluster.node import Node
+from rebalancer.scheduling.simulator.nodes import Nodes
 
 _ALL = 100
 _SHARE = 50
@@ -84,9 +85,7 @@ def window_of(order: Sequence[int], start: float, feasible: Collection[int], eno
     return sorted(islice(filter(among.__contains__, round_trip), enough))
 
 
-def window_winners(
-    circle: Sequence[int], enough: int, weigh: Callable[[Collection[int]], Mapping[int, Sequence[int]]]
-) -> set[int]:
+def window_winners(circle: Sequence[int], enough: int, weigh: Callable[[Nodes], Sequence[Sequence[int]]]) -> set[int]:
     """Return the nodes that win in some window, wherever it starts.
 
     A node's scores hang on the nodes that are scored with it: among them the highest becomes 100.  So windows that
@@ -100,32 +99,44 @@ def window_winners(
     Args:
         circle: the feasible nodes in the scheduler's order.
         enough: how many of them are scored.
-        weigh: returns by node what it scores, plugin by plugin, if these nodes are scored.
+        weigh: returns what these nodes score, plugin by plugin, if they are scored.
     """
     lined, found = [*circle, *circle], set[int]()
     step = max(1, enough // 2)
     runs = [(first, min(first + step, len(circle)) - 1) for first in range(0, len(circle), step)]
     for looks, (first, last) in enumerate(runs):
-        any_has, all_have = lined[first : last + enough], lined[last : first + enough]
-        scores = weigh(set(any_has))
-        if first == last or looks >= _MOST_LOOKS or all(scores[node] == own for node, own in weigh(all_have).items()):
-            totals = [sum(scores[node]) for node in any_has]
-            found.update(any_has[place] for place in _winners(totals, enough))
+        line, shared = lined[first : last + enough], Nodes(sorted(lined[last : first + enough]))
+        nodes = Nodes(sorted(set(line)))
+        columns = weigh(nodes)
+        if first == last or looks >= _MOST_LOOKS or _alike(nodes, columns, shared, weigh(shared)):
+            sums = map(sum, zip(*columns, strict=True)) if columns else [0] * len(nodes)
+            found |= winners_in_line(line, dict(zip(nodes, sums, strict=True)), enough)
         else:
             middle = (first + last) // 2
             runs += [(first, middle), (middle + 1, last)]
     return found
 
 
-def _winners(totals: Sequence[int], enough: int) -> Iterator[int]:
-    """Yield the places in a line that win in a window of it: there are enough places between those that are better.
+def _alike(nodes: Nodes, columns: Sequence[Sequence[int]], fewer: Nodes, others: Sequence[Sequence[int]]) -> bool:
+    """Return whether some of the nodes score the same among themselves as among all."""
+    places = Nodes(compress(count(), map(set(fewer).__contains__, nodes)))
+    return all(tuple(places.of(one)) == tuple(other) for one, other in zip(columns, others, strict=True))
 
-    For example, places score 5 9 3 4 4 8 1 2, and 3 are looked at.  Between 9 and 8 there are three, so both 4 win, in
-    the window 3 4 4.  Behind 8 there are two, so neither 1 nor 2 wins.
+
+def winners_in_line(line: Sequence[int], totals: Mapping[int, int], enough: int) -> set[int]:
+    """Return the nodes that win in some window of a line: there are enough places between those that are better.
+
+    For example, the places of a line score 5 9 3 4 4 8 1 2, and 3 are looked at.  Between 9 and 8 there are three, so
+    both 4 win, in the window 3 4 4.  Behind 8 there are two, so neither 1 nor 2 wins.
     """
-    places = range(len(totals))
-    before, after = _next_better(places, totals), _next_better(reversed(places), totals)
-    yield from (place for place in places if after.get(place, len(totals)) - before.get(place, -1) > enough)
+    scores = list(map(totals.__getitem__, line))
+    # Each window has one of these blocks as a whole.  So whoever wins scores at least as much as the best of some
+    # block; as a rule that leaves few places to look at.
+    block = (enough + 1) // 2
+    bar = min(max(scores[start : start + block]) for start in range(0, len(scores) - block + 1, block))
+    near = [place for place, score in enumerate(scores) if score >= bar]
+    before, after = _next_better(near, scores), _next_better(reversed(near), scores)
+    return {line[place] for place in near if after.get(place, len(scores)) - before.get(place, -1) > enough}
 
 
 def _next_better(places: Iterable[int], scores: Sequence[int]) -> dict[int, int]:

@@ -7,17 +7,23 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import add
 from typing import NamedTuple
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
+from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing, Winners
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import SamplingWindow, nodes_to_score, window_of, window_winners
+from rebalancer.scheduling.simulator.sampling import (
+    SamplingWindow,
+    nodes_to_score,
+    window_of,
+    window_winners,
+    winners_in_line,
+)
 from rebalancer.scheduling.simulator.state import State
 
 
@@ -74,19 +80,19 @@ class Simulator:
         self._profiles = profiles
         self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
 
-    def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
+    def ask(self, pod: Pod, winners: Winners = Winners.EXACT, window: SamplingWindow | None = None) -> Answer:
         """Return where a pod that has no node yet would go.
 
         Args:
             pod: the pod.
-            window: where the scheduler begins to look, if it scores only a part of the nodes; None for anywhere.
-            best: whether to name only the nodes that are the best of all; they win in some window, and are found soon.
+            winners: which nodes to name if the scheduler scores only a part of them and begins to look anywhere.
+            window: where it begins to look; None for anywhere.
         """
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
         try:
-            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window, best=best)
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], winners, window)
         except UnknownPlacementError as error:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
@@ -121,7 +127,7 @@ class Simulator:
             return f"the pod has a volume of a kind that Kubernetes has removed ({placement.removed_volumes[0]})"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None, *, best: bool) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, winners: Winners, window: SamplingWindow | None) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)
@@ -133,12 +139,12 @@ class Simulator:
             nodes = Nodes(window_of(order, window.start, nodes, enough))
         weighted = self._weighted(pod, profile, nodes)
         sums = totals(weighted.values(), len(nodes))
-        if sampled and not window and not best:
-            winners = self._anywhere(pod, profile, nodes, enough)
-        else:
-            winners = [nodes[place] for place in _best(sums)]
+        named = [nodes[place] for place in _best(sums)]
+        if sampled and not window and winners is not Winners.BEST:
+            known = dict(zip(nodes, sums, strict=True)) if winners is Winners.ROUGH else None
+            named = self._anywhere(pod, profile, nodes, enough, known)
         return Answer(
-            nodes=tuple(self._state.names[index] for index in winners),
+            nodes=tuple(self._state.names[index] for index in named),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
@@ -146,20 +152,24 @@ class Simulator:
             totals=lambda: self._totals(weighted, sums, nodes),
         )
 
-    def _anywhere(self, pod: Pod, profile: Profile, nodes: Nodes, enough: int) -> list[int]:
-        """Return the nodes that win in some window of some order."""
+    def _anywhere(
+        self, pod: Pod, profile: Profile, nodes: Nodes, enough: int, totals: Mapping[int, int] | None
+    ) -> list[int]:
+        """Return the nodes that win in some window of some order; by these totals, or by those in the window."""
 
-        def weigh(scored: Collection[int]) -> Mapping[int, tuple[int, ...]]:
-            some = Nodes(sorted(scored))
+        def weigh(some: Nodes) -> list[Sequence[int]]:
             weighted = self._weighted(pod, profile, some).values()
-            columns = [[weight * score for score in scores] for scores, weight in weighted]
-            return dict(zip(some, zip(*columns, strict=True) if columns else [()] * len(some), strict=True))
+            return [scores if weight == 1 else [weight * score for score in scores] for scores, weight in weighted]
 
-        feasible = set(nodes)
+        feasible, found = set(nodes), set[int]()
         by_arrival, by_name = self._state.orders
-        orders = (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)
-        circles = ([index for index in order if index in feasible] for order in orders)
-        return sorted(set[int]().union(*(window_winners(circle, enough, weigh) for circle in circles)))
+        for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
+            circle = list(filter(feasible.__contains__, order))
+            if totals is None:
+                found |= window_winners(circle, enough, weigh)
+            else:
+                found |= winners_in_line([*circle, *circle[: enough - 1]], totals, enough)
+        return sorted(found)
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""

@@ -1,7 +1,7 @@
 """Which nodes may win where the scheduler scores a part of them: the fast way against the definition."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Sequence
 from datetime import timedelta
 
 from hypothesis import example, given
@@ -23,14 +23,15 @@ def test_a_node_wins_in_some_window_or_in_none(data, count: int) -> None:
     circle = data.draw(st.permutations(range(count)))
     enough = data.draw(st.integers(1, count))
 
-    def weigh(scored: Collection[int]) -> dict[int, tuple[int, int]]:
+    def weigh(scored: Sequence[int]) -> list[list[int]]:
         most = max(raw[place] for place in scored) or 1
-        return {place: (10 * plain[place], 100 * raw[place] // most) for place in scored}
+        return [[10 * plain[place] for place in scored], [100 * raw[place] // most for place in scored]]
 
     found = set()
     for start in range(count):
-        scores = weigh(window_of(circle, start / count, range(count), enough))
-        found |= {place for place in scores if sum(scores[place]) == max(map(sum, scores.values()))}
+        window = window_of(circle, start / count, range(count), enough)
+        scores = dict(zip(window, map(sum, zip(*weigh(window), strict=True)), strict=True))
+        found |= {place for place in window if scores[place] == max(scores.values())}
 
     assert window_winners(circle, enough, weigh) == found
 
@@ -39,9 +40,9 @@ def test_where_scores_differ_in_each_window_some_are_looked_at_together() -> Non
     """Otherwise a cluster whose nodes differ would cost a look at each of its windows."""
     looks = Counter[int]()
 
-    def weigh(scored: Collection[int]) -> dict[int, tuple[int]]:
+    def weigh(scored: Sequence[int]) -> list[list[int]]:
         looks[len(scored)] += 1
-        return {place: (place % 7 + len(scored),) for place in scored}
+        return [[place % 7 + len(scored) for place in scored]]
 
     assert window_winners(range(2000), 400, weigh) >= {place for place in range(2000) if place % 7 == 6}
     assert looks.total() < 250
