@@ -16,6 +16,8 @@ from itertools import groupby
 from math import floor, log
 from operator import attrgetter
 
+import msgspec
+
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.moves import FREE, Deal, Worth
 from rebalancer.balancing.steering.fullness import Fullness
@@ -34,8 +36,7 @@ _OUTSIDE = 0.5
 _ABOUT = 1.1
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(msgspec.Struct, frozen=True, gc=False):
     """A pod that may go, where to, and what that brings.
 
     Attributes:
