@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.overrides import NO_OVERRIDES, Overrides
 from rebalancer.untrusted.address import without_userinfo
 

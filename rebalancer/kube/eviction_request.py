@@ -21,7 +21,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown, Verdict
 from rebalancer.kube.answers import Rejected, Transient, error_of, is_not_found
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 

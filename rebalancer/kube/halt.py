@@ -1,4 +1,4 @@
-"""What ends the writes of a run: a signal, the deadline, or a permit that has ended, like a lost Lease.
+"""Deadlines, and what ends the writes of a run: a signal, its deadline, or a permit that has ended, like a lost Lease.
 
 Every request that changes something checks this first, retries included.  `Client.post` checks it at the last moment,
 when the connection is established and only the body is not sent yet.
@@ -7,10 +7,37 @@ when the connection is established and only the body is not sent yet.
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
-from rebalancer.kube.deadline import Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A point in time after which no request is sent any more.
+
+    Attributes:
+        at: seconds on `clock`.
+        clock: in seconds, like `boottime`.
+    """
+
+    at: float
+    clock: Clock = boottime
+
+    @classmethod
+    def after(cls, seconds: float, clock: Clock = boottime) -> "Deadline":
+        """Return the deadline that lies `seconds` from now."""
+        return cls(clock() + seconds, clock)
+
+    def left(self) -> float:
+        """Return the seconds until then; 0 when it has passed."""
+        return max(0.0, self.at - self.clock())
+
+    def or_sooner(self, other: "Deadline | None") -> "Deadline":
+        """Return the one of the two that comes first."""
+        return other if other is not None and other.left() < self.left() else self
+
 
 #: Returns why no write may begin any more; empty while one may.  Called before every write, from any thread.
 Permit = Callable[[], str]

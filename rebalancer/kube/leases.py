@@ -21,7 +21,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 
 #: As often as the holder may change by a Lease's count; the API server takes no more.
 MOST_TRANSITIONS = 2**31 - 1

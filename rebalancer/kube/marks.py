@@ -21,11 +21,10 @@ A node that a run has emptied is held, so that it stays empty for a while:
 These outlive the run.  Whoever finds one that has expired takes it off: the next live run, or `unmark`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -124,6 +123,14 @@ class HoldMark(msgspec.Struct, frozen=True):
         return msgspec.json.encode({"run": self.run, "expires": in_utc(self.expires)}).decode()
 
 
+MarkT = TypeVar("MarkT", Mark, HoldMark)
+
+
+def _timed(mark: MarkT | None) -> MarkT | None:
+    """Return a mark of which can be told when it ends; None for another one."""
+    return mark if mark and mark.expires.tzinfo else None
+
+
 @dataclass(frozen=True, slots=True)
 class MarkedNode:
     """The parts of a node that concern marks.
@@ -154,14 +161,12 @@ class MarkedNode:
     @property
     def mark(self) -> Mark | None:
         """What the annotation says; None where it cannot be read: then the taints belong to no run."""
-        mark = read_note(self.note, Mark)
-        return mark if mark and mark.expires.tzinfo else None
+        return _timed(read_note(self.note, Mark))
 
     @property
     def hold(self) -> HoldMark | None:
         """What the annotation of a held node says; None where there is none, or one that cannot be read."""
-        mark = read_note(self.annotation(HOLD_KEY), HoldMark)
-        return mark if mark and mark.expires.tzinfo else None
+        return _timed(read_note(self.annotation(HOLD_KEY), HoldMark))
 
     @property
     def is_tainted_by_hold(self) -> bool:
@@ -206,12 +211,13 @@ class Wanted:
 def marked(node: MarkedNode, mark: Mark, keys: Keys) -> Wanted:
     """Return the node with this mark, and without any other mark of ours; the taints of others keep their order."""
     ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
-    return Wanted([*_others(node, keys), *ours], mark.text())
+    return Wanted([*unmarked(node, keys).taints, *ours], mark.text())
 
 
 def unmarked(node: MarkedNode, keys: Keys) -> Wanted:
     """Return the node without a mark, whichever run has set it; a taint that only the annotation names keeps that."""
-    return Wanted(_others(node, keys), node.note if node.claimed(keys) else None)
+    others = [each for each in node.taints or () if not keys.covers(each)]
+    return Wanted(others, node.note if node.claimed(keys) else None)
 
 
 def without_run(node: MarkedNode, run: str) -> Wanted:
@@ -219,10 +225,6 @@ def without_run(node: MarkedNode, run: str) -> Wanted:
     kept = [each for each in node.taints or () if not (is_soft(each) and each.get("value") == run)]
     is_own = node.mark is not None and node.mark.run == run
     return Wanted(kept, None if is_own else node.note)
-
-
-def _others(node: MarkedNode, keys: Keys) -> list[Taint]:
-    return [each for each in node.taints or () if not keys.covers(each)]
 
 
 def held(node: MarkedNode, mark: HoldMark) -> Wanted:
@@ -240,50 +242,33 @@ def _holds(taint: Taint) -> bool:
     return is_soft(taint) and taint.get("key") == HOLD_KEY
 
 
-class _Expiring(Protocol):
-    @property
-    def expires(self) -> datetime:
-        """From when on no run uses the mark any more."""
-
-
-M = TypeVar("M", bound=_Expiring)
-
-
-def expired(mark: _Expiring) -> bool:
+def expired(mark: Any) -> bool:
     """Return whether a mark has expired, so that nobody needs it any more."""
-    return mark.expires <= datetime.now(UTC)
+    return bool(mark.expires <= datetime.now(UTC))
 
 
-def any_mark(_: _Expiring) -> bool:
+def any_mark(_: Any) -> bool:
     """Return True for every mark: while we hold the Lease no other run is at work."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class KindOfMark(ABC, Generic[M]):
+class KindOfMark:
     """One kind of marks on nodes: how such a mark is found and taken off.
 
     Attributes:
+        read: returns a node's mark; None where there is none, or one that cannot be read.
+        is_on: returns whether a node carries such a mark, or a part of one.
+        off: returns the node without such a mark.
         is_over: returns whether nobody uses a mark any more; a mark that cannot be read is used by none.
+        claim: returns what stays on a node since its annotation alone says that it is ours; empty for nothing.
     """
 
-    is_over: Callable[[M], bool]
-
-    @abstractmethod
-    def read(self, node: MarkedNode) -> M | None:
-        """Return the node's mark; None where there is none, or one that cannot be read."""
-
-    @abstractmethod
-    def is_on(self, node: MarkedNode) -> bool:
-        """Return whether a node carries such a mark, or a part of one."""
-
-    @abstractmethod
-    def off(self, node: MarkedNode) -> Wanted:
-        """Return the node without such a mark."""
-
-    def claim(self, node: MarkedNode) -> str:  # noqa: ARG002  most taints have one key
-        """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
-        return ""
+    read: Callable[[MarkedNode], Any]
+    is_on: Callable[[MarkedNode], bool]
+    off: Callable[[MarkedNode], Wanted]
+    is_over: Callable[[Any], bool]
+    claim: Callable[[MarkedNode], str] = lambda _: ""
 
     def is_in_use(self, node: MarkedNode) -> bool:
         """Return whether a run may still rely on the node's mark."""
@@ -295,46 +280,23 @@ class KindOfMark(ABC, Generic[M]):
         return Wanted(node.taints or (), node.note) if self.is_in_use(node) else self.off(node)
 
 
-@dataclass(frozen=True, slots=True)
-class SteeringMarks(KindOfMark[Mark]):
-    """The marks of steered runs.
+def steering_marks(keys: Keys, is_over: Callable[[Mark], bool]) -> KindOfMark:
+    """Return the marks of steered runs, by the keys of their taints."""
 
-    Attributes:
-        keys: of the taints.
-    """
-
-    keys: Keys
-
-    def read(self, node: MarkedNode) -> Mark | None:
-        """Return what the annotation says, if it can be read."""
-        return node.mark
-
-    def is_on(self, node: MarkedNode) -> bool:
-        """Return whether there is an annotation or a taint of ours."""
-        return node.is_marked(self.keys)
-
-    def off(self, node: MarkedNode) -> Wanted:
-        """Return the node without a mark, whichever run has set it."""
-        return unmarked(node, self.keys)
-
-    def claim(self, node: MarkedNode) -> str:
-        """Return the taints that stay since the annotation alone says that they are ours."""
-        found = [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in node.claimed(self.keys)]
+    def claim(node: MarkedNode) -> str:
+        found = [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in node.claimed(keys)]
         return f"node {node.name} keeps {', '.join(found)}, which no run has noted as its own" if found else ""
 
+    return KindOfMark(
+        lambda node: node.mark, lambda node: node.is_marked(keys), lambda node: unmarked(node, keys), is_over, claim
+    )
 
-@dataclass(frozen=True, slots=True)
-class HoldMarks(KindOfMark[HoldMark]):
-    """The marks of nodes that are kept empty."""
 
-    def read(self, node: MarkedNode) -> HoldMark | None:
-        """Return what the annotation says, if it can be read."""
-        return node.hold
-
-    def is_on(self, node: MarkedNode) -> bool:
-        """Return whether there is an annotation or a taint of ours."""
-        return node.annotation(HOLD_KEY) is not None or node.is_tainted_by_hold
-
-    def off(self, node: MarkedNode) -> Wanted:
-        """Return the node without such a mark."""
-        return Wanted(_unheld(node), None, HOLD_KEY)
+def hold_marks(is_over: Callable[[HoldMark], bool]) -> KindOfMark:
+    """Return the marks of nodes that are kept empty."""
+    return KindOfMark(
+        lambda node: node.hold,
+        lambda node: node.annotation(HOLD_KEY) is not None or node.is_tainted_by_hold,
+        lambda node: Wanted(_unheld(node), None, HOLD_KEY),
+        is_over,
+    )

@@ -17,7 +17,7 @@ import msgspec
 
 from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
 from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 
 _SECONDS = 10.0
 

@@ -27,7 +27,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, Taint, Wanted
 from rebalancer.kube.retry_policy import RetryPolicy
@@ -245,7 +245,7 @@ class Leftovers:
 
 
 def clear_leftovers(
-    client: Client, kind: KindOfMark[Any], gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
+    client: Client, kind: KindOfMark, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
 ) -> Leftovers:
     """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then.
 
@@ -268,7 +268,7 @@ def clear_leftovers(
     return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
 
 
-def _find(client: Client, kind: KindOfMark[Any], deadline: Deadline) -> list[MarkedNode]:
+def _find(client: Client, kind: KindOfMark, deadline: Deadline) -> list[MarkedNode]:
     try:
         nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
     except ValueError as error:

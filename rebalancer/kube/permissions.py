@@ -8,7 +8,7 @@ import msgspec
 from rebalancer.errors import Forbidden
 from rebalancer.kube.answers import Rejected, decoded, error_of
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.retry_policy import RetryPolicy
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -11,7 +11,7 @@ Lease (`rebalancer.kube.run_marks`) says that such a label or taint was ours (`e
 One of the same key and another value belongs to others and stays.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -90,7 +90,7 @@ def standing(node: MarkedNode) -> tuple[Pressure, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class PressureMarks(KindOfMark[PressureMark]):
+class PressureMarks:
     """The marks of `rebalancer mark`.
 
     Attributes:
@@ -101,9 +101,9 @@ class PressureMarks(KindOfMark[PressureMark]):
     signs: Signs
     earlier: Collection[str] = ()
 
-    def read(self, node: MarkedNode) -> PressureMark | None:
-        """Return what the annotation says, if it can be read."""
-        return mark_of(node)
+    def kind(self, is_over: Callable[[PressureMark], bool]) -> KindOfMark:
+        """Return what finds them and takes them off."""
+        return KindOfMark(mark_of, self.is_on, self.off, is_over, self.claim)
 
     def is_on(self, node: MarkedNode) -> bool:
         """Return whether there is an annotation, a label or a taint of ours."""

@@ -16,7 +16,7 @@ import tenacity
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Transient
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 
 logger = logging.getLogger(__name__)
 

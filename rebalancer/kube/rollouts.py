@@ -21,8 +21,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.kube.answers import NotFound, Transient, error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
 from rebalancer.untrusted.documents import decode_json

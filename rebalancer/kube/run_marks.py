@@ -22,15 +22,15 @@ the note when nothing of it can be left on any node.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.leases import Leases
 from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, read_note, unmarked, without_run
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, on_each
@@ -164,8 +164,17 @@ class RunMarks:
         self._sleep(max(0.0, max(self._doubts.values()) + _DOUBT_SECONDS - self._clock()))
 
 
+@contextmanager
+def _no_obstacle(what: str) -> Iterator[None]:
+    """Warn of a record that cannot be read or written: a run goes on without it."""
+    try:
+        yield
+    except ClusterError as error:
+        _LOG.warning("%s: %s", what, error)
+
+
 class RunRecord:
-    """The record in one Lease, whoever holds that.
+    """The record in one Lease, whoever holds that; one that cannot be read or written is a warning.
 
     Args:
         leases: the Lease.
@@ -174,48 +183,36 @@ class RunRecord:
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
 
-    def read(self) -> tuple[Mark, ...]:
-        """Return the runs that are noted, the oldest first; none where the note cannot be read.
+    def read(self, what: str = "which runs have left soft taints cannot be read") -> tuple[Mark, ...] | None:
+        """Return the runs that are noted, the oldest first; None where the Lease cannot be read, with a warning."""
+        with _no_obstacle(what):
+            found = self._leases.read()
+            return _noted(found.annotations) if found else ()
+        return None
 
-        Raises:
-            ClusterError: the Lease cannot be read.
-        """
-        found = self._leases.read()
-        return _noted(found.annotations) if found else ()
-
-    def note(self, mark: Mark) -> None:
-        """Note a run; its keys and its expiry are those of the mark.
-
-        Raises:
-            ClusterError: the Lease cannot be written.
-        """
-        self._change(lambda noted: [*(each for each in noted if each.run != mark.run), mark][-_MOST:])
+    def note(
+        self, mark: Mark, what: str = "this run cannot be noted, so its soft taints are found by their keys alone"
+    ) -> None:
+        """Note a run; its keys and its expiry are those of the mark."""
+        with _no_obstacle(what):
+            self._change(lambda noted: [*(each for each in noted if each.run != mark.run), mark][-_MOST:])
 
     def forget(self, runs: Collection[str]) -> None:
-        """Remove the notes of these runs.
-
-        Raises:
-            ClusterError: the Lease cannot be written.
-        """
-        self._change(lambda noted: [each for each in noted if each.run not in runs])
+        """Remove the notes of these runs: one that stays does no harm."""
+        with _no_obstacle("runs that have ended stay in the record"):
+            self._change(lambda noted: [each for each in noted if each.run not in runs])
 
     def signs(self) -> frozenset[str]:
         """Return the labels and taints that were ever ours, as KEY=VALUE; none where the Lease cannot be read."""
-        try:
-            return frozenset(key for each in self.read() if each.run == _MARKING for key in each.keys)
-        except ClusterError as error:
-            _LOG.warning("which labels and taints were ours before cannot be read: %s", error)
-            return frozenset()
+        found = self.read("which labels and taints were ours before cannot be read")
+        return frozenset(key for each in found or () if each.run == _MARKING for key in each.keys)
 
     def note_signs(self, signs: Collection[str]) -> None:
         """Note labels and taints as ours before they are set; where that fails, those of the rules are still found."""
         known = self.signs()
-        if known.issuperset(signs):
-            return
-        try:
-            self.note(Mark(_MARKING, tuple(sorted({*known, *signs})[:_MOST]), datetime.now(UTC)))
-        except ClusterError as error:
-            _LOG.warning("labels and taints cannot be noted, and stay when the rules change: %s", error)
+        if not known.issuperset(signs):
+            mark = Mark(_MARKING, tuple(sorted({*known, *signs})[:_MOST]), datetime.now(UTC))
+            self.note(mark, "labels and taints cannot be noted, and stay when the rules change")
 
     def _change(self, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
         def annotations(before: Mapping[str, str]) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ import msgspec
 
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound, Rejected
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, path_of_list
 from rebalancer.memory.document import KEY

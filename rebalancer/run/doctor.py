@@ -20,7 +20,7 @@ from rebalancer.cluster.resources import CPU, PODS
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.wire.pages import KINDS, group_of

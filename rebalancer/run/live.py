@@ -21,10 +21,9 @@ from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.kubeconfig import find
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.wire.collect import read_pod

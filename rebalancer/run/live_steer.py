@@ -23,8 +23,7 @@ from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys

@@ -13,7 +13,7 @@ from rebalancer.errors import ClusterError, SourceError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import METRICS_KINDS, path_of_list

@@ -15,7 +15,7 @@ from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import Items, path_within, read_list
 from rebalancer.kube.node_marks import NODES
 from rebalancer.kube.wire import collect

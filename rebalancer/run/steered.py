@@ -5,12 +5,11 @@ run has emptied are held, and released when that has expired.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -19,9 +18,8 @@ from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.holding import Held
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Permit, always
-from rebalancer.kube.marks import HoldMark, HoldMarks, Keys, KindOfMark, Mark, SteeringMarks, any_mark, expired, held
+from rebalancer.kube.halt import Deadline, Halt, Permit, always
+from rebalancer.kube.marks import HoldMark, Keys, KindOfMark, Mark, any_mark, expired, held, hold_marks, steering_marks
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
@@ -78,14 +76,14 @@ def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permi
     record = record_of(cluster, lease)
     if not work.policy.steering:
         return CleanUp(record, (), permit)
-    noted = noted_in(record)
-    kind = _kind(work.policy.steering.key, noted, permit)
+    noted = record.read()
+    kind = steering_marks(_keys(work.policy.steering.key, noted), is_over(noted, permit))
     found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)
     told = list(found.claims)
     if found.problems:
         told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(found.problems)}")
     elif noted and not found.in_use:
-        _forget(record, [each.run for each in noted if expired(each)])
+        record.forget([each.run for each in noted if expired(each)])
     return CleanUp(record, noted, permit, found.problems, tuple(told))
 
 
@@ -94,36 +92,8 @@ def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
     return RunRecord(leases_of(cluster, lease))
 
 
-@contextmanager
-def _no_obstacle(what: str) -> Iterator[None]:
-    """Warn of a record that cannot be read or written: a run goes on without it."""
-    try:
-        yield
-    except ClusterError as error:
-        _LOG.warning("%s: %s", what, error)
-
-
-def noted_in(record: RunRecord) -> tuple[Mark, ...] | None:
-    """Return the runs of the record; None where it cannot be read."""
-    with _no_obstacle("which runs have left soft taints cannot be read"):
-        return record.read()
-    return None
-
-
-def _note(record: RunRecord, mark: Mark) -> None:
-    """Note this run; where that is not possible, its taints are found by their keys alone."""
-    with _no_obstacle("this run cannot be noted, so its soft taints are found by their keys alone"):
-        record.note(mark)
-
-
-def _forget(record: RunRecord, runs: Collection[str]) -> None:
-    """Remove runs from the record: a note that stays does no harm."""
-    with _no_obstacle("runs that have ended stay in the record"):
-        record.forget(runs)
-
-
-def _kind(key: str, noted: tuple[Mark, ...] | None, permit: Permit) -> SteeringMarks:
-    return SteeringMarks(is_over(noted, permit), Keys.of(key, [each.run for each in noted or ()]))
+def _keys(key: str, noted: tuple[Mark, ...] | None) -> Keys:
+    return Keys.of(key, [each.run for each in noted or ()])
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
@@ -147,15 +117,16 @@ def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapsh
     """
     told, permit, keys = before.told, before.permit, Keys.of(AVOID_KEY)
     if not work.policy.steering and any(_is_steered(node, keys) for node in snapshot.nodes):
-        kind = _kind(AVOID_KEY, noted_in(before.record), permit)
+        noted = before.record.read()
+        kind = steering_marks(_keys(AVOID_KEY, noted), is_over(noted, permit))
         told += _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
     if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         why = "nodes are held no longer than until now"
-        told += _cleared(cluster, HoldMarks(expired), permit, why, "soft taints that have expired stay")
+        told += _cleared(cluster, hold_marks(expired), permit, why, "soft taints that have expired stay")
     return told
 
 
-def _cleared(cluster: LiveCluster, kind: KindOfMark[Any], permit: Permit, why: str, stay: str) -> tuple[str, ...]:
+def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
     """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
         found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)
@@ -205,8 +176,8 @@ def steering(
         return
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
-    others = _kind(wanted.key, before.noted, before.permit)
-    marks = RunMarks(cluster.client, others.keys, mark, halt, others.is_over, note=partial(_note, before.record))
+    keys, may_replace = _keys(wanted.key, before.noted), is_over(before.noted, before.permit)
+    marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
     parts = (cluster.client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
     steer = LiveSteer(*parts)
@@ -215,7 +186,7 @@ def steering(
     finally:
         steer.end()
         if marks.is_noted and not (steer.left or steer.doubted):
-            _forget(before.record, [mark.run])
+            before.record.forget([mark.run])
 
 
 def left_behind(steer: LiveSteer | None) -> str:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import ValidationError
 
 from rebalancer.errors import MarksLeft, UsageError
-from rebalancer.kube.marks import HoldMarks, Keys, KindOfMark, MarkedNode, SteeringMarks, any_mark, expired
+from rebalancer.kube.marks import Keys, KindOfMark, MarkedNode, any_mark, expired, hold_marks, steering_marks
 from rebalancer.kube.node_marks import Leftovers, clear_leftovers
 from rebalancer.kube.pressure_marks import USUAL, PressureMarks, mark_of
 from rebalancer.marking.rules import Sign, Signs, read_sign
@@ -15,7 +14,7 @@ from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import open_cluster
 from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
-from rebalancer.run.steered import noted_in, record_of
+from rebalancer.run.steered import record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +76,13 @@ def unmark(
     """
     cluster = open_cluster(kubeconfig, context, asking=asking)
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
-    keys = replace(keys, runs=frozenset(each.run for each in noted_in(record_of(cluster, LeaseOptions())) or ()))
+    keys = replace(keys, runs=frozenset(each.run for each in record_of(cluster, LeaseOptions()).read() or ()))
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
     is_over = any_mark if everything else expired
-    kinds: list[tuple[KindOfMark[Any], Callable[[MarkedNode], str], str]] = [
-        (SteeringMarks(is_over, keys), _steered_by, "that run may be at work"),
-        (HoldMarks(is_over), _held_by, "it has not expired"),
-        (PressureMarks(is_over, signs, earlier), _pressed_by, "it has not expired"),
+    kinds: list[tuple[KindOfMark, Callable[[MarkedNode], str], str]] = [
+        (steering_marks(keys, is_over), _steered_by, "that run may be at work"),
+        (hold_marks(is_over), _held_by, "it has not expired"),
+        (PressureMarks(signs, earlier).kind(is_over), _pressed_by, "it has not expired"),
     ]
     lines: list[str] = []
     claims: list[str] = []

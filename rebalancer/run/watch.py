@@ -24,8 +24,7 @@ from rebalancer.engine.patience import noted_refusal
 from rebalancer.errors import ClusterError, CycleRests, Forbidden
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Permit
+from rebalancer.kube.halt import Deadline, Halt, Permit
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open

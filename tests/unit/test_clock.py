@@ -5,8 +5,7 @@ import time
 import pytest
 
 from rebalancer.clock import LaterClock, boottime
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.halt import Deadline, Halt, Halted
 from rebalancer.kube.retry_policy import RetryPolicy
 
 

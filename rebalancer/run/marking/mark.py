@@ -11,8 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Permit
+from rebalancer.kube.halt import Deadline, Halt, Permit
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.permissions import MARKING, demand_writes
 from rebalancer.kube.pressure_marks import standing

@@ -7,10 +7,9 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.marks import MarkedNode, Wanted, any_mark
+from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_marks import CONFLICTS, NODES, NodeMarks, NodeObject, Problems, on_each, patch
 from rebalancer.kube.pressure_marks import Occupied, PressureMarks, standing
 from rebalancer.kube.run_marks import SET_SECONDS
@@ -51,7 +50,7 @@ class Changes:
         Raises:
             Occupied: others have set a label or taint of the same key.
         """
-        ours = PressureMarks(any_mark, self.signs, self.earlier)
+        ours = PressureMarks(self.signs, self.earlier)
         pressures = self.marks.get(node.name)
         return ours.off(node) if pressures is None else ours.on(node, self.run, pressures)
 

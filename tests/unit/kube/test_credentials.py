@@ -11,7 +11,7 @@ import pytest
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.leases import Lease, Leases
 
 PODS = "/api/v1/pods"

@@ -7,9 +7,8 @@ import pytest
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.halt import Deadline, Halt, Halted
 from rebalancer.untrusted.exchange import GivenUp, within
 from tests.fake_http import Reply
 from tests.unit.kube.conftest import WHO

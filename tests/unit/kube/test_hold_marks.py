@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.marks import HoldMark, HoldMarks, Keys, Mark, MarkedNode, any_mark, held
+from rebalancer.kube.marks import HoldMark, Keys, Mark, MarkedNode, any_mark, held, hold_marks
 from rebalancer.kube.node_marks import patch
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import HOLD_KEY
@@ -16,7 +16,7 @@ from tests.unit.kube.marked_nodes import after, taints
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 AVOID = Keys.of("kube-rebalancer/avoid")
 OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}
-HELD = HoldMarks(any_mark)
+HELD = hold_marks(any_mark)
 MARK = HoldMark("run-1", NOW + timedelta(minutes=15))
 
 TAINTS = taints((HOLD_KEY, AVOID.first, AVOID.second, "spot"), ("", "run-1"))
@@ -68,7 +68,7 @@ def test_a_released_node_has_nothing_of_ours_and_all_of_others(node):
 def test_after_its_expiry_nothing_is_left_and_before_it_nothing_is_taken_off(node, now):
     """What cannot be read is used by nobody, and goes at once."""
     mark = node.hold
-    found = after(node, HoldMarks(lambda each: each.expires <= now).cleared(node))
+    found = after(node, hold_marks(lambda each: each.expires <= now).cleared(node))
 
     assert HELD.is_on(found) is (mark is not None and mark.expires > now)
     assert found == node if HELD.is_on(found) else others(found) == others(node)

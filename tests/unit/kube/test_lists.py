@@ -7,7 +7,7 @@ import pytest
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Expired, NotFound
 from rebalancer.kube.client import Client
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
 

@@ -11,9 +11,9 @@ from rebalancer.kube.marks import (
     Keys,
     Mark,
     MarkedNode,
-    SteeringMarks,
     Wanted,
     marked,
+    steering_marks,
     unmarked,
     without_run,
 )
@@ -67,7 +67,7 @@ CHANGES = st.one_of(
     MARKS.map(lambda mark: lambda node: marked(node, mark.of(KEYS.at(len(mark.keys))), KEYS)),
     st.just(lambda node: unmarked(node, KEYS)),
     st.sampled_from(("run-1", "run-2")).map(lambda run: lambda node: without_run(node, run)),
-    st.just(SteeringMarks(lambda mark: mark.expires <= NOW, KEYS).cleared),
+    st.just(steering_marks(KEYS, lambda mark: mark.expires <= NOW).cleared),
 )
 
 
@@ -144,9 +144,9 @@ def test_a_mark_that_is_in_use_stays():
     node = MarkedNode("n1", "uid", taints, {ANNOTATION: mark.text()})
     unreadable = MarkedNode("n1", "uid", taints, {ANNOTATION: "{"})
 
-    assert SteeringMarks(lambda mark: mark.expires < NOW, KEYS).cleared(node) == Wanted(taints, mark.text())
-    assert SteeringMarks(lambda mark: mark.expires > NOW, KEYS).cleared(node) == Wanted([], None)
-    assert SteeringMarks(lambda _: False, KEYS).cleared(unreadable) == Wanted([], None)
+    assert steering_marks(KEYS, lambda mark: mark.expires < NOW).cleared(node) == Wanted(taints, mark.text())
+    assert steering_marks(KEYS, lambda mark: mark.expires > NOW).cleared(node) == Wanted([], None)
+    assert steering_marks(KEYS, lambda _: False).cleared(unreadable) == Wanted([], None)
 
 
 def test_two_levels_take_two_keys():

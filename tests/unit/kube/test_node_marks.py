@@ -8,8 +8,7 @@ import pytest
 
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import Rejected, Transient
-from rebalancer.kube.deadline import Deadline
-from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.halt import Deadline, Halt, Halted
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, marked, unmarked, without_run
 from rebalancer.kube.node_marks import NodeMarks
 from tests.fake_http import Reply, failure

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.errors import Forbidden
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.permissions import RESTARTING, STEERING, demand_writes
 from tests.fake_http import Reply
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rebalancer.kube.marks import MarkedNode, Wanted, any_mark
+from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_marks import patch
 from rebalancer.kube.pressure_marks import ANNOTATION, Occupied, PressureMark, PressureMarks, Shown, mark_of, standing
 from rebalancer.marking.evaluation import Pressure
@@ -30,7 +30,7 @@ VALUES = ("", "cpu", "presure", "yes", "mine")
 
 
 def marks(signs, earlier=()):
-    return PressureMarks(any_mark, signs, earlier)
+    return PressureMarks(signs, earlier)
 
 
 LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
@@ -236,7 +236,7 @@ def test_a_mark_of_pressure_that_is_in_use_stays():
     note = PressureMark("run-1", {"cpu": Shown(NOW, UNTIL, 85.0)}, "", f"{OURS}=cpu").text()
     node = MarkedNode("n1", "u", taints, {ANNOTATION: note})
     unreadable = MarkedNode("n1", "u", taints, {ANNOTATION: "{"})
-    fresh, over = (PressureMarks(lambda _, is_over=each: is_over, SIGNS[1]) for each in (False, True))
+    fresh, over = (PressureMarks(SIGNS[1]).kind(lambda _, is_over=each: is_over) for each in (False, True))
 
     assert patch(node, fresh.cleared(node)) == []
     for each, kind in ((node, over), (unreadable, fresh)):

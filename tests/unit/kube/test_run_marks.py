@@ -7,7 +7,7 @@ import pytest
 
 from rebalancer.errors import Unreachable
 from rebalancer.kube.halt import Halt, Halted
-from rebalancer.kube.marks import ANNOTATION, Keys, Mark, SteeringMarks
+from rebalancer.kube.marks import ANNOTATION, Keys, Mark, steering_marks
 from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.run_marks import RunMarks, Taken
@@ -241,7 +241,7 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, 
     of_run("run-1").adjust({"n1": 2})
     of_run("run-2").adjust({"n2": 1})
 
-    found = clear_leftovers(client, SteeringMarks(lambda mark: mark.run != "run-2", replace(KEYS, runs={"run-0"})))
+    found = clear_leftovers(client, steering_marks(replace(KEYS, runs={"run-0"}), lambda mark: mark.run != "run-2"))
 
     assert found.problems == {}
     assert server.node("n1") == node("n1")

@@ -5,7 +5,7 @@ import pytest
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
-from rebalancer.kube.deadline import Deadline
+from rebalancer.kube.halt import Deadline
 from rebalancer.run.seen_again import siblings_of, why_closed
 from tests import make
 from tests.fake_api_server import FakeApiServer
