@@ -44,10 +44,9 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     """
     with Interruption("before a node was changed") as interruption:
         from rebalancer.run.marking import mark as marking  # noqa: PLC0415
-        from rebalancer.run.marking.settings import MarkOptions  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
 
-        asked = MarkOptions.of(rules, Options(**options))
+        asked = marking.MarkOptions.of(rules, Options(**options))
         is_loop = bool(asked.run.interval)
 
         def delivered(outcome: Outcome) -> int:

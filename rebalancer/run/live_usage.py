@@ -20,7 +20,7 @@ from rebalancer.kube.wire.pages import METRICS_KINDS, path_of_list
 from rebalancer.policy.providers import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.usage import measure_by, providers_of
+from rebalancer.run.usage import measure_by
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_age import Sampled, ignored
@@ -53,9 +53,16 @@ def live_providers(
     kinds: tuple[str, ...] = ("NodeMetrics",),
 ) -> "Providers":
     """Return the policy's sources themselves, for questions about nodes; the arguments are those of `live_usage`."""
-    in_pod = SERVICE_ACCOUNT if live.connection.in_cluster else None
-    readers = partial(read_metrics, live, deadline, kinds), partial(read_secret, live, deadline)
-    return providers_of(policy, *readers, in_pod, sampled, live.client.ending.is_set)
+    from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
+
+    return Providers(
+        policy,
+        partial(read_metrics, live, deadline, kinds),
+        partial(read_secret, live, deadline),
+        service_account=SERVICE_ACCOUNT if live.connection.in_cluster else None,
+        sampled=sampled,
+        is_ending=live.client.ending.is_set,
+    )
 
 
 def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:

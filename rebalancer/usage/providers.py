@@ -17,8 +17,9 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.policy.providers import LoadWatcher, MetricsProvider, Prometheus
+from rebalancer.policy.providers import LoadWatcher, Prometheus
 from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
+from rebalancer.policy.values import Policy
 from rebalancer.usage import load_watcher, metrics_server, prometheus
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.promql import PromQL, ask_once
@@ -32,8 +33,7 @@ class Providers:
     """The answers of the policy's sources in one cycle; a question is sent when a strategy needs it, and only once.
 
     Args:
-        given: the policy's providers.
-        collector: whether the policy turns on usage from metrics-server by the deprecated switch.
+        policy: sets them up; the deprecated switch turns metrics-server on too.
         read_metrics: reads metrics-server's answer; raises SourceError.
         read_secret: reads a token from its Secret; raises SourceError.
         service_account: the folder with the pod's token and certificates; None outside a pod.
@@ -43,18 +43,17 @@ class Providers:
 
     def __init__(
         self,
-        given: Iterable[MetricsProvider],
-        *,
-        collector: bool,
+        policy: Policy,
         read_metrics: Callable[[], Metrics],
         read_secret: ReadSecret,
+        *,
         service_account: Path | None,
         sampled: Sampled = ignored,
         is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
         self._is_ending = is_ending
-        self._given = {each.source: each for each in given}
-        self._collector = collector
+        self._given = {each.source: each for each in policy.metrics_providers}
+        self._collector = policy.metrics_collector_enabled
         self._read_secret = read_secret
         self._service_account = service_account
         self._sampled = sampled

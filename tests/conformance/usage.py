@@ -1,6 +1,7 @@
 """How full nodes are: percentages, means and classes."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from rebalancer.balancing.utilization import NodeUtilization, around_mean
@@ -87,9 +88,8 @@ def shares(case: Case) -> Answer:
     kind = case.get("prometheus_result_type", "vector")
     with FakePrometheus(case["prometheus_samples"], kind) as server:
         provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
-        providers = Providers(
-            [provider], collector=False, read_metrics=_never, read_secret=_never, service_account=None
-        )
+        policy = SimpleNamespace(metrics_providers=(provider,), metrics_collector_enabled=False)
+        providers = Providers(policy, _never, _never, service_account=None)
         wanted = MetricsUtilization.model_validate({"source": "Prometheus", "prometheus": {"query": case["query"]}})
         try:
             found = providers.measure(cluster(case), wanted)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import msgspec
@@ -37,11 +38,11 @@ class Sources:
         collector: bool = False,
         sampled: Sampled = ignored,
     ) -> None:
+        providers = [MetricsProvider.model_validate(each) for each in given]
         self._providers = Providers(
-            [MetricsProvider.model_validate(each) for each in given],
-            collector=collector,
-            read_metrics=read_metrics if metrics is None else lambda: metrics,
-            read_secret=secret,
+            SimpleNamespace(metrics_providers=providers, metrics_collector_enabled=collector),
+            read_metrics if metrics is None else lambda: metrics,
+            secret,
             service_account=service_account,
             sampled=sampled,
         )
