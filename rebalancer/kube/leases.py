@@ -1,4 +1,4 @@
-"""One Lease (coordination.k8s.io/v1): read, created and updated, but never over a version that was not read.
+"""A Lease and the ConfigMap of the memory: read, created and updated, but never over a version that was not read.
 
 When two processes write at once, only one succeeds:
 
@@ -6,6 +6,11 @@ When two processes write at once, only one succeeds:
 2. A writes itself as holder, on version 812.  The API server accepts, and the version is now 813.
 3. B writes itself as holder, also on version 812.  The API server answers 409: B does not hold the Lease.
 4. A renews: it writes a new renewTime on version 813.  When and how often is decided in `rebalancer.run.leadership`.
+
+The ConfigMap has the memory (`rebalancer.memory.document`), and beside it a pause of all runs:
+
+    memory: H4sIAAAAAAAC...
+    pause: '{"until": "2026-01-15T14:00:00Z", "reason": "load test"}'
 """
 
 import json
@@ -20,7 +25,7 @@ import msgspec
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
-from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
 from rebalancer.kube.halt import Deadline
 
 #: As often as the holder may change by a Lease's count; the API server takes no more.
@@ -33,6 +38,8 @@ LONGEST_SECONDS = 3600.0
 #: How often a write is tried while others write to the Lease.
 _TRIES = 10
 _Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+#: For one request for the ConfigMap.
+_MAP_SECONDS = 10.0
 _API_VERSION = "coordination.k8s.io/v1"
 
 
@@ -134,14 +141,8 @@ class Leases:
         raise ClusterError(f"others write to the lease {self.namespace}/{self.name} all the time")
 
     def _write(self, method: str, path: str, lease: Lease, seconds: float | None = None) -> Lease | None:
-        client, deadline = self._asking(seconds)
-        send = client.post if method == "POST" else client.put
-        answer = send(path, self._encoded(lease), deadline=deadline)
-        if answer.status == HTTPStatus.CONFLICT:
-            return None
-        if not answer.is_success:
-            raise error_of(answer, method, path)
-        return self._decoded(answer.body)
+        body = _written(*self._asking(seconds), method, path, self._encoded(lease))
+        return None if body is None else self._decoded(body)
 
     def _asking(self, seconds: float | None) -> tuple[Client, Deadline]:
         return (
@@ -150,7 +151,7 @@ class Leases:
             else (self._client, Deadline.after(seconds))
         )
 
-    def _encoded(self, lease: Lease) -> bytes:
+    def _encoded(self, lease: Lease) -> Mapping[str, object]:
         metadata = {"name": self.name, "namespace": self.namespace, "annotations": dict(lease.annotations)}
         spec = {
             "holderIdentity": lease.holder,
@@ -160,8 +161,7 @@ class Leases:
             "leaseTransitions": lease.transitions,
         }
         version = {"resourceVersion": lease.version} if lease.version else {}
-        document = {"apiVersion": _API_VERSION, "kind": "Lease", "metadata": {**metadata, **version}, "spec": spec}
-        return json.dumps(document).encode()
+        return {"apiVersion": _API_VERSION, "kind": "Lease", "metadata": {**metadata, **version}, "spec": spec}
 
     def _decoded(self, body: bytes) -> Lease:
         document = decoded(body, _Document, self._path, "a Lease")
@@ -205,3 +205,101 @@ def _aware(time: datetime | None) -> datetime | None:
 
 def _micro_time(time: datetime | None) -> str | None:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if time else None
+
+
+@dataclass(frozen=True, slots=True)
+class MapContent:
+    """What the ConfigMap holds.
+
+    Attributes:
+        data: its texts by key.
+        version: the resourceVersion that was read; empty where there is no ConfigMap yet.
+        metadata: all else that a write has to keep.
+    """
+
+    data: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+class _MapDocument(msgspec.Struct):
+    kind: str = ""
+    metadata: dict[str, object] = {}
+    data: dict[str, str] | None = None
+
+
+class MemoryMap:
+    """One ConfigMap by its name.
+
+    Args:
+        client: the API server.
+        namespace: of the ConfigMap.
+        name: of the ConfigMap.
+    """
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self.namespace = namespace
+        self.name = name
+        self._client = client
+        self._collection = path_of("api", "v1", "namespaces", namespace, "configmaps")
+        self._path = self._collection + path_of(name)
+
+    def read(self) -> MapContent:
+        """Return what it holds; nothing where there is none.
+
+        Raises:
+            ClusterError: it cannot be read.
+        """
+        try:
+            body = self._client.get(self._path, deadline=Deadline.after(_MAP_SECONDS), largest=LARGEST_OBJECT)
+        except NotFound:
+            return MapContent()
+        found = decoded(body, _MapDocument, self._path, "a ConfigMap")
+        version = found.metadata.get("resourceVersion")
+        if found.kind != "ConfigMap" or not isinstance(version, str):
+            raise Rejected(f"the API server does not answer {self._path} with a ConfigMap")
+        kept = {key: each for key, each in found.metadata.items() if key in ("labels", "annotations")}
+        return MapContent(found.data or {}, version, kept)
+
+    def write(self, before: MapContent, changes: Mapping[str, str | None]) -> bool:
+        """Replace the version that was read; return False if it has changed since.
+
+        Args:
+            before: as it was read; what is not changed stays.
+            changes: texts by key; None takes the key out.
+
+        Raises:
+            ClusterError: it cannot be written.
+        """
+        data = {**before.data, **changes}
+        document = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                **before.metadata,
+                "name": self.name,
+                "namespace": self.namespace,
+                **({"resourceVersion": before.version} if before.version else {}),
+            },
+            "data": {key: text for key, text in data.items() if text is not None},
+        }
+        method, path = ("PUT", self._path) if before.version else ("POST", self._collection)
+        return _written(self._client, Deadline.after(_MAP_SECONDS), method, path, document) is not None
+
+
+def _written(
+    client: Client, deadline: Deadline, method: str, path: str, document: Mapping[str, object]
+) -> bytes | None:
+    """Create an object (POST) or replace the version that was read (PUT); None where another process was faster.
+
+    Raises:
+        NotFound: the object, or the namespace, is gone.
+        ClusterError: it cannot be written.
+    """
+    send = client.post if method == "POST" else client.put
+    answer = send(path, json.dumps(document).encode(), deadline=deadline)
+    if answer.status == HTTPStatus.CONFLICT:
+        return None
+    if not answer.is_success:
+        raise error_of(answer, method, path)
+    return answer.body

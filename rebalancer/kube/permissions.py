@@ -9,10 +9,11 @@ from rebalancer.errors import Forbidden
 from rebalancer.kube.answers import Rejected, decoded, error_of
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline
-from rebalancer.kube.retry_policy import RetryPolicy
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
+#: For all reviews of one purpose together.
+_SECONDS = 30.0
 #: The verbs that every write to nodes and rollouts needs, besides `list`.
 WRITE_VERBS = ("get", "patch")
 
@@ -59,7 +60,7 @@ class _Review(msgspec.Struct):
     status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
 
-def demand_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline, purpose: WritePurpose) -> None:
+def demand_writes(client: Client, purpose: WritePurpose) -> None:
     """Make sure that what is written may be read and patched.
 
     Raises:
@@ -67,7 +68,8 @@ def demand_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline,
         ClusterError: the API server does not say.
     """
     group, resource = purpose.group, purpose.resource
-    missing = [verb for verb in WRITE_VERBS if not may(client, retry_policy, deadline, verb, group, resource)]
+    deadline = Deadline.after(_SECONDS, client.retry_policy.clock)
+    missing = [verb for verb in WRITE_VERBS if not may(client, deadline, verb, group, resource)]
     if missing:
         raise Forbidden(
             f"{purpose.writes}, and there is no permission to {' and '.join(missing)} {resource}. "
@@ -75,7 +77,7 @@ def demand_writes(client: Client, retry_policy: RetryPolicy, deadline: Deadline,
         )
 
 
-def may(client: Client, retry_policy: RetryPolicy, deadline: Deadline, verb: str, group: str, resource: str) -> bool:
+def may(client: Client, deadline: Deadline, verb: str, group: str, resource: str) -> bool:
     """Return whether these credentials may do something; a resource may have a subresource, as `pods/eviction`.
 
     Raises:
@@ -84,7 +86,7 @@ def may(client: Client, retry_policy: RetryPolicy, deadline: Deadline, verb: str
     name, _, subresource = resource.partition("/")
     attributes = {"verb": verb, "group": group, "resource": name}
     attributes |= {"subresource": subresource} if subresource else {}
-    return retry_policy.tries(deadline)(_ask, client, deadline, attributes)
+    return client.retry_policy.tries(deadline)(_ask, client, deadline, attributes)
 
 
 def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> bool:

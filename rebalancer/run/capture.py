@@ -22,7 +22,7 @@ from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_lists import no_list, unread_in_words
 from rebalancer.run.live import LiveCluster, open_cluster
-from rebalancer.run.memory import PAUSE_KEY, memory_map
+from rebalancer.run.memory import PAUSE_KEY, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_fields import kept, kept_fields
@@ -158,11 +158,11 @@ def _read_everything(read: ReadKind) -> tuple[dict[str, list[msgspec.Raw]], list
 
 def _memory(live: LiveCluster) -> Mapping[str, object]:
     """Return what the file says of the memory: its text, or why it could not be read."""
-    source = memory_map(live, LeaseOptions())
+    source = MemorySource.of(live, LeaseOptions())
     try:
-        return {"memory": {key: text for key, text in source.read().data.items() if key in (KEY, PAUSE_KEY)}}
+        return {"memory": {key: text for key, text in source.map.read().data.items() if key in (KEY, PAUSE_KEY)}}
     except ClusterError as error:
-        return {"memoryProblem": f"the memory {source.namespace}/{source.name} could not be read: {error}"}
+        return {"memoryProblem": f"the memory {source.name} could not be read: {error}"}
 
 
 def _file(

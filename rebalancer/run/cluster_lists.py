@@ -76,7 +76,7 @@ def _with_all_missing(
     live: LiveCluster, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
 ) -> Forbidden:
     """Return the error for all that may not be done, so that its rules are added at once."""
-    may_do = partial(may, live.client, live.retry_policy, halt.deadline)
+    may_do = partial(may, live.client, halt.deadline)
     others = sorted(set(needed) - {first})
     try:
         missing = sorted({first, *(kind for kind in others if not may_do("list", *_group_and_plural(kind)))})

@@ -19,7 +19,7 @@ from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.live_usage import live_usage
-from rebalancer.run.memory import MemoryView, leases_of, memory_map, read_memory, recollect
+from rebalancer.run.memory import MemorySource, MemoryView, recollect
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Finished, Work, plan
@@ -90,8 +90,8 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
         needed, helpful = policies.kinds_needed(work.plans), work.helpful_kinds
         helpful |= {"Namespace"} if options.identify else frozenset()
         helpful |= SCHEDULER_KINDS if options.explains else frozenset()
-        source, leases = memory_map(cluster, options.lease), leases_of(cluster, options.lease)
-        found = read_memory(source, leases, datetime.now(UTC)) if work.trust else None
+        source = MemorySource.of(cluster, options.lease)
+        found = source.read(datetime.now(UTC)) if work.trust else None
         reading, evicts = telemetry.progress.reading, not options.dry_run
         snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, reading, evicts=evicts))
     if options.chosen:
@@ -99,7 +99,7 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
     memory = None
     if work.trust and found:
-        memory = MemoryView(source, leases, found, recollect(found, work.trust, snapshot))
+        memory = MemoryView(source, found, recollect(found, work.trust, snapshot))
     return LiveView(snapshot, measure, taken_at, memory)
 
 

@@ -27,7 +27,7 @@ from rebalancer.kube.wire.pages import KINDS, group_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.memory import leases_of, memory_map, read_memory
+from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
 from rebalancer.run.policies import kinds_needed
 from rebalancer.run.work import Work
@@ -216,7 +216,7 @@ _ALWAYS = (
 
 def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     """Ask for all that a live run by this policy does."""
-    deadline = Deadline.after(_SECONDS, cluster.retry_policy.clock)
+    deadline = Deadline.after(_SECONDS, cluster.client.retry_policy.clock)
     kinds = sorted({"Node", "Pod", *kinds_needed(work.plans), *work.helpful_kinds})
     wanted = [("list", group_of(kind), KINDS[kind][1]) for kind in kinds] + list(_ALWAYS)
     if work.policy.steering or work.hold:
@@ -227,7 +227,7 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
         wanted += [(verb, "apps", "deployments") for verb in WRITE_VERBS]
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
         wanted += [("list", "metrics.k8s.io", resource) for resource in ("nodes", "pods")]
-    missing = [each for each in wanted if not may(cluster.client, cluster.retry_policy, deadline, *each)]
+    missing = [each for each in wanted if not may(cluster.client, deadline, *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
     cure = f"add to the role: {', '.join(map(_rule, missing))}"
     fine = "this identity may do all that a live run by this policy does"
@@ -241,7 +241,7 @@ def _rule(missing: tuple[str, str, str]) -> str:
 
 def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
     """Say whether a pause or the breaker holds runs."""
-    found = read_memory(memory_map(cluster, options), leases_of(cluster, options), datetime.now(UTC))
+    found = MemorySource.of(cluster, options).read(datetime.now(UTC))
     if found.problem:
         return Finding("memory", WRONG, found.problem, "`rebalancer memory clear` begins anew")
     breaker = (found.memory.breaker if found.memory else None) or found.tripped

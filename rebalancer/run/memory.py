@@ -1,6 +1,6 @@
 """What a cycle knows of earlier ones, and what it writes down for later ones.
 
-1. `read_memory` reads the ConfigMap of a live cluster; a dry run only reads.
+1. `MemorySource` reads the ConfigMap of a live cluster; a dry run only reads.
 2. `recalled`: what is absent is new; what is corrupt, of a later version or forbidden makes balance strategies rest in
    this cycle, since they cannot know what they would repeat.
 3. `recollect`: the snapshot shows what became of the moves that are remembered, and the breaker is judged by that.
@@ -48,8 +48,7 @@ from rebalancer.run.options import LeaseOptions
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 if TYPE_CHECKING:
-    from rebalancer.kube.leases import Leases  # the client of the API server is not needed offline
-    from rebalancer.kube.memory_map import MemoryMap
+    from rebalancer.kube.leases import Leases, MemoryMap  # the client of the API server is not needed offline
     from rebalancer.run.live import LiveCluster
 
 #: Where a pause of all runs stands: a key of the ConfigMap, and an annotation of the Lease.
@@ -188,50 +187,69 @@ def told(recollection: Recollection | None) -> Iterator[str]:
         yield "nothing is remembered of earlier cycles: balance strategies move one pod of each owner at most"
 
 
-def memory_map(cluster: "LiveCluster", lease: LeaseOptions) -> "MemoryMap":
-    """Return the ConfigMap of a release, which is beside its Lease."""
-    from rebalancer.kube.memory_map import MemoryMap  # noqa: PLC0415  as above
-
-    return MemoryMap(cluster.client, lease.resource_namespace, lease.memory)
-
-
 @dataclass(frozen=True, slots=True)
-class MemoryView:
-    """The memory as a cycle found it: where it is, what was read, and what follows."""
+class MemorySource:
+    """Where the memory of a release is.
 
-    source: "MemoryMap"
+    Attributes:
+        map: the ConfigMap.
+        leases: the Lease beside it, whose annotations have what must not be lost with the memory.
+    """
+
+    map: "MemoryMap"
     leases: "Leases"
-    found: Recalled
-    recollection: Recollection
+
+    @classmethod
+    def of(cls, cluster: "LiveCluster", lease: LeaseOptions) -> "MemorySource":
+        """Return where a cluster has it."""
+        from rebalancer.kube.leases import MemoryMap  # noqa: PLC0415  as above
+
+        return cls(MemoryMap(cluster.client, lease.resource_namespace, lease.memory), leases_of(cluster, lease))
+
+    @property
+    def name(self) -> str:
+        """Namespace and name of the ConfigMap."""
+        return f"{self.map.namespace}/{self.map.name}"
+
+    def notes(self) -> Mapping[str, str]:
+        """Return the annotations of the Lease; none where it may not be read."""
+        try:
+            found = self.leases.read()
+        except ClusterError:
+            return {}
+        return found.annotations if found else {}
+
+    def note(self, key: str, text: str) -> None:
+        """Write an annotation of the Lease, or take it off where the text is empty."""
+        added = {key: text} if text else {}
+        self.leases.annotate(lambda notes: {name: each for name, each in notes.items() if name != key} | added)
+
+    def read(self, now: datetime) -> Recalled:
+        """Return the memory; one that cannot be read is a problem, not an error."""
+        notes = self.notes()
+        try:
+            return recalled(self.map.read().data, self.name, now, notes)
+        except ClusterError as error:
+            is_forbidden = isinstance(error, Forbidden)
+            problem = f"the memory {self.name} {'may not' if is_forbidden else 'cannot'} be read: {error}"
+            return dataclasses.replace(recalled({}, self.name, now, notes), problem=problem, is_ours=not is_forbidden)
 
 
 def leases_of(cluster: "LiveCluster", lease: LeaseOptions) -> "Leases":
-    """Return the Lease whose annotations have what must not be lost with the memory."""
+    """Return the Lease of a release."""
     from rebalancer.kube.leases import Leases  # noqa: PLC0415  as above
     from rebalancer.run.leadership import REQUEST_SECONDS  # noqa: PLC0415
 
     return Leases(cluster.client, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS)
 
 
-def notes_of(leases: "Leases") -> Mapping[str, str]:
-    """Return the annotations of the Lease; none where it may not be read."""
-    try:
-        found = leases.read()
-    except ClusterError:
-        return {}
-    return found.annotations if found else {}
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """The memory as a cycle found it: where it is, what was read, and what follows."""
 
-
-def read_memory(source: "MemoryMap", leases: "Leases", now: datetime) -> Recalled:
-    """Return the memory of the cluster; one that cannot be read is a problem, not an error."""
-    notes = notes_of(leases)
-    name = f"{source.namespace}/{source.name}"
-    try:
-        return recalled(source.read().data, name, now, notes)
-    except ClusterError as error:
-        is_forbidden = isinstance(error, Forbidden)
-        problem = f"the memory {name} {'may not' if is_forbidden else 'cannot'} be read: {error}"
-        return dataclasses.replace(recalled({}, name, now, notes), problem=problem, is_ours=not is_forbidden)
+    source: MemorySource
+    found: Recalled
+    recollection: Recollection
 
 
 class Diary:
@@ -310,7 +328,7 @@ class Diary:
         self._last = time.monotonic()
         if not self.view.found.is_ours:
             return
-        source = self.view.source
+        source = self.view.source.map
         try:
             for _ in range(_TRIES):
                 before = source.read()
@@ -330,8 +348,7 @@ class Diary:
         tripped, before = self.recollection.memory.breaker, self.view.found.tripped
         if tripped == before:
             return
-        text = {BREAKER_NOTE: msgspec.json.encode(tripped).decode()} if tripped else {}
-        self.view.leases.annotate(lambda notes: {key: notes[key] for key in notes if key != BREAKER_NOTE} | text)
+        self.view.source.note(BREAKER_NOTE, msgspec.json.encode(tripped).decode() if tripped else "")
 
     def _grown(self, known: Memory | None) -> Memory:
         """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it."""

@@ -18,17 +18,7 @@ from rebalancer.memory.document import KEY, Memory, encoded
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import open_cluster
-from rebalancer.run.memory import (
-    BREAKER_NOTE,
-    PAUSE_KEY,
-    PAUSE_NOTE,
-    Recalled,
-    leases_of,
-    memory_map,
-    notes_of,
-    paused,
-    read_memory,
-)
+from rebalancer.run.memory import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, MemorySource, Recalled, paused
 from rebalancer.run.options import ClientOptions, LeaseOptions
 
 _TRIES = 5
@@ -76,8 +66,7 @@ class Standing:
     def __init__(self, kubeconfig: str | None, context: str | None, client: ClientOptions, lease: LeaseOptions) -> None:
         cluster = open_cluster(kubeconfig, context, asking=client)
         self._client = cluster.client
-        self._source = memory_map(cluster, lease)
-        self._leases = leases_of(cluster, lease)
+        self._source = MemorySource.of(cluster, lease)
         self._now = datetime.now(UTC)
 
     def document(self) -> dict[str, Any]:
@@ -111,7 +100,7 @@ class Standing:
     def reset(self) -> str:
         """Close the breaker, and let no owner be stopped; return what was done, in words."""
         self._change(lambda memory: replace(memory, breaker=None, stops=(), counted_from=self._now))
-        self._note(BREAKER_NOTE, "")
+        self._source.note(BREAKER_NOTE, "")
         return "the breaker is closed, and no owner is stopped"
 
     def pause(self, target: PausedPart, lasting: timedelta | None, reason: str) -> str:
@@ -171,37 +160,33 @@ class Standing:
                     yield paused_in_words(pause, str(target))
 
     def _recalled(self) -> Recalled:
-        found = read_memory(self._source, self._leases, self._now)
+        found = self._source.read(self._now)
         if found.problem:
             raise ClusterError(found.problem)
         return found
 
     def _change(self, change: Callable[[Memory], Memory]) -> None:
         for _ in range(_TRIES):
-            before = self._source.read()
-            found = read_memory(self._source, self._leases, self._now)
+            before = self._source.map.read()
+            found = self._source.read(self._now)
             if not found.is_ours:
                 raise ClusterError(found.problem)
             memory = change(found.memory or Memory(since=self._now))
-            if self._source.write(before, {KEY: encoded(memory)}):
+            if self._source.map.write(before, {KEY: encoded(memory)}):
                 return
-        raise ClusterError(f"others write to {self._source.namespace}/{self._source.name} all the time")
+        raise ClusterError(f"others write to {self._source.name} all the time")
 
     def _set_pause(self, target: PausedPart, text: str) -> None:
         if target.namespace:
             self._annotate(target, text)
             return
         for _ in range(_TRIES):
-            if self._source.write(self._source.read(), {PAUSE_KEY: text or None}):
+            if self._source.map.write(self._source.map.read(), {PAUSE_KEY: text or None}):
                 break
-        self._note(PAUSE_NOTE, text)
-        data, notes = self._source.read().data, notes_of(self._leases)
+        self._source.note(PAUSE_NOTE, text)
+        data, notes = self._source.map.read().data, self._source.notes()
         if bool(paused(data, notes, self._now)) != bool(text):
             raise ClusterError("the pause was not written: others write to it all the time")
-
-    def _note(self, key: str, text: str) -> None:
-        added = {key: text} if text else {}
-        self._leases.annotate(lambda notes: {**{name: each for name, each in notes.items() if name != key}, **added})
 
     def _annotate(self, target: PausedPart, text: str) -> None:
         """Set or take off the annotation of a namespace or an owner, on the version that was read."""

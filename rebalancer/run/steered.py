@@ -34,8 +34,6 @@ _LOG = logging.getLogger(__name__)
 
 #: How far ahead an annotation of a node is believed where there is no record.
 _LONGEST_BELIEVED = timedelta(days=1)
-#: For all access reviews together.
-_REVIEW_SECONDS = 30.0
 #: How long after the deadline marks expire: for the last requests, for taking marks off, and for clocks that differ.
 _EXPIRY_SLACK_SECONDS = 120.0
 #: To hold one node.
@@ -106,8 +104,7 @@ def demand_permissions(cluster: LiveCluster, work: Work) -> None:
     purposes = [STEERING] if work.policy.steering else [HOLDING] if work.hold else []
     purposes += [RESTARTING] if work.trust and work.trust.restart else []
     for purpose in purposes:
-        deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        demand_writes(cluster.client, cluster.retry_policy, deadline, purpose)
+        demand_writes(cluster.client, purpose)
 
 
 def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapshot) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.memory import Diary, notes_of, paused
+from rebalancer.run.memory import Diary, paused
 from rebalancer.run.seen_again import notes_now, siblings_of, whole_pods
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
@@ -135,12 +135,13 @@ class Watch:
         why, at = self._paused
         if self._clock() - at < _BELIEVED_SECONDS:
             return why
+        source = diary.view.source
         try:
-            data = diary.view.source.read().data
+            data = source.map.read().data
         except ClusterError as error:
             _LOG.debug("the ConfigMap of the memory could not be looked at: %s", error)
             data = {}
-        self._paused = (paused(data, notes_of(diary.view.leases), datetime.now(UTC)), self._clock())
+        self._paused = (paused(data, source.notes(), datetime.now(UTC)), self._clock())
         return self._paused[0]
 
     def _by_notes(self, namespace: str, owner: str, kind: str, name: str) -> Refused | None:

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,10 +16,12 @@ from rebalancer.kube.halt import Deadline, Halt, Permit
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.permissions import MARKING, demand_writes
 from rebalancer.kube.pressure_marks import standing
+from rebalancer.kube.run_marks import RunRecord
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.marking.rules import MarkingRules, load_marking_rules
 from rebalancer.policy.values import Policy
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
+from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster, new_run
 from rebalancer.run.live_run import connect
@@ -188,8 +190,6 @@ def _page(document: Mapping[str, Any], html: str) -> ServedPage:
     )
 
 
-#: For all access reviews together.
-_REVIEW_SECONDS = 30.0
 #: For what sources read from the API server: tokens, and metrics-server's lists.
 _SOURCE_SECONDS = 60.0
 
@@ -204,9 +204,8 @@ def mark(asked: MarkOptions, interruption: Interruption, deliver: Deliver = show
     """
     settings = MarkingSettings(asked)
     with _attended(asked.run) as (telemetry, board):
-        cluster = connect(asked.run, telemetry)
-        _demand_permissions(cluster, asked.run)
-        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
+        run = LiveRun(asked.run, _connected(asked.run, telemetry), telemetry, interruption, deliver)
+        marking = _Marking(run, settings, board)
         return marking.show(marking.evaluate(None))
 
 
@@ -226,15 +225,15 @@ def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) ->
         telemetry, board = stack.enter_context(_attended(asked.run))
         reporter = PolicyReporter(telemetry)
         settings = MarkingSettings(asked, reporter.report)
-        cluster = connect(asked.run, telemetry)
-        _demand_permissions(cluster, asked.run)
+        cluster = _connected(asked.run, telemetry)
         if not asked.run.dry_run:  # which writes nothing, not even an Event
             reporter.open(cluster, asked.run.lease.resource_namespace)
             stack.callback(reporter.close)
-        marking = _Marking(asked.run, settings, cluster, interruption, telemetry, board, deliver)
+        marking = _Marking(LiveRun(asked.run, cluster, telemetry, interruption, deliver), settings, board)
         Rounds(asked.run, cluster, telemetry, interruption, settings.refresh, marking.act, "--interval").run()
 
 
+@dataclass(frozen=True, slots=True)
 class _Marking:
     """Evaluations by the settings in force, all under the name of one run.
 
@@ -244,38 +243,23 @@ class _Marking:
     4. Write the nodes that are not as they should be, unless it is a dry run.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        settings: MarkingSettings,
-        cluster: LiveCluster,
-        interruption: Interruption,
-        telemetry: Telemetry,
-        board: Board,
-        deliver: Deliver,
-    ) -> None:
-        self._options = options
-        self._settings = settings
-        self._cluster = cluster
-        self._telemetry = telemetry
-        self._board = board
-        self._deliver = deliver
-        self._interruption = interruption
-        self._run = new_run()
-        self._record = record_of(cluster, options.lease)
+    run: LiveRun
+    settings: MarkingSettings
+    board: Board
+    name: str = field(default_factory=new_run)
 
     def act(self, permit: Permit | None) -> bool:
         """Evaluate once; True even where a source does not answer: the next evaluation is not put off."""
         outcome = self.evaluate(permit)
-        self._board.show(outcome)
+        self.board.show(outcome)
         self.show(outcome)
         return not outcome.problems
 
     def show(self, outcome: MarkingOutcome) -> Outcome:
         """Show the report, and only then export metrics: that may take long, or hang."""
         try:
-            shown = Outcome(marking_document(outcome), self._interruption.exit_code or int(not outcome.succeeded))
-            return replace(shown, exit_code=self._deliver(shown))
+            shown = Outcome(marking_document(outcome), self.run.interruption.exit_code or int(not outcome.succeeded))
+            return replace(shown, exit_code=self.run.deliver(shown))
         finally:
             self._export()
 
@@ -287,9 +271,10 @@ class _Marking:
             Interrupted: a signal came before anything was written.
         """
         try:
-            with self._telemetry.cycle(), turn(self._cluster, self._options, permit, doing="marking nodes") as ours:
+            run = self.run
+            with run.telemetry.cycle(), turn(run.cluster, run.options, permit, doing="marking nodes") as ours:
                 if ours.skipped:
-                    self._telemetry.ended("skipped")
+                    run.telemetry.ended("skipped")
                     return self._outcome(_now(), skipped=ours.skipped)
                 return self._evaluated(ours.permit, ours.alarm)
         except BaseException:
@@ -297,16 +282,17 @@ class _Marking:
             raise
 
     def _evaluated(self, permit: Permit, warning: str) -> MarkingOutcome:
-        policy, rules, cluster = self._settings.policy, self._settings.rules, self._cluster
-        with self._telemetry.stage("read"):
+        policy, rules, cluster = self.settings.policy, self.settings.rules, self.run.cluster
+        telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
+        with telemetry.stage("read"):
             seen = see_nodes(cluster.client)
         now, part = _now(), seen.that_take_part(policy.node_selector)
-        with self._telemetry.stage("plan"):
-            providers = live_providers(policy, cluster, Deadline.after(_SOURCE_SECONDS), self._telemetry.samples)
+        with telemetry.stage("plan"):
+            providers = live_providers(policy, cluster, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
             found = answers(rules, policy, providers, part, now)
         before = {name: marks for name, node in seen.carried.items() if (marks := standing(node))}
         evaluation = evaluate(rules, {each.name for each in part}, found, before, now)
-        changes = Changes(self._run, rules.mark, evaluation.marks, self._record.signs())
+        changes = Changes(self.name, rules.mark, evaluation.marks, record.signs())
         due = changes.due(seen.carried)
         outcome = self._outcome(
             now,
@@ -316,32 +302,36 @@ class _Marking:
             evaluation=evaluation,
             before=before,
             changes=due,
-            problems={name: str(error) for name, error in self._written(changes, due, seen, permit).items()},
+            problems={name: str(error) for name, error in self._written(changes, due, seen, permit, record).items()},
             warnings=_warnings(seen, found, warning),
         )
         self._tell(outcome)
         return outcome
 
     def _outcome(self, now: datetime, **found: Any) -> MarkingOutcome:
-        return MarkingOutcome(self._run, self._options.dry_run, self._cluster.description, now, **found)
+        return MarkingOutcome(self.name, self.run.options.dry_run, self.run.cluster.description, now, **found)
 
-    def _written(self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit) -> Problems:
+    def _written(
+        self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit, record: RunRecord
+    ) -> Problems:
         """Write the nodes that are due, and return what went wrong."""
-        if self._options.dry_run:
+        run = self.run
+        if run.options.dry_run:
             return changes.problems(seen.carried)
-        halt = Halt(permit=permit, signalled=self._cluster.client.ending)
-        self._interruption.then(halt.signal)
-        with self._telemetry.stage("mark"):
-            self._record.note_signs(changes.texts() if due else ())
-            return write(self._cluster.client, changes, due, halt)
+        halt = Halt(permit=permit, signalled=run.cluster.client.ending)
+        run.interruption.then(halt.signal)
+        with run.telemetry.stage("mark"):
+            record.note_signs(changes.texts() if due else ())
+            return write(run.cluster.client, changes, due, halt)
 
     def _tell(self, outcome: MarkingOutcome) -> None:
-        self._telemetry.health.sources_asked(outcome.source_problem)
+        telemetry = self.run.telemetry
+        telemetry.health.sources_asked(outcome.source_problem)
         for answer in outcome.answers.values():
             if answer.problem:
-                self._telemetry.metrics.source_failed(answer.source)
-        self._telemetry.ended("succeeded" if outcome.succeeded else "failed")
-        self._telemetry.metrics.marked(outcome.nodes_by_rule())
+                telemetry.metrics.source_failed(answer.source)
+        telemetry.ended("succeeded" if outcome.succeeded else "failed")
+        telemetry.metrics.marked(outcome.nodes_by_rule())
         for name, change in outcome.changes.items():
             if name not in outcome.problems:
                 rules = ", ".join(each.rule for each in outcome.evaluation.marks.get(name, ()))
@@ -350,8 +340,8 @@ class _Marking:
             _LOG.warning("node %s is not as it should be: %s", name, problem)
 
     def _export(self) -> None:
-        client = self._cluster.client
-        export(self._options.export, self._telemetry.metrics, self._cluster.description, client.ending.is_set)
+        cluster = self.run.cluster
+        export(self.run.options.export, self.run.telemetry.metrics, cluster.description, cluster.client.ending.is_set)
 
 
 def _now() -> datetime:
@@ -378,7 +368,9 @@ def _attended(options: Options) -> Iterator[tuple[Telemetry, Board]]:
             yield telemetry, board
 
 
-def _demand_permissions(cluster: LiveCluster, options: Options) -> None:
+def _connected(options: Options, telemetry: Telemetry) -> LiveCluster:
+    """Return the cluster, once it is sure that nodes may be written unless it is a dry run."""
+    cluster = connect(options, telemetry)
     if not options.dry_run:
-        deadline = Deadline.after(_REVIEW_SECONDS, cluster.retry_policy.clock)
-        demand_writes(cluster.client, cluster.retry_policy, deadline, MARKING)
+        demand_writes(cluster.client, MARKING)
+    return cluster
