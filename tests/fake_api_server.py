@@ -43,7 +43,7 @@ from urllib.parse import unquote
 from rebalancer.kube.answers import verb_and_resource
 from tests.fake_budgets import covers, spend
 from tests.fake_http import HttpServer, Reply, Request, failure
-from tests.fake_kinds import ALWAYS_SERVED, PLURALS
+from tests.fake_kinds import RESOURCES, SERVED, path_of
 from tests.fake_leases import MAPS, PATH, FakeLeases
 from tests.fake_patches import FailedError, patched
 
@@ -95,8 +95,8 @@ class FakeApiServer:
         self.events: list[Object] = []
         self.evicted: list[str] = []
         self.leases = FakeLeases()
-        self._objects: dict[str, list[Object]] = {path: [] for path in ALWAYS_SERVED}
-        self._kinds = dict(ALWAYS_SERVED)
+        self._objects: dict[str, list[Object]] = {path_of(kind): [] for kind in SERVED}
+        self._kinds = {path_of(kind): kind for kind in SERVED}
         self._version = 1000
         self._lists: dict[int, list[Object]] = {}
         self._rules: list[Rule] = []
@@ -143,7 +143,7 @@ class FakeApiServer:
     def add(self, each: Object) -> None:
         """Add an object, or replace the one of its kind, namespace and name; a pod gets a new resourceVersion."""
         version, kind = each.get("apiVersion", "v1"), each["kind"]
-        path = f"/{'apis' if '/' in version else 'api'}/{version}/{PLURALS.get(kind, kind.lower() + 's')}"
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/{RESOURCES[kind][1]}"
         with self._lock:
             self._kinds[path] = kind
             if kind == "Pod":

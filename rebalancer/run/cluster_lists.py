@@ -18,7 +18,7 @@ from rebalancer.kube.lists import Tell, read_list, tell_nobody
 from rebalancer.kube.permissions import may
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.list_collector import ListCollector
-from rebalancer.kube.wire.pages import KINDS, PATHS, group_of, path_of_list
+from rebalancer.kube.wire.pages import PATHS, path_of_list, resource_of
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.run.live import LiveCluster
 
@@ -79,7 +79,7 @@ def _with_all_missing(
     may_do = partial(may, live.client, halt.deadline)
     others = sorted(set(needed) - {first})
     try:
-        missing = sorted({first, *(kind for kind in others if not may_do("list", *_group_and_plural(kind)))})
+        missing = sorted({first, *(kind for kind in others if not may_do("list", *resource_of(kind)))})
         cannot_evict = evicts and not may_do("create", "", "pods/eviction")
     except ClusterError:  # it does not say
         missing, cannot_evict = [first], False
@@ -129,20 +129,15 @@ def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
 
 def _resource(kind: str) -> str:
     """Return what a message calls a kind: `jobs.batch`."""
-    group, plural = _group_and_plural(kind)
+    group, plural = resource_of(kind)
     return f"{plural}.{group}" if group else plural
 
 
 def _rules(kinds: Iterable[str]) -> str:
     """Return the rules of a role that allow listing these kinds, as YAML."""
     plurals: defaultdict[str, list[str]] = defaultdict(list)
-    for group, plural in map(_group_and_plural, kinds):
+    for group, plural in map(resource_of, kinds):
         plurals[group or _CORE].append(plural)
     return ", ".join(
         f"{{apiGroups: [{group}], resources: [{', '.join(names)}], verbs: [list]}}" for group, names in plurals.items()
     )
-
-
-def _group_and_plural(kind: str) -> tuple[str, str]:
-    """Return API group and plural of a kind, as roles spell them; the core group's name is empty."""
-    return group_of(kind), KINDS[kind][1]

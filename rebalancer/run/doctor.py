@@ -23,7 +23,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.halt import Deadline
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import WRITE_VERBS, may
-from rebalancer.kube.wire.pages import KINDS, group_of
+from rebalancer.kube.wire.pages import METRICS_KINDS, resource_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count
 from rebalancer.run.live import LiveCluster
@@ -218,7 +218,7 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     """Ask for all that a live run by this policy does."""
     deadline = Deadline.after(_SECONDS, cluster.client.retry_policy.clock)
     kinds = sorted({"Node", "Pod", *kinds_needed(work.plans), *work.helpful_kinds})
-    wanted = [("list", group_of(kind), KINDS[kind][1]) for kind in kinds] + list(_ALWAYS)
+    wanted = [("list", *resource_of(kind)) for kind in kinds] + list(_ALWAYS)
     if work.policy.steering or work.hold:
         wanted += [(verb, "", "nodes") for verb in WRITE_VERBS]
     if work.trust:
@@ -226,7 +226,7 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     if work.trust and work.trust.restart:
         wanted += [(verb, "apps", "deployments") for verb in WRITE_VERBS]
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
-        wanted += [("list", "metrics.k8s.io", resource) for resource in ("nodes", "pods")]
+        wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
     missing = [each for each in wanted if not may(cluster.client, deadline, *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
     cure = f"add to the role: {', '.join(map(_rule, missing))}"

@@ -14,6 +14,7 @@ from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
 from rebalancer.kube.lists import path_within
 from rebalancer.kube.wire.pages import PATHS
+from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.memory.document import KEY, Memory, encoded
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
@@ -22,7 +23,6 @@ from rebalancer.run.memory import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, MemorySou
 from rebalancer.run.options import ClientOptions, LeaseOptions
 
 _TRIES = 5
-_OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class PausedPart:
 
     def __post_init__(self) -> None:
         kind, _, name = self.owner.partition("/")
-        if self.owner and (kind not in _OWNERS or not name or not self.namespace):
+        if self.owner and (kind not in OWNERS or not name or not self.namespace):
             raise UsageError(
-                f"--owner {self.owner!r} is not KIND/NAME of a {', '.join(_OWNERS[:-1])} or {_OWNERS[-1]}, with "
+                f"--owner {self.owner!r} is not KIND/NAME of a {', '.join(OWNERS[:-1])} or {OWNERS[-1]}, with "
                 "--namespace"
             )
 

@@ -14,13 +14,10 @@ import msgspec
 from tests.bench.large_cluster import Object, cluster
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import Reply, Request
+from tests.fake_kinds import path_of
 
 PAGE = 500
-PATHS = {
-    "Node": "/api/v1/nodes",
-    "Pod": "/api/v1/pods",
-    "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
-}
+PATHS = {kind: path_of(kind) for kind in ("Node", "Pod", "PodDisruptionBudget")}
 #: A real server writes to etcd before it answers.
 EVICTION_SECONDS = 0.005
 GRANTED = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}

@@ -8,11 +8,12 @@ import pytest
 from tests.chart.helm import CI, needed, pod_spec, template
 from tests.chart.operator_kinds import PATHS as OPERATOR
 from tests.chart.operator_kinds import definitions as definitions_of_operator
-from tests.e2e.api import RESOURCES, ApiError, path_of
+from tests.e2e.api import ApiError
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.release import strictly
 from tests.e2e.waiting import wait_for
+from tests.fake_kinds import RESOURCES, path_of
 
 pytestmark = needed
 

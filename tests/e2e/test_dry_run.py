@@ -5,12 +5,13 @@ from collections import deque
 import pytest
 
 from tests.e2e.acts import cordon, names, set_restarts, set_taints
-from tests.e2e.api import RESOURCES, Api, Object
+from tests.e2e.api import Api, Object
 from tests.e2e.builders import deployment, node, pdb, taint
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, policy
 from tests.e2e.waiting import wait_for
+from tests.fake_kinds import RESOURCES
 
 #: Events about nodes are written at any time (that the program wrote none is in the audit log); the metrics API makes
 #: its objects up when asked, and in its APIService the API server tells whether it answers.

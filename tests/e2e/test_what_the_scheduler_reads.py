@@ -6,11 +6,12 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster
-from tests.e2e.api import RESOURCES, Object
+from tests.e2e.api import Object
 from tests.e2e.builders import deployment, job, node, statefulset
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.waiting import wait_for
+from tests.fake_kinds import RESOURCES
 
 SELECTOR = {"app": "web"}
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import Self
 
-from tests.e2e.api import Api, Object, path_of
+from tests.e2e.api import Api, Object
 from tests.e2e.namespace import is_ready
 from tests.e2e.waiting import wait_for
+from tests.fake_kinds import path_of
 
 LABEL = "app"
 

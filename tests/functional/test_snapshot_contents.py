@@ -11,16 +11,9 @@ import msgspec
 import pytest
 from kubernetes import client as api
 
-from rebalancer.kube.wire import (
-    annotations,
-    objects,
-    pods,
-    scheduler_inputs,
-    storage,
-    workloads,
-)
+from rebalancer.kube.wire import annotations, collect, workloads
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
-from rebalancer.run.snapshot_fields import kept, kept_fields
+from rebalancer.run.capture import kept, kept_fields
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import finish, wait_for
 from tests.functional.test_interruption import arrival
@@ -34,28 +27,7 @@ MODELS = {
     "PriorityClass": "V1PriorityClass",
     **{kind: f"V1{kind}" for kind in sorted(SCHEDULER_KINDS)},
 }
-WIRES = {
-    "Node": objects.NodeWire,
-    "Pod": pods.PodWire,
-    "PodDisruptionBudget": objects.BudgetWire,
-    "Namespace": objects.NamespaceWire,
-    "PriorityClass": objects.PriorityClassWire,
-    "PersistentVolumeClaim": storage.ClaimWire,
-    "PersistentVolume": storage.VolumeWire,
-    "Service": scheduler_inputs.ServiceWire,
-    "ReplicationController": workloads.WorkloadWire,
-    "ReplicaSet": workloads.WorkloadWire,
-    "StatefulSet": workloads.WorkloadWire,
-    "Deployment": workloads.DeploymentWire,
-    "Job": workloads.JobWire,
-    "StorageClass": storage.StorageClassWire,
-    "CSINode": storage.CsiNodeWire,
-    "CSIDriver": storage.CsiDriverWire,
-    "CSIStorageCapacity": storage.StorageCapacityWire,
-    "VolumeAttachment": storage.AttachmentWire,
-    "NodeMetrics": objects.NodeMetricsWire,
-    "PodMetrics": objects.PodMetricsWire,
-}
+WIRES = {name: kind.wire for name, kind in collect._kinds().items()}
 _METADATA = {
     "metadata.creationTimestamp",
     "metadata.deletionTimestamp",

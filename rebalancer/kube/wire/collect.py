@@ -1,12 +1,14 @@
 """Lists and files of objects, collected page by page into one snapshot."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
 import msgspec
 
+from rebalancer.cluster.measured import NodeMetrics
 from rebalancer.cluster.node import Node
+from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
@@ -18,61 +20,41 @@ from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
 from rebalancer.untrusted.documents import Copied, decode_json
 
-_NODES = Kind(
-    "Node",
-    objects.NodeWire,
-    objects.node,
-    lambda node: node.name,
-    objects.node_stand_in,
-    "left alone, and so are its pods",
-)
-_NAMESPACES = Kind(
-    "Namespace", objects.NamespaceWire, objects.namespace, lambda item: item[0], otherwise="its labels count as unknown"
-)
-_BUDGETS = Kind(
-    "PodDisruptionBudget",
-    objects.BudgetWire,
-    objects.budget,
-    lambda budget: (budget.namespace, budget.name) if budget.name else None,
-    objects.budget_stand_in,
-    "allows no disruption",
-)
-_PRIORITY_CLASSES = Kind(
-    "PriorityClass",
-    objects.PriorityClassWire,
-    objects.priority_class,
-    lambda item: item[0],
-    objects.priority_class_stand_in,
-    "counts as the lowest, so that no priority is below it",
-)
-_CLAIMS = Kind(
-    "PersistentVolumeClaim",
-    storage.ClaimWire,
-    storage.claim,
-    lambda item: item[0],
-    otherwise="its storage class counts as unknown",
-)
-_NODE_METRICS = Kind("NodeMetrics", objects.NodeMetricsWire, objects.node_metrics, lambda each: each.name)
-_POD_METRICS = Kind("PodMetrics", objects.PodMetricsWire, objects.pod_metrics, lambda each: (each.namespace, each.name))
-
 Bytes: TypeAlias = bytes | Copied | msgspec.Raw
 
 
+def _name(item: Node | NodeMetrics) -> str:
+    return item.name
+
+
+def _first(item: tuple[Hashable, ...]) -> Hashable:
+    return item[0]
+
+
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
+    """Return all kinds that are read; `pages.KINDS` says where they are."""
     specs = Specs()
     pods = PodDecoder(specs)
+    classes, budgets = objects.priority_class_stand_in, objects.budget_stand_in
+    lowest = "counts as the lowest, so that no priority is below it"
+    unknown, unlabelled = "its storage class counts as unknown", "its labels count as unknown"
+    alone = "left alone, and so are its pods"
     kinds: tuple[Kind[Any, Any], ...] = (
-        _NODES,
+        Kind("Node", objects.NodeWire, objects.node, _name, objects.node_stand_in, alone),
         Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
-        _NAMESPACES,
-        _BUDGETS,
-        _PRIORITY_CLASSES,
-        _CLAIMS,
-        _NODE_METRICS,
-        _POD_METRICS,
+        Kind("Namespace", objects.NamespaceWire, objects.namespace, _first, otherwise=unlabelled),
+        Kind("PodDisruptionBudget", objects.BudgetWire, objects.budget, _budget_key, budgets, "allows no disruption"),
+        Kind("PriorityClass", objects.PriorityClassWire, objects.priority_class, _first, classes, lowest),
+        Kind("PersistentVolumeClaim", storage.ClaimWire, storage.claim, _first, otherwise=unknown),
+        Kind("NodeMetrics", objects.NodeMetricsWire, objects.node_metrics, _name),
+        Kind("PodMetrics", objects.PodMetricsWire, objects.pod_metrics, lambda each: (each.namespace, each.name)),
         *scheduler_inputs.kinds(WorkloadDecoder(specs)),
     )
     return {each.name: each for each in kinds}
+
+
+def _budget_key(budget: DisruptionBudget) -> Hashable:
+    return (budget.namespace, budget.name) if budget.name else None
 
 
 class Collection:

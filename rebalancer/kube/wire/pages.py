@@ -50,9 +50,10 @@ def path_of_list(kind: str) -> str:
 PATHS: Mapping[str, str] = {kind: path_of_list(kind) for kind in KINDS if kind not in METRICS_KINDS}
 
 
-def group_of(kind: str) -> str:
-    """Return the API group of a kind; the core group has no name."""
-    return KINDS[kind][0].rpartition("/")[0]
+def resource_of(kind: str) -> tuple[str, str]:
+    """Return API group and plural of a kind, as roles spell them; the core group's name is empty."""
+    version, plural = KINDS[kind]
+    return version.rpartition("/")[0], plural
 
 
 class PageMetadata(msgspec.Struct, rename="camel"):
@@ -81,7 +82,7 @@ def is_of(kind: str, api_version: str) -> bool:
 
     An apiVersion without a group passes for all: files written by hand leave it out.
     """
-    return api_version.rpartition("/")[0] in ("", group_of(kind))
+    return api_version.rpartition("/")[0] in ("", resource_of(kind)[0])
 
 
 def items_of(page: ListPage[W], kind: str) -> list[W]:

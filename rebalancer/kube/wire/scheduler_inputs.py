@@ -14,19 +14,19 @@ from rebalancer.kube.wire import workloads as work
 from rebalancer.kube.wire.list_collector import Kind
 from rebalancer.kube.wire.objects import aware
 
+#: Owners whose annotations count.
+OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
+
 #: The kinds that decide where the scheduler would put pods, beside nodes and pods.
 SCHEDULER_KINDS = frozenset(
     (
-        *("Service", "ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "Job", "Namespace"),
-        *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"),
-        "VolumeAttachment",
+        *(*OWNERS, "Service", "Namespace", "PersistentVolumeClaim", "PersistentVolume", "StorageClass"),
+        *("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
     )
 )
 
 #: The kinds that say whether an owner is left alone, beside pods and nodes.
-TRUST_KINDS = frozenset(
-    ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "HorizontalPodAutoscaler", "Namespace")
-)
+TRUST_KINDS = frozenset((*OWNERS, "HorizontalPodAutoscaler", "Namespace"))
 
 #: Returns the objects of a kind; None if the kind was not read.
 Items = Callable[[str], tuple[Any, ...] | None]
@@ -36,10 +36,6 @@ _UNKNOWN = "what replaces its pods is unknown"
 _LASTING = ("StatefulSet", "Job")
 #: For kinds where any object may change the answer for any pod.
 _SPOILT = "its whole kind counts as not read"
-
-
-#: Owners whose annotations count.
-_NOTED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
 
 
 class _ScaleTarget(msgspec.Struct):
@@ -166,7 +162,7 @@ def _scaled(autoscalers: tuple[Any, ...] | None) -> dict[tuple[str, str], dateti
 
 def _notes(items: Items) -> dict[tuple[str, str], Notes]:
     found = {(each[0], ""): each[2] for each in items("Namespace") or () if each[2]}
-    for kind in _NOTED:
+    for kind in OWNERS:
         found |= {(each.key[0], f"{kind}/{each.key[1]}"): each.notes for each in items(kind) or () if each.notes}
     return found
 
