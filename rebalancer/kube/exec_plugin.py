@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,9 +27,15 @@ from rebalancer.kube.answers import cut
 from rebalancer.kube.kubeconfig import ChosenContext, Document
 from rebalancer.untrusted.documents import decode_json
 
-# Reads what a credentials plugin prints, and puts the credentials into the kubeconfig's user.
-#
-# Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.
+_LOG = logging.getLogger(__name__)
+
+#: After so many seconds a warning names the plugin: it may wait for somebody to log in.
+NAMED_AFTER_SECONDS = 5.0
+
+_OWN_SETTINGS = "client.authentication.k8s.io/exec"
+#: What a plugin may be told about the cluster, as a kubeconfig spells it.
+_CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class CredentialStatus(msgspec.Struct, rename="camel"):
@@ -91,16 +97,6 @@ def with_credentials(user: Document, status: CredentialStatus) -> Document:
     return {key: value for key, value in user.items() if key not in replaced} | given
 
 
-_LOG = logging.getLogger(__name__)
-
-#: After so many seconds a warning names the plugin: it may wait for somebody to log in.
-NAMED_AFTER_SECONDS = 5.0
-
-_OWN_SETTINGS = "client.authentication.k8s.io/exec"
-#: What a plugin may be told about the cluster, as a kubeconfig spells it.
-_CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
-
-
 def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, datetime | None]:
     """Return the context with its plugin's credentials instead of the plugin, if there is one, and when they expire.
 
@@ -136,36 +132,32 @@ class _Plugin:
     def of(cls, chosen: ChosenContext) -> "_Plugin":
         given = chosen.user["exec"]
         try:
-            return cls._read(chosen, given if isinstance(given, dict) else {})
+            plugin = cls._read(chosen, given if isinstance(given, dict) else {})
         except (LookupError, TypeError, AttributeError):
             raise NoCredentials(
                 f"{chosen.files}: the exec plugin of context {chosen.context!r} is malformed: it takes command and "
                 "apiVersion, and may have args, env, interactiveMode, provideClusterInfo and installHint"
             ) from None
+        if which(plugin.command, path=plugin.environment.get("PATH")) is None:
+            raise NoCredentials(
+                f"{chosen.files}: the user of context {chosen.context!r} needs the exec plugin {plugin.command}, which "
+                f"is not installed or not on PATH.{plugin.hint}"
+            )
+        return plugin
 
     @classmethod
     def _read(cls, chosen: ChosenContext, given: Document) -> "_Plugin":
-        environment = {str(each["name"]): str(each["value"]) for each in _list(given.get("env"))}
-        plugin = cls(
+        return cls(
             place=chosen.files,
             context=chosen.context,
             command=str(given["command"]),
             arguments=tuple(map(str, _list(given.get("args")))),
-            environment=environment,
+            environment={str(each["name"]): str(each["value"]) for each in _list(given.get("env"))},
             version=str(given["apiVersion"]),
             hint=f" {cut(str(given['installHint']))}" if given.get("installHint") else "",
             mode=str(given.get("interactiveMode") or "IfAvailable"),
             wants_cluster=bool(given.get("provideClusterInfo")),
         )
-        plugin._demand_installed()
-        return plugin
-
-    def _demand_installed(self) -> None:
-        if which(self.command, path=self.environment.get("PATH")) is None:
-            raise NoCredentials(
-                f"{self.place}: the user of context {self.context!r} needs the exec plugin {self.command}, which is "
-                f"not installed or not on PATH.{self.hint}"
-            )
 
     def run(self, cluster: Document, seconds: float) -> bytes:
         """Return what the plugin prints."""
@@ -205,27 +197,19 @@ class _Plugin:
     def _wait(self, process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes | None]:
         named = min(NAMED_AFTER_SECONDS, seconds)
         try:
-            return process.communicate(timeout=named)
-        except subprocess.TimeoutExpired:
-            if named == seconds:
-                raise self._too_slow(seconds) from None
-        _LOG.warning(
-            "the exec plugin %s of context %r has not answered for %g s; it is given up after %g s (--exec-timeout)",
-            self.command,
-            self.context,
-            named,
-            seconds,
-        )
-        try:
+            with suppress(subprocess.TimeoutExpired) if named < seconds else nullcontext():
+                return process.communicate(timeout=named)
+            _LOG.warning(
+                "the exec plugin %s of context %r has not answered for %g s; it is given up after %g s "
+                "(--exec-timeout)",
+                *(self.command, self.context, named, seconds),
+            )
             return process.communicate(timeout=seconds - named)
         except subprocess.TimeoutExpired:
-            raise self._too_slow(seconds) from None
-
-    def _too_slow(self, seconds: float) -> NoCredentials:
-        return self._none(
-            f"it did not answer within {seconds:g} s and was ended. See what it waits for by calling it yourself, or "
-            "give it longer with --exec-timeout"
-        )
+            raise self._none(
+                f"it did not answer within {seconds:g} s and was ended. See what it waits for by calling it yourself, "
+                "or give it longer with --exec-timeout"
+            ) from None
 
     def answer(self, printed: bytes) -> CredentialStatus:
         """Return the credentials in what the plugin printed."""
@@ -277,9 +261,6 @@ def _cluster(chosen: ChosenContext) -> Document:
         if isinstance(entry, dict) and entry.get("name") == _OWN_SETTINGS:
             cluster["config"] = entry.get("extension")
     return cluster
-
-
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextmanager

@@ -185,8 +185,8 @@ def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
     tests = [*_tests(_ANNOTATIONS, node.annotations, notes), *_tests(_LABELS, node.labels, wanted.labels)]
     changes = [
         *_taints(node, wanted),
-        *_changes(_ANNOTATIONS, node.annotations, notes),
-        *_changes(_LABELS, node.labels, wanted.labels),
+        *changed_entries(_ANNOTATIONS, node.annotations, notes),
+        *changed_entries(_LABELS, node.labels, wanted.labels),
     ]
     return [_test(_UID, node.uid), _test(_TAINTS, node.taints or None), *tests, *changes] if changes else []
 
@@ -209,8 +209,8 @@ def _taints(node: MarkedNode, wanted: Wanted) -> list[Operation]:
     return [{"op": "add", "path": _TAINTS, "value": wanted.taints}]
 
 
-def _changes(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
-    """Return what makes these entries of a map as they are wanted; None removes one."""
+def changed_entries(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
+    """Return the operations that make these entries of a map as they are wanted; None removes one."""
     if not found:
         added = {key: value for key, value in wanted.items() if value is not None}
         return [{"op": "add", "path": path, "value": added}] if added else []

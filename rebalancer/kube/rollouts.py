@@ -10,18 +10,18 @@ The patch is sent once: without an answer it may have been carried out, and the 
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.errors import ClusterError, CycleStopped
+from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.kube.answers import NotFound, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, Halt
+from rebalancer.kube.node_marks import changed_entries
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
 from rebalancer.untrusted.documents import decode_json
@@ -97,19 +97,13 @@ class Rollouts:
     def _patched(self, path: str, name: str, operations: list[dict[str, Any]]) -> Verdict:
         try:
             answer = self._client.patch(path, msgspec.json.encode(operations), deadline=Deadline.after(_SECONDS))
-        except Transient as error:
-            if error.maybe_done:
-                return Unknown(f"the Deployment {name} may have been restarted: {error}")
-            return Failed(f"the Deployment {name} was not restarted: {error}")
+            if answer.is_success:
+                return Granted(restarted=name)
+            raise error_of(answer, "PATCH", path)
         except ClusterError as error:
-            return Failed(f"the Deployment {name} was not restarted: {error}")
-        if answer.is_success:
-            return Granted(restarted=name)
-        problem = error_of(answer, "PATCH", path)
-        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return Unknown(f"the Deployment {name} may have been restarted: {problem}")
-        forbidden = answer.status == HTTPStatus.FORBIDDEN
-        return Failed(f"the Deployment {name} was not restarted: {problem}", forbidden=forbidden)
+            if isinstance(error, Transient) and error.maybe_done:
+                return Unknown(f"the Deployment {name} may have been restarted: {error}")
+            return Failed(f"the Deployment {name} was not restarted: {error}", forbidden=isinstance(error, Forbidden))
 
     def _refusal(self, pod: Pod, recheck: Callable[[Pod], Refused | None]) -> Refused | None:
         path = path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name)
@@ -122,15 +116,11 @@ class Rollouts:
         return None if found.resource_version == pod.resource_version else recheck(found)
 
     def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
-        """Return the patch: maps that are missing come first, since an operation makes no parents."""
-        template = found.spec.template
-        annotations, key = f"{_TEMPLATE}/metadata/annotations", RESTARTED_AT.replace("/", "~1")
-        stamp = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
-        missing = [] if template.metadata else [f"{_TEMPLATE}/metadata"]
-        if template.metadata is None or template.metadata.annotations is None:
-            missing.append(annotations)
+        """Return the patch; metadata that is missing comes first, since an operation makes no parents."""
+        metadata, path = found.spec.template.metadata, f"{_TEMPLATE}/metadata"
+        stamp = {RESTARTED_AT: self._now().strftime("%Y-%m-%dT%H:%M:%SZ")}
         return [
             {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version},
-            *({"op": "add", "path": path, "value": {}} for path in missing),
-            {"op": "add", "path": f"{annotations}/{key}", "value": stamp},
+            *([] if metadata else [{"op": "add", "path": path, "value": {}}]),
+            *changed_entries(f"{path}/annotations", metadata.annotations if metadata else None, stamp),
         ]

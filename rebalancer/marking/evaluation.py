@@ -167,11 +167,9 @@ def evaluate(
     """
     unknown = {name: why for name in rules.rules if (why := _unknown(answers[name], nodes))}
     known = {name: answers[name].readings for name in rules.rules if name not in unknown}
-    cases = {node: _Case.of(node, rules, known, standing.get(node, ()), now) for node in {*nodes, *standing}}
+    cases = {node: _Case(node, rules, known, standing.get(node, ()), now) for node in {*nodes, *standing}}
     pressed = {node: found for node in sorted(nodes) if (found := cases[node].pressures())}
-    elsewhere = {
-        node: tuple(cases[node].standing.values()) for node in standing if node not in nodes and cases[node].standing
-    }
+    elsewhere = {node: found for node in standing if node not in nodes and (found := (*cases[node].standing.values(),))}
     if pressed and len(pressed) == len(nodes):
         return Evaluation(elsewhere, all_pressed=True, unknown=unknown)
     hottest = sorted(pressed, key=lambda node: (-cases[node].heat(), node))
@@ -188,34 +186,24 @@ def _unknown(answer: RuleAnswer, nodes: Collection[str]) -> str:
     return f"only {known} of {len(nodes)} nodes have a sample" if nodes and 2 * known <= len(nodes) else ""
 
 
-@dataclass(frozen=True, slots=True)
 class _Case:
-    """What is known of one node.
+    """What is known of one node: its readings by rule, and its marks that have not expired, in the order of the file.
 
-    Attributes:
-        rules: what to go by.
-        readings: by rule; a rule without a reading is absent.
-        standing: the node's marks that have not expired, by rule, in the order of the file.
-        now: in whole seconds.
+    A rule without a reading is absent.
     """
 
-    rules: MarkingRules
-    readings: Mapping[str, PressureReading]
-    standing: Mapping[str, Pressure]
-    now: datetime
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         node: str,
         rules: MarkingRules,
         known: Mapping[str, Mapping[str, PressureReading]],
         standing: tuple[Pressure, ...],
         now: datetime,
-    ) -> "_Case":
+    ) -> None:
         valid = {each.rule: each for each in standing if each.until > now}
-        readings = {name: found[node] for name, found in known.items() if node in found}
-        return cls(rules, readings, {name: valid[name] for name in rules.rules if name in valid}, now)
+        self.rules, self.now = rules, now
+        self.readings = {name: found[node] for name, found in known.items() if node in found}
+        self.standing = {name: valid[name] for name in rules.rules if name in valid}
 
     def pressures(self) -> tuple[Pressure, ...]:
         found = (self._pressure(name, rule) for name, rule in self.rules.rules.items())

@@ -36,6 +36,11 @@ from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.untrusted.documents import Unreadable, in_words
 
+#: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
+_LONGEST_PREFIX = 40
+#: The longest wait for usage, which a snapshot can do without.
+_METRICS_SECONDS = 10.0
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file with mode 0600; an older one stays as it is until the new one is complete.
@@ -71,14 +76,6 @@ def _write_to_device(path: Path, content: bytes) -> None:
     os.set_blocking(handle, True)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
-
-
-#: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
-_LONGEST_PREFIX = 40
-
-
-#: The longest wait for usage, which a snapshot can do without.
-_METRICS_SECONDS = 10.0
 
 
 def _encoded(item: Any) -> msgspec.Raw:

@@ -227,17 +227,18 @@ class LiveSteer:
             CycleStopped: they could not be looked at.
         """
         wanted = sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely})
+
+        def why(name: str) -> str:
+            until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
+            return self._barred.get(name) or why_closed(self._client, self._nodes[name], self.keys, until)
+
         try:
-            reasons = {name: why for name in wanted if (why := self._barred.get(name) or self._why_closed(name))}
+            reasons = {name: found for name in wanted if (found := why(name))}
         except ClusterError as error:
             raise CycleStopped(f"a node that pods should go to could not be looked at: {error}") from error
-        for name, why in reasons.items():
-            _LOG.warning("nothing more is sent to node %s in this run: %s", name, why)
+        for name, reason in reasons.items():
+            _LOG.warning("nothing more is sent to node %s in this run: %s", name, reason)
         return frozenset(reasons)
-
-    def _why_closed(self, name: str) -> str:
-        until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
-        return why_closed(self._client, self._nodes[name], self.keys, until)
 
     def begin(self, wave: Wave) -> None:
         """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.

@@ -13,6 +13,7 @@ from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
 from rebalancer.kube.lists import path_within
+from rebalancer.kube.node_marks import changed_entries
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.memory.document import KEY, Memory, encoded
@@ -192,19 +193,11 @@ class Standing:
         """Set or take off the annotation of a namespace or an owner, on the version that was read."""
         for _ in range(_TRIES):
             metadata = msgspec.json.decode(self._client.get(target.path))["metadata"]
-            place = f"/metadata/annotations/{PAUSE_NOTE.replace('/', '~1')}"
-            annotations = metadata.get("annotations")
-            patch: list[dict[str, Any]] = [
-                {"op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
-            ]
-            if text:
-                patch += [] if annotations else [{"op": "add", "path": "/metadata/annotations", "value": {}}]
-                patch.append({"op": "add", "path": place, "value": text})
-            elif PAUSE_NOTE in (annotations or {}):
-                patch.append({"op": "remove", "path": place})
-            else:
+            changes = changed_entries("/metadata/annotations", metadata.get("annotations"), {PAUSE_NOTE: text or None})
+            if not changes:
                 return
-            answer = self._client.patch(target.path, msgspec.json.encode(patch))
+            version = {"op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+            answer = self._client.patch(target.path, msgspec.json.encode([version, *changes]))
             if answer.is_success:
                 return
             if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import msgspec
 from prometheus_api_client import PrometheusConnect
-from requests.auth import AuthBase
 
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError
@@ -17,7 +16,7 @@ from rebalancer.policy.providers import Prometheus
 from rebalancer.policy.usage import NodeLabel, PrometheusUsage
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.history import RangeAnswer, RangeSeries
-from rebalancer.usage.session import Session, address_of, plain
+from rebalancer.usage.session import Auth, Session, address_of, plain
 
 #: A window has this many steps, unless they would be shorter than a usual scrape interval.
 _STEPS = 30
@@ -83,7 +82,7 @@ class PromQL:
     def __init__(
         self,
         provider: Prometheus,
-        auth: AuthBase | None,
+        auth: Auth | None,
         service_account: Path | None,
         now: datetime,
         is_ending: Callable[[], bool] = lambda: False,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import requests
 import tenacity
 from requests.adapters import HTTPAdapter
-from requests.auth import AuthBase, HTTPBasicAuth
+from requests.auth import HTTPBasicAuth
 from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from rebalancer.clock import boottime
@@ -37,6 +37,8 @@ _TRANSIENT = (
 )
 
 
+#: Puts credentials into a request.
+Auth = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 #: Reads a token from a Secret; raises SourceError.
 ReadSecret = Callable[[SecretReference], str]
 
@@ -66,7 +68,7 @@ class Session(requests.Session):
         seconds: float,
         explain: Callable[[bytes], str],
         *,
-        auth: AuthBase | None = None,
+        auth: Auth | None = None,
         secrets_over_http: bool = False,
         tries: int = _TRIES,
         cures: tuple[str, str] = ("; caFile names certificates", " (its timeout in metricsProviders)"),
@@ -82,7 +84,7 @@ class Session(requests.Session):
         self._seconds = seconds
         self._explain = explain
         self._secrets_over_http = secrets_over_http
-        self.auth = auth or _Nobody()
+        self.auth = auth or (lambda request: request)  # without any, requests looks for some in the home directory
         self._until = 0.0
         self.hooks["response"].append(self._settle)
         self.begin()
@@ -198,13 +200,6 @@ class Session(requests.Session):
             raise SourceError(f"{self._server} gives an answer that is not read: {error}") from error
 
 
-class _Nobody(AuthBase):
-    """No credentials; without this class, requests looks for credentials in the home directory."""
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        return request
-
-
 class _Adapter(HTTPAdapter):
     """Connects with the given TLS context, or the usual one, and in a way that can be cut short."""
 
@@ -235,16 +230,7 @@ def _innermost(error: BaseException) -> str:
     return (cause.strerror if isinstance(cause, OSError) else None) or without_userinfo(str(cause))
 
 
-class _Bearer(AuthBase):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        return request
-
-
-def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> AuthBase | None:
+def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> Auth | None:
     """Read and return the credentials to send; None where there are none.
 
     Args:
@@ -289,15 +275,20 @@ def address_of(url: str) -> Address:
         raise SourceError(f"a source of usage cannot be asked: {error}") from None
 
 
-def from_userinfo(address: Address) -> AuthBase | None:
+def from_userinfo(address: Address) -> Auth | None:
     """Return the credentials in a URL; None where it has none."""
     return HTTPBasicAuth(address.username, address.password) if address.has_userinfo else None
 
 
-def _bearer(token: str, place: str) -> AuthBase:
+def _bearer(token: str, place: str) -> Auth:
     if not (token and token.isascii() and token.isprintable()):
         raise SourceError(f"{place} holds no token")
-    return _Bearer(token)
+
+    def bear(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
+    return bear
 
 
 def _read(path: Path) -> str:
