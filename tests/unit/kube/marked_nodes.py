@@ -34,3 +34,15 @@ def as_read(found):
 def after(node, wanted):
     """The node once the patch was applied."""
     return as_read(patched(as_object(node), patch(node, wanted)))
+
+
+def on_server(name, *taints, uid="", **metadata):
+    """A node as a server has it: no list where there is nothing in it."""
+    metadata = {"name": name, "uid": uid or f"uid-of-{name}", **{key: each for key, each in metadata.items() if each}}
+    return {"kind": "Node", "metadata": metadata, "spec": {"taints": [*taints]} if taints else {}}
+
+
+def keys_on(server, *names):
+    """Our keys on each of these nodes."""
+    found = [server.node(name)["spec"].get("taints", []) for name in names]
+    return [[each["key"].removeprefix("kube-rebalancer/") for each in taints] for taints in found]

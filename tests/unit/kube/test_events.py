@@ -20,9 +20,25 @@ def events(client, time):
     publisher.close(120)
 
 
+def publish(events, *names):
+    """Events about pods of these names."""
+    for name in names or ("cart-1",):
+        events.publish(Event("shop", name, "uid-1", **WHAT))
+
+
+def begin_and_stall(server, publisher):
+    """Let the server keep its answer to the first of two Events back until the returned event is set."""
+    begun = threading.Event()
+    server.on("POST", EVENTS, lambda _: begun.set())
+    release = server.stall("POST", EVENTS, times=1)
+    publish(publisher, "a", "b")
+    assert begun.wait(120)  # a request that begins while closing may give up first, and says so in its own words
+    return release
+
+
 def test_an_event_has_the_documented_fields(events, server):
     """What others match on is spelled as the descheduler spells it."""
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
+    publish(events)
 
     assert events.close(120) == 0
     (event,) = server.events
@@ -87,26 +103,23 @@ def test_the_reporter_is_the_controller_on_a_host():
 
 def test_publishing_does_not_wait_for_the_server(events, server):
     """The run goes on while the server keeps its answer back; closing delivers everything."""
+    names = [f"cart-{number}" for number in range(20)]
     release = server.stall("POST", EVENTS, times=1)
-    for number in range(20):
-        events.publish(Event("shop", f"cart-{number}", "uid", **WHAT))
+    publish(events, *names)
     assert server.events == []
     release.set()
 
     assert events.close(120) == 0
-    assert [event["regarding"]["name"] for event in server.events] == [f"cart-{number}" for number in range(20)]
+    assert [event["regarding"]["name"] for event in server.events] == names
 
 
-def test_what_is_not_delivered_in_time_is_counted(events, server):
-    """Closing ends when its time is up, whatever the server does."""
-    begun = threading.Event()
-    server.on("POST", EVENTS, lambda _: begun.set())
-    release = server.stall("POST", EVENTS, times=None)
-    for number in range(3):
-        events.publish(Event("shop", f"cart-{number}", "uid", **WHAT))
-    assert begun.wait(120)  # a request that begins while closing may give up first, and says so in its own words
+@pytest.mark.parametrize("hurry", [(), (False, False), (False,)], ids=["no time", "a signal", "a signal soon"])
+def test_what_is_not_delivered_in_time_is_counted(events, server, hurry):
+    """Closing ends when its time is up, whatever the server does; a signal in these last seconds leaves less of it."""
+    release = begin_and_stall(server, events)
+    asked = iter(hurry)
 
-    assert events.close(0.05) == 3
+    assert (events.close(1e6, lambda: next(asked, True), 0.05) if hurry else events.close(0.05)) == 2
     assert events.problem == "there was no time left"
     release.set()
 
@@ -115,72 +128,36 @@ def test_a_silent_server_is_named_as_the_problem(impatient, server, time):
     """What ended the tries is said, where it was not the time."""
     server.stall("POST", EVENTS, times=None)
     events = Events(impatient, "host", retry_policy=time.retry_policy(seconds=1))
-    events.publish(Event("shop", "cart-1", "uid", **WHAT))
+    publish(events)
 
     assert events.close(120) == 1
     assert events.problem.startswith(f"no answer from the API server {server.url}")
 
 
-def test_a_hurry_that_comes_while_events_are_delivered_ends_that_soon(events, server):
-    """A signal in these last seconds counts as much as one before."""
-    release = server.stall("POST", EVENTS, times=None)
-    events.publish(Event("shop", "a", "uid", **WHAT))
-    asked = []
-
-    def hurried():
-        asked.append(None)
-        return len(asked) > 1
-
-    assert events.close(3600, hurried, 0.05) == 1
-    assert events.problem == "there was no time left"
-    release.set()
-
-
-def test_nothing_is_sent_once_the_time_is_up(events, server):
-    """After closing, the thread ends with the request in flight."""
-    begun = threading.Event()
-    server.on("POST", EVENTS, lambda _: begun.set())
-    release = server.stall("POST", EVENTS, times=1)
-    events.publish(Event("shop", "a", "uid", **WHAT))
-    events.publish(Event("shop", "b", "uid", **WHAT))
-    assert begun.wait(120)
-    events.close(0.05)
-    release.set()
-    events._worker.join(120)
-
-    assert not events._worker.is_alive()
-    assert len(server.requests) == 1
-
-
-def test_no_credentials_are_loaded_for_events_once_the_time_is_up(connection, server):
-    """A plugin that gives them would be begun while the program ends, and left behind."""
+def test_nothing_is_sent_and_no_credentials_are_loaded_once_the_time_is_up(connection, server):
+    """The thread ends with the request in flight; a plugin would be begun while the program ends, and left behind."""
     loads = []
 
     def load(seconds):
         loads.append(seconds)
         return replace(connection.access(), expires=datetime(2020, 1, 1, tzinfo=UTC))
 
-    begun = threading.Event()
-    server.on("POST", EVENTS, lambda _: begun.set())
-    release = server.stall("POST", EVENTS, times=1)
     events = Events(Client(Connection(load, context="fake", in_cluster=False)), "host")
-    for name in ("a", "b"):
-        events.publish(Event("shop", name, "uid", **WHAT))
-    assert begun.wait(120)
+    release = begin_and_stall(server, events)
     events.close(0.05)
     before = len(loads)
     release.set()
     events._worker.join(120)
 
     assert not events._worker.is_alive()
-    assert len(loads) == before
+    assert (len(server.requests), len(loads)) == (1, before)
 
 
 def test_an_event_is_tried_again(events, server):
     """A hiccup loses nothing, and what was stored before its answer was lost is not stored twice."""
     server.fail("POST", EVENTS, status=503, times=1)
     server.reset("POST", EVENTS)
-    events.publish(Event("shop", "a", "uid", **WHAT))
+    publish(events)
 
     assert events.close(120) == 0
     assert len(server.events) == 1
@@ -190,7 +167,7 @@ def test_an_event_that_the_server_already_has_is_delivered(events, server):
     """A conflict on its name means that an earlier try arrived."""
     server.reset("POST", EVENTS, processed=True)
     server.fail("POST", EVENTS, status=409, times=1)
-    events.publish(Event("shop", "a", "uid", **WHAT))
+    publish(events)
 
     assert events.close(120) == 0
 
@@ -198,28 +175,17 @@ def test_an_event_that_the_server_already_has_is_delivered(events, server):
 def test_a_missing_permission_fails_no_run(events, server):
     """Events are a courtesy: the failures are counted, and the first one explains itself."""
     server.forbid("create", "events.events.k8s.io")
-    events.publish(Event("shop", "a", "uid", **WHAT))
-    events.publish(Event("shop", "b", "uid", **WHAT))
+    publish(events, "a", "b")
 
     assert events.close(120) == 2
     assert events.problem.startswith("no permission to create events.events.k8s.io: ")
-
-
-def test_a_signal_cuts_the_wait_for_the_last_events_short(events, server):
-    """From then on only the shorter time is left, however long the rest of it would have been."""
-    release = server.stall("POST", EVENTS, times=None)
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
-    asked = iter([False, False])
-
-    assert events.close(1e6, lambda: next(asked, True), 0.05) == 1
-    release.set()
 
 
 def test_the_shorter_time_counts_from_the_first_moment_of_a_hurry(client, server, time):
     """However often it is asked whether there is one."""
     release = server.stall("POST", EVENTS, times=None)
     events = Events(client, "host", clock=time.clock)
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
+    publish(events)
     moments = []
 
     def hurried():
@@ -236,7 +202,7 @@ def test_the_shorter_time_counts_from_the_first_moment_of_a_hurry(client, server
 def test_without_a_hurry_there_is_the_longer_time(events, server):
     """The shorter one is for the end of a run that was told to end."""
     release = server.stall("POST", EVENTS, times=None)
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
+    publish(events)
     asked = []
 
     def hurried():
@@ -252,7 +218,7 @@ def test_an_event_is_tried_again_for_five_seconds_at_most(client, server):
     """A server that asks for as much as that gets no second request: other Events wait behind this one."""
     server.fail("POST", EVENTS, status=503, headers={"Retry-After": "5"})
     events = Events(client, "host")
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
+    publish(events)
 
     assert events.close(120) == 1
     assert len(server.requests) == 1
@@ -264,7 +230,7 @@ def test_closing_ends_the_wait_for_another_try(client, server):
     server.on("POST", EVENTS, lambda _: asked.set())
     server.fail("POST", EVENTS, status=503, headers={"Retry-After": "3600"})
     events = Events(client, "host", retry_policy=RetryPolicy(seconds=7200))
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
+    publish(events)
     assert asked.wait(120)
 
     assert events.close(0) == 1
@@ -277,8 +243,7 @@ def test_what_could_not_be_delivered_is_said_before_closing_too(events, server):
     asked = threading.Semaphore(0)
     server.on("POST", EVENTS, lambda _: asked.release())
     server.fail("POST", EVENTS, status=403)
-    for name in ("a", "b"):
-        events.publish(Event("shop", name, "uid", **WHAT))
+    publish(events, "a", "b")
     for _ in range(2):  # the second is asked for when the first has failed
         assert asked.acquire(timeout=120)
 
@@ -289,7 +254,7 @@ def test_how_an_event_is_tried_again_may_be_told(client, server, time):
     """As long as the policy says, not for five seconds."""
     server.fail("POST", EVENTS, status=503, headers={"Retry-After": "20"}, times=1)
     events = Events(client, "host", retry_policy=time.retry_policy(seconds=60))
-    events.publish(Event("shop", "cart-1", "uid-1", **WHAT))
+    publish(events)
 
     assert events.close(120) == 0
     assert time.waits == [21]

@@ -11,7 +11,7 @@ from rebalancer.kube.marks import HoldMark, Keys, Mark, MarkedNode, any_mark, he
 from rebalancer.kube.node_marks import patch
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import HOLD_KEY
-from tests.unit.kube.marked_nodes import after, taints
+from tests.unit.kube.marked_nodes import after, keys_on, on_server, taints
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 AVOID = Keys.of("kube-rebalancer/avoid")
@@ -80,25 +80,15 @@ def of_run(client, time):
     return RunMarks(client, AVOID, mark, Halt(300, time.clock), lambda _: False, time.retry_policy())
 
 
-def put(server, name, *taints):
-    server.add(
-        {"kind": "Node", "metadata": {"name": name, "uid": name}, "spec": {"taints": [*taints]} if taints else {}}
-    )
-
-
-def keys_on(server, name):
-    return [each["key"].removeprefix("kube-rebalancer/") for each in server.node(name)["spec"].get("taints", [])]
-
-
 def test_the_taint_of_a_held_node_counts_as_one_of_steerings(of_run, server):
     """So that no node carries three: each taint would be worth less with the scheduler."""
-    put(server, "n1", OURS)
-    put(server, "n2", OURS)
-    put(server, "n3")
+    server.add(on_server("n1", OURS))
+    server.add(on_server("n2", OURS))
+    server.add(on_server("n3"))
 
     assert of_run.adjust({"n1": 2, "n2": 1, "n3": 2}) == {}
 
-    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [
+    assert keys_on(server, "n1", "n2", "n3") == [
         ["hold", "avoid"],
         ["hold"],
         ["avoid", "avoid-more"],
@@ -107,12 +97,12 @@ def test_the_taint_of_a_held_node_counts_as_one_of_steerings(of_run, server):
 
 def test_a_node_that_is_held_meanwhile_is_looked_at_again(of_run, server):
     """At the next wave it carries one taint of steering less; at the end only that of the hold."""
-    put(server, "n1")
+    server.add(on_server("n1"))
     of_run.adjust({"n1": 2})
     server.node("n1")["spec"]["taints"].append(OURS)
 
     of_run.recount("n1")
     assert of_run.adjust({"n1": 2}) == {}
-    assert keys_on(server, "n1") == ["hold", "avoid"]
+    assert keys_on(server, "n1") == [["hold", "avoid"]]
     assert of_run.take_off() == {}
-    assert keys_on(server, "n1") == ["hold"]
+    assert keys_on(server, "n1") == [["hold"]]

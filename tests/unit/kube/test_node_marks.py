@@ -12,6 +12,7 @@ from rebalancer.kube.halt import Deadline, Halt, Halted
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, marked, unmarked, without_run
 from rebalancer.kube.node_marks import NodeMarks
 from tests.fake_http import Reply, failure
+from tests.unit.kube.marked_nodes import on_server
 
 KEYS = Keys.of("kube-rebalancer/avoid")
 HOT = Mark("run-1", KEYS.at(2), datetime(2026, 1, 15, 12, 7, tzinfo=UTC))
@@ -21,15 +22,11 @@ NODE = "/api/v1/nodes/n1"
 
 
 def node(*taints, uid="uid-of-n1", **annotations):
-    """A node as a server has it: no list and no map where there is nothing in it."""
-    metadata = {"name": "n1", "uid": uid, "labels": {"zone": "a"}} | (
-        {"annotations": annotations} if annotations else {}
+    """A node with a label and a network, which stay."""
+    found = on_server(
+        "n1", *taints, uid=uid, labels={"zone": "a"}, **({"annotations": annotations} if annotations else {})
     )
-    return {
-        "kind": "Node",
-        "metadata": metadata,
-        "spec": {"podCIDR": "10.0.0.0/24"} | ({"taints": [*taints]} if taints else {}),
-    }
+    return found | {"spec": {"podCIDR": "10.0.0.0/24", **found["spec"]}}
 
 
 def ours(*names, run="run-1"):
@@ -129,16 +126,6 @@ def test_what_another_writes_in_between_survives(change, server):
     assert len(server.sent("PATCH", NODE)) == 2
 
 
-def test_a_conflict_is_tried_again(change, server):
-    """The real server answers 409 where it could not apply a patch five times in a row."""
-    server.add(node())
-    server.fail("PATCH", NODE, status=409, times=2)
-
-    change(setting(MIDDLING))
-
-    assert server.node("n1")["spec"]["taints"] == ours("avoid")
-
-
 def test_a_node_that_takes_the_name_is_left_alone(change, server):
     """It is read anew, as the node that it is."""
     server.add(node(SPOT))
@@ -173,11 +160,11 @@ def test_an_answer_that_is_lost_is_looked_for_at_the_node(change, server, proces
     assert len(server.sent("PATCH", NODE)) == (1 if processed else 2)
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_server_that_is_busy_is_asked_again(change, server, status):
-    """As for every other request."""
+@pytest.mark.parametrize(("status", "times"), [(429, 1), (500, 1), (503, 1), (409, 2)])
+def test_a_server_that_is_busy_is_asked_again(change, server, status, times):
+    """As for every other request; it answers 409 where it could not apply a patch five times in a row."""
     server.add(node())
-    server.fail("PATCH", NODE, status=status, times=1)
+    server.fail("PATCH", NODE, status=status, times=times)
 
     change(setting(MIDDLING))
 
@@ -224,28 +211,19 @@ def test_nothing_is_set_once_the_run_is_told_to_end(client, server, time):
     assert server.node("n1") == node()
 
 
-def test_what_is_not_a_node_is_not_patched(change, server):
-    """A proxy's page, or a Status with a code of success."""
-    server.on("GET", NODE, lambda _: Reply(200, failure(200, "fine")))
-
-    with pytest.raises(ClusterError, match="with a Node"):
-        change(setting(HOT))
-    assert server.sent("PATCH", NODE) == []
-
-
-def test_a_node_without_a_uid_is_not_patched(change, server):
-    """The patch might change another node of that name."""
-    server.fail("GET", NODE, status=200, body={"kind": "Node", "metadata": {"name": "n1"}})
-
-    with pytest.raises(Rejected, match="with a Node"):
-        change(setting(HOT))
-    assert not server.sent("PATCH", "*")
-
-
-def test_a_node_that_may_not_be_read_is_not_patched(change, server):
+@pytest.mark.parametrize(
+    ("status", "body", "error", "words"),
+    [
+        (200, failure(200, "fine"), ClusterError, "with a Node"),
+        (200, {"kind": "Node", "metadata": {"name": "n1"}}, Rejected, "with a Node"),
+        (403, failure(403, "no"), Forbidden, "no permission"),
+    ],
+    ids=["a proxy's page", "without a UID it might be another", "not to be read"],
+)
+def test_what_is_no_node_that_may_be_read_is_not_patched(change, server, status, body, error, words):
     """The answer is told as it is."""
-    server.fail("GET", NODE, status=403)
+    server.on("GET", NODE, lambda _: Reply(status, body))
 
-    with pytest.raises(Forbidden):
+    with pytest.raises(error, match=words):
         change(setting(HOT))
     assert not server.sent("PATCH", "*")

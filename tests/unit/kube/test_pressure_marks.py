@@ -146,9 +146,9 @@ def test_a_patch_fails_if_what_is_ours_was_changed(read, other, signs, pressures
             patched(as_object(other), operations)
 
 
-@pytest.mark.parametrize("taken", [MarkedNode("n1", "u", None, None, {"status": "mine"})])
-def test_a_place_that_others_have_is_named(taken):
+def test_a_place_that_others_have_is_named():
     """With what is there."""
+    taken = MarkedNode("n1", "u", None, None, {"status": "mine"})
     with pytest.raises(Occupied, match=r"node n1 has the label status=mine, which is not ours: it stays as it is"):
         marks(SIGNS[3]).on(taken, "run-1", (Pressure("cpu", NOW, UNTIL, 1.0),))
 
@@ -163,25 +163,17 @@ def test_a_taint_that_is_already_as_wanted_keeps_its_place():
     assert patch(as_read(one), marks(SIGNS[3]).on(as_read(one), "run-2", PRESSURE)) == []
 
 
-def test_an_old_label_is_taken_off_by_what_the_annotation_names():
-    """After the rules were changed to taints alone; from then on it names none."""
+@pytest.mark.parametrize(("old", "new"), [("label", Signs(taint=OURS)), ("taint", Signs(label=OURS))])
+def test_what_the_annotation_names_is_taken_off_after_the_rules_were_changed(old, new):
+    """Label or taint; from then on it names none."""
     marked = marks(SIGNS[3]).on(MarkedNode("n1", "u", None, None), "run-1", PRESSURE)
-    node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, {"status": "presure"})
+    labels = {"status": "presure"} if old == "label" else None
+    node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, labels)
 
-    wanted = marks(Signs(taint=OURS), EARLIER).on(node, "run-2", PRESSURE)
-    assert wanted.labels == {"status": None}
-    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).label == ""
-
-
-def test_an_old_taint_is_taken_off_by_what_the_annotation_names():
-    """After the rules were changed to labels alone; from then on it names none."""
-    marked = marks(SIGNS[3]).on(MarkedNode("n1", "u", None, None), "run-1", PRESSURE)
-    node = MarkedNode("n1", "u", marked.taints, {ANNOTATION: marked.note}, None)
-
-    wanted = marks(Signs(label=OURS), EARLIER).on(node, "run-2", PRESSURE)
-    assert wanted.taints == []
-    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})).taint == ""
-    assert marks(Signs(label=OURS), EARLIER).off(node).taints == []
+    wanted = marks(new, EARLIER).on(node, "run-2", PRESSURE)
+    assert old == "taint" or wanted.labels == {"status": None}
+    assert old == "label" or wanted.taints == marks(new, EARLIER).off(node).taints == []
+    assert getattr(mark_of(MarkedNode("n1", "u", None, {ANNOTATION: wanted.note})), old) == ""
 
 
 def test_a_hard_taint_like_ours_is_of_others_and_not_instead_of_ours():
@@ -212,22 +204,21 @@ def test_the_rules_that_mark_a_node_are_told():
     assert standing(MarkedNode("n1", "u", None, None)) == ()
 
 
-@pytest.mark.parametrize("field", ["since", "until"])
-def test_a_time_without_a_zone_is_no_mark_of_ours(field):
-    """Nobody can tell when it ends."""
-    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z"}
-    note = json.dumps({"run": "r", "rules": {"cpu": times | {field: "2026-01-15T12:00:00"}}})
-
-    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: json.dumps({"run": "r", "rules": {"cpu": times}})}))
-    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: note})) is None
-
-
-def test_a_mark_without_a_value_is_a_mark():
-    """It is only shown; when the mark ends is known."""
-    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z"}
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, (Pressure("cpu", NOW, UNTIL, 0.0),)),
+        ({"since": "2026-01-15T12:00:00"}, ()),
+        ({"until": "2026-01-15T12:15:00"}, ()),
+    ],
+    ids=["no value, which is only shown", "no zone", "no zone of the end"],
+)
+def test_a_mark_of_which_can_be_told_when_it_ends_is_one(change, found):
+    """A time without a zone says nothing."""
+    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z", **change}
     note = json.dumps({"run": "r", "rules": {"cpu": times}})
 
-    assert mark_of(MarkedNode("n1", "u", None, {ANNOTATION: note})).pressures == (Pressure("cpu", NOW, UNTIL, 0.0),)
+    assert standing(MarkedNode("n1", "u", None, {ANNOTATION: note})) == found
 
 
 def test_a_mark_of_pressure_that_is_in_use_stays():

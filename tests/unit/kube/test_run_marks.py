@@ -12,21 +12,11 @@ from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
+from tests.unit.kube.marked_nodes import keys_on
+from tests.unit.kube.marked_nodes import on_server as node
 
 KEYS = Keys.of("kube-rebalancer/avoid")
 EXPIRES = datetime(2026, 1, 15, 12, 7, tzinfo=UTC)
-
-
-def node(name, *taints):
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "uid": f"uid-of-{name}"},
-        "spec": {"taints": [*taints]} if taints else {},
-    }
-
-
-def keys_on(server, name):
-    return [each["key"].removeprefix("kube-rebalancer/") for each in server.node(name)["spec"].get("taints", [])]
 
 
 def patches(server):
@@ -54,9 +44,9 @@ def halt(time):
 def of_run(client, time, halt):
     """Make the marks of a run."""
 
-    def make(run="run-1", *, may_replace=lambda _: False):
+    def make(run="run-1", *, may_replace=lambda _: False, policy=None):
         mark = Mark(run, (), EXPIRES)
-        return RunMarks(client, KEYS, mark, halt, may_replace, time.retry_policy())
+        return RunMarks(client, KEYS, mark, halt, may_replace, policy or time.retry_policy())
 
     return make
 
@@ -73,13 +63,13 @@ def test_marks_follow_what_is_wanted(of_run, server):
     marks = of_run()
 
     assert marks.adjust({"n1": 2, "n2": 1, "n3": 0}) == {}
-    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [["avoid", "avoid-more"], ["avoid"], []]
+    assert keys_on(server, "n1", "n2", "n3") == [["avoid", "avoid-more"], ["avoid"], []]
     assert patches(server) == 2
     assert marks.adjust({"n1": 1, "n2": 1, "n3": 1}) == {}
-    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [["avoid"], ["avoid"], ["avoid"]]
+    assert keys_on(server, "n1", "n2", "n3") == [["avoid"], ["avoid"], ["avoid"]]
     assert patches(server) == 4
     assert marks.adjust({"n3": 1}) == {}
-    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [[], [], ["avoid"]]
+    assert keys_on(server, "n1", "n2", "n3") == [[], [], ["avoid"]]
     assert marks.take_off() == {}
     assert all(server.node(each) == node(each) for each in ("n1", "n2", "n3"))
     assert patches(server) == 7
@@ -94,7 +84,7 @@ def test_a_node_that_is_wanted_again_is_marked_again(of_run, server):
 
     for level in (1, 0, 1):
         assert marks.adjust({"n1": level}) == {}
-        assert keys_on(server, "n1") == ["avoid"] * level
+        assert keys_on(server, "n1") == [["avoid"] * level]
 
 
 @pytest.mark.usefixtures("nodes")
@@ -116,13 +106,13 @@ def test_a_node_that_cannot_be_changed_does_not_keep_the_others(of_run, server):
     marks = of_run()
     server.fail("PATCH", "/api/v1/nodes/n2", status=400, times=1)
     assert list(marks.adjust({"n1": 1, "n2": 1, "n3": 1})) == ["n2"]
-    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [["avoid"], [], ["avoid"]]
+    assert keys_on(server, "n1", "n2", "n3") == [["avoid"], [], ["avoid"]]
 
     server.fail("PATCH", "/api/v1/nodes/n3", status=400, times=1)
     assert list(marks.take_off()) == ["n3"]
-    assert [keys_on(server, each) for each in ("n1", "n2", "n3")] == [[], [], ["avoid"]]
+    assert keys_on(server, "n1", "n2", "n3") == [[], [], ["avoid"]]
     assert marks.take_off() == {}
-    assert keys_on(server, "n3") == []
+    assert keys_on(server, "n3") == [[]]
 
 
 @pytest.mark.usefixtures("nodes")
@@ -133,17 +123,16 @@ def test_what_may_have_been_set_is_taken_off_too(of_run, server):
     server.on("PATCH", "*", lambda _: server.fail("GET", "/api/v1/nodes/n1", status=403, times=1), times=1)
     server._rules.reverse()
     assert list(marks.adjust({"n1": 1})) == ["n1"]
-    assert keys_on(server, "n1") == ["avoid"]
+    assert keys_on(server, "n1") == [["avoid"]]
 
     assert marks.take_off() == {}
     assert server.node("n1") == node("n1")
 
 
 @pytest.mark.usefixtures("nodes")
-def test_taking_off_is_given_up_after_twenty_seconds(client, server, time, halt):
+def test_taking_off_is_given_up_after_twenty_seconds(of_run, server, time):
     """A pod has thirty to end."""
-    policy = time.retry_policy(seconds=3600, first_wait=6.8, longest_wait=6.8)
-    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, policy)
+    marks = of_run(policy=time.retry_policy(seconds=3600, first_wait=6.8, longest_wait=6.8))
     marks.adjust({"n1": 1})
     server.fail("PATCH", "*", status=503)
     began = time.now
@@ -197,7 +186,7 @@ def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
     server.fail("PATCH", "/api/v1/nodes/n2", status=400)
 
     assert list(marks.take_off()) == ["n2"]
-    assert keys_on(server, "n1") == []
+    assert keys_on(server, "n1") == [[]]
 
 
 @pytest.mark.usefixtures("nodes")
@@ -208,7 +197,7 @@ def test_the_mark_of_a_run_at_work_is_neither_replaced_nor_taken_off(of_run, ser
 
     assert {name: type(error) for name, error in lost.adjust({"n1": 2, "n2": 2}).items()} == {"n1": Taken}
     assert lost.take_off() == {}
-    assert keys_on(server, "n1") == ["avoid"]
+    assert keys_on(server, "n1") == [["avoid"]]
     assert server.node("n1")["spec"]["taints"][0]["value"] == "run-2"
     assert server.node("n2") == node("n2")
 
@@ -227,7 +216,7 @@ def test_the_mark_of_a_run_that_is_over_is_replaced(of_run, server):
     assert server.node("n1") == node("n1")
 
 
-def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, time):
+def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run):
     """Also a taint that has lost its annotation, and those of other keys whose run is on record."""
     of_before = {"key": "old/avoid", "value": "run-0", "effect": "PreferNoSchedule"}
     orphan = {"key": KEYS.first, "value": "run-9", "effect": "PreferNoSchedule"}
@@ -235,9 +224,7 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, 
     for each in (node("n1"), node("n2"), node("n3", orphan, kept)):
         server.add(each)
     note = Mark("run-0", ("old/avoid",), EXPIRES).text()
-    server.add(
-        {**node("n4", of_before, kept), "metadata": {"name": "n4", "uid": "u", "annotations": {ANNOTATION: note}}}
-    )
+    server.add(node("n4", of_before, kept, annotations={ANNOTATION: note}))
     of_run("run-1").adjust({"n1": 2})
     of_run("run-2").adjust({"n2": 1})
 
@@ -245,7 +232,7 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run, 
 
     assert found.problems == {}
     assert server.node("n1") == node("n1")
-    assert keys_on(server, "n2") == ["avoid"]
+    assert keys_on(server, "n2") == [["avoid"]]
     assert server.node("n3")["spec"]["taints"] == [kept]
     assert server.node("n4")["spec"]["taints"] == [kept]
     assert "annotations" not in server.node("n4")["metadata"]
@@ -263,34 +250,32 @@ def test_a_server_that_is_gone_is_said_for_every_node(of_run, server, nodes, tim
     assert all(isinstance(each, Unreachable) for each in problems.values())
 
 
-def test_a_change_that_conflicts_is_made_again_almost_at_once(client, server, time, halt):
+def test_a_change_that_conflicts_is_made_again_almost_at_once(of_run, server, time):
     """Somebody else has written the node meanwhile: nobody is in need of a pause."""
     server.add(node("n1"))
     server.fail("PATCH", "*", status=409, times=1)
-    policy = replace(CONFLICTS, clock=time.clock, sleep=time.sleep, jitter=lambda _, high: high)
-    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, policy)
+    marks = of_run(policy=replace(CONFLICTS, clock=time.clock, sleep=time.sleep, jitter=lambda _, high: high))
 
     assert marks.adjust({"n1": 1}) == {}
     assert time.waits == [0.05]
 
 
-def test_marks_are_set_within_a_minute(client, server, time, halt):
+def test_marks_are_set_within_a_minute(of_run, server, time):
     """A node that stays in the way is given up then."""
     server.add(node("n1"))
     server.fail("PATCH", "*", status=409)
-    policy = time.retry_policy(seconds=3600, first_wait=20.2, longest_wait=20.2)
-    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, policy)
+    marks = of_run(policy=time.retry_policy(seconds=3600, first_wait=20.2, longest_wait=20.2))
 
     assert [*marks.adjust({"n1": 1})] == ["n1"]
     assert sum(time.waits) < 60
 
 
-def test_a_doubt_is_waited_for_by_the_clock_on_the_wall_too(client, server, halt, monkeypatch):
+def test_a_doubt_is_waited_for_by_the_clock_on_the_wall_too(of_run, server, monkeypatch):
     """Nobody has to say how to wait."""
     server.add(node("n1"))
     waited = []
     monkeypatch.setattr("rebalancer.kube.run_marks.time.sleep", waited.append)
-    marks = RunMarks(client, KEYS, Mark("run-1", (), EXPIRES), halt, lambda _: False, RetryPolicy(seconds=0))
+    marks = of_run(policy=RetryPolicy(seconds=0))
     server.reset("PATCH", "*", processed=True)
     marks.adjust({"n1": 1})
 

@@ -13,6 +13,13 @@ CPU = "nodes: {cpu: {query: q, unit: cores}}"
 BASIC = "basicAuth: {username: a, passwordFile: p}"
 SHARE = "query: q, unit: ratio, base: allocatable"
 
+
+def rows(table: str) -> list[list[str]]:
+    """The lines of a table, each a list of its columns; the last is how a message begins."""
+    table = table.replace("$CPU", CPU).replace("$SHARE", SHARE)
+    return [line.strip().split(" | ") for line in table.strip().splitlines()]
+
+
 EXAMPLE = """
 source: Prometheus
 selection: relief
@@ -96,37 +103,19 @@ def test_defaults():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("{source: Prometeus}", "source: 'Prometeus' is not known here; did you mean 'Prometheus'?"),
-        ("{selection: releif, source: LoadWatcher}", "selection: 'releif' is not known here; did you mean 'relief'?"),
-        ("{source: LoadWatcher, whenMissing: request}", "whenMissing: 'request' is not known here; did you mean 'requ"),
-        ("{source: LoadWatcher, minFreshNodes: 101}", "minFreshNodes: 101 is out of range: at most 100"),
-        (
-            "{source: LoadWatcher, maxSampleAge: 3}",
-            "maxSampleAge: 3 is not a duration: write a number with a unit, like 3s",
-        ),
-        (
-            "{source: LoadWatcher, maxSamplAge: 3m}",
-            "maxSamplAge: unknown key 'maxSamplAge'; did you mean 'maxSampleAge'",
-        ),
-        ("{}", "metricsUtilization: give source: KubernetesMetrics, Prometheus or LoadWatcher"),
-        (
-            "{source: LoadWatcher, metricsServer: true}",
-            "metricsUtilization: give source or the deprecated metricsServer",
-        ),
-        (
-            "{source: LoadWatcher, prometheus: {query: q}}",
-            "metricsUtilization: prometheus goes with the source Prometheus",
-        ),
-        (
-            "{source: Prometheus}",
-            "metricsUtilization: the source Prometheus needs prometheus.query, or prometheus.nodes",
-        ),
-        (
-            "{source: Prometheus, prometheus: {}}",
-            "metricsUtilization: the source Prometheus needs prometheus.query, or",
-        ),
-    ],
+    rows("""
+    {source: Prometeus} | source: 'Prometeus' is not known here; did you mean 'Prometheus'?
+    {selection: releif, source: LoadWatcher} | selection: 'releif' is not known here; did you mean 'relief'?
+    {source: LoadWatcher, whenMissing: request} | whenMissing: 'request' is not known here; did you mean 'requ
+    {source: LoadWatcher, minFreshNodes: 101} | minFreshNodes: 101 is out of range: at most 100
+    {source: LoadWatcher, maxSampleAge: 3} | maxSampleAge: 3 is not a duration: write a number with a unit, like 3s
+    {source: LoadWatcher, maxSamplAge: 3m} | maxSamplAge: unknown key 'maxSamplAge'; did you mean 'maxSampleAge'
+    {} | metricsUtilization: give source: KubernetesMetrics, Prometheus or LoadWatcher
+    {source: LoadWatcher, metricsServer: true} | metricsUtilization: give source or the deprecated metricsServer
+    {source: LoadWatcher, prometheus: {query: q}} | metricsUtilization: prometheus goes with the source Prometheus
+    {source: Prometheus} | metricsUtilization: the source Prometheus needs prometheus.query, or prometheus.nodes
+    {source: Prometheus, prometheus: {}} | metricsUtilization: the source Prometheus needs prometheus.query, or
+    """),
 )
 def test_a_wrong_source_is_told(text, message):
     """With the place, and a suggestion where there is one."""
@@ -135,34 +124,25 @@ def test_a_wrong_source_is_told(text, message):
 
 @pytest.mark.parametrize(
     ("prometheus", "message"),
-    [
-        (f"query: q, {CPU}", "prometheus: give either query (the descheduler's form) or nodes; nodes goes with nodes"),
-        (
-            "query: q, window: 5m",
-            "prometheus: give either query (the descheduler's form) or nodes; window goes with nodes",
-        ),
-        (f"window: 59s, {CPU}", "window: a window is at least 1m"),
-        (f"sourceQuantile: 0.4, {CPU}", "prometheus: sourceQuantile and destinationQuantile choose from a window"),
-        (f"window: 5m, sourceQuantile: 0.99, {CPU}", "prometheus: sourceQuantile is above destinationQuantile"),
-        (f"window: 5m, sourceQuantile: 50, {CPU}", "sourceQuantile: 50 is out of range: at most 1"),
-        ("nodes: {cpu: {query: q, unit: ratio}}", "cpu: the unit ratio needs a base: what is it a share of?"),
-        ("nodes: {cpu: {query: q, unit: percent}}", "cpu: the unit percent needs a base"),
-        ("nodes: {cpu: {query: q, unit: cores, base: capacity}}", "cpu: the unit cores has no base: leave it out"),
-        (
-            "nodes: {cpu: {query: q, unit: bytes}}",
-            "nodes: bytes are a unit of memory and ephemeral-storage, not of cpu",
-        ),
-        ("nodes: {cpu: {query: q, unit: core}}", "unit: 'core' is not known here; did you mean 'cores'?"),
-        ("nodes: {cpu: {unit: cores}}", "cpu: 'query' is missing"),
-        ("nodes: {cpu: {query: q}}", "cpu: 'unit' is missing"),
-        (f"nodes: {{cpu: {{{SHARE}, node: {{match: ip}}}}}}", "match: 'ip' is not known here"),
-        (f"nodes: {{cpu: {{{SHARE}}}, pods: {{{SHARE}}}}}", "nodes: pods needs no query"),
-        (
-            f"{CPU}, pods: {{memory: {{query: q, unit: bytes}}}}",
-            "prometheus: nodes and pods must have queries for the same",
-        ),
-        (f"{CPU}, pods: {{cpu: {{query: q, unit: bytes}}}}", "pods: bytes are a unit of memory"),
-    ],
+    rows("""
+    query: q, $CPU | prometheus: give either query (the descheduler's form) or nodes; nodes goes with nodes
+    query: q, window: 5m | prometheus: give either query (the descheduler's form) or nodes; window goes with nodes
+    window: 59s, $CPU | window: a window is at least 1m
+    sourceQuantile: 0.4, $CPU | prometheus: sourceQuantile and destinationQuantile choose from a window
+    window: 5m, sourceQuantile: 0.99, $CPU | prometheus: sourceQuantile is above destinationQuantile
+    window: 5m, sourceQuantile: 50, $CPU | sourceQuantile: 50 is out of range: at most 1
+    nodes: {cpu: {query: q, unit: ratio}} | cpu: the unit ratio needs a base: what is it a share of?
+    nodes: {cpu: {query: q, unit: percent}} | cpu: the unit percent needs a base
+    nodes: {cpu: {query: q, unit: cores, base: capacity}} | cpu: the unit cores has no base: leave it out
+    nodes: {cpu: {query: q, unit: bytes}} | nodes: bytes are a unit of memory and ephemeral-storage, not of cpu
+    nodes: {cpu: {query: q, unit: core}} | unit: 'core' is not known here; did you mean 'cores'?
+    nodes: {cpu: {unit: cores}} | cpu: 'query' is missing
+    nodes: {cpu: {query: q}} | cpu: 'unit' is missing
+    nodes: {cpu: {$SHARE, node: {match: ip}}} | match: 'ip' is not known here
+    nodes: {cpu: {$SHARE}, pods: {$SHARE}} | nodes: pods needs no query
+    $CPU, pods: {memory: {query: q, unit: bytes}} | prometheus: nodes and pods must have queries for the same
+    $CPU, pods: {cpu: {query: q, unit: bytes}} | pods: bytes are a unit of memory
+    """),
 )
 def test_a_wrong_query_is_told(prometheus, message):
     """Units and bases are declared, never guessed, and have to go together."""
@@ -173,16 +153,12 @@ def test_a_wrong_query_is_told(prometheus, message):
 
 @pytest.mark.parametrize(
     ("prometheus", "thresholds", "message"),
-    [
-        ("query: q", "cpu: 20", "args: with prometheus.query thresholds name MetricResource and nothing else"),
-        (
-            "query: q",
-            "MetricResource: 20, pods: 20",
-            "args: with prometheus.query thresholds name MetricResource and no",
-        ),
-        (CPU, "cpu: 20, memory: 30", "args: thresholds name memory, without a query in prometheus.nodes"),
-        (CPU, "MetricResource: 20", "args: thresholds name MetricResource, without a query in prometheus.nodes"),
-    ],
+    rows("""
+    query: q | cpu: 20 | args: with prometheus.query thresholds name MetricResource and nothing else
+    query: q | MetricResource: 20, pods: 20 | args: with prometheus.query thresholds name MetricResource and no
+    $CPU | cpu: 20, memory: 30 | args: thresholds name memory, without a query in prometheus.nodes
+    $CPU | MetricResource: 20 | args: thresholds name MetricResource, without a query in prometheus.nodes
+    """),
 )
 def test_thresholds_have_to_be_measured(prometheus, thresholds, message):
     """As the descheduler has it for its form, and by our own queries for ours."""
