@@ -123,3 +123,25 @@ def test_the_oldest_of_a_cycle_is_told_last(told):
             ask(sources, "Prometheus", maxSampleAge="10m", prometheus=queries)
 
     assert told == [("Prometheus", 45), ("Prometheus", 400)]
+
+
+def by_prometheus(told, age):
+    """What is found where the sample of n2 is so old, in seconds."""
+    with FakePrometheus() as server:
+        server.answers = taken_before(cpu_ratio=age)
+        queries = {"nodes": {"cpu": RATIO}}
+        return ask(Sources(prometheus(server.url), sampled=told), "Prometheus", maxSampleAge="3m", prometheus=queries)
+
+
+@pytest.mark.parametrize(
+    ("age", "missing"), [(180, {}), (-60, {}), (-61, {"n2": "cpu: its sample is from the future, 1m1s ahead"})]
+)
+def test_a_sample_from_the_future_does_not_count(told, age, missing):
+    """A minute is forgiven."""
+    assert by_prometheus(told, age).missing == missing
+
+
+def test_a_time_that_is_none_fails_the_strategy(told):
+    """In words."""
+    with pytest.raises(StrategyError, match="seconds since 1970 is not a time"):
+        by_prometheus(told, -1e300)
