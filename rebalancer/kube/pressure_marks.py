@@ -172,18 +172,18 @@ class PressureMarks:
     def _labels(self, node: MarkedNode) -> list[str]:
         """Return the keys of a node's labels that are ours."""
         mark = mark_of(node)
-        ours = [each for each in (self.signs.label, USUAL.label, self._noted(mark.label if mark else "")) if each]
+        ours = self._ours(self.signs.label, USUAL.label, mark.label if mark else "")
         return [key for key, value in (node.labels or {}).items() if any(each.covers(key, value) for each in ours)]
 
     def _others(self, node: MarkedNode) -> list[Taint]:
         """Return a node's taints that are not ours."""
         mark = mark_of(node)
-        ours = [each for each in (self.signs.taint, USUAL.taint, self._noted(mark.taint if mark else "")) if each]
+        ours = self._ours(self.signs.taint, USUAL.taint, mark.taint if mark else "")
         return [each for each in node.taints or () if not any(_covers(sign, each) for sign in ours)]
 
-    def _noted(self, text: str) -> Sign | None:
-        """Return the label or taint that an annotation names; None if it was never ours."""
-        return _named(text) if text in self.earlier else None
+    def _ours(self, in_force: Sign | None, usual: Sign | None, noted: str) -> list[Sign]:
+        """Return the signs that are ours; one that only an annotation names, if it ever was."""
+        return [each for each in (in_force, usual, _named(noted) if noted in self.earlier else None) if each]
 
 
 def _covers(sign: Sign, taint: Taint) -> bool:

@@ -188,6 +188,7 @@ class LiveSteer:
     Attributes:
         min_gain: how many points a move has to bring.
         keys: of the taints.
+        marks: see above.
         left: why marks could not be taken off, by the node's name.
     """
 
@@ -212,7 +213,7 @@ class LiveSteer:
         self.keys = avoid_keys(steering.key)
         self.left: Problems = {}
         self._client = client
-        self._marks = marks
+        self.marks = marks
         self._halt = halt
         self._sleep = sleep
         self._settle_seconds = steering.settle.total_seconds()
@@ -251,7 +252,7 @@ class LiveSteer:
         self._demand_ready(wave)
         self._close_changed(wave)
         self._known = frozenset(pod.uid for pod in self._pods(wave))
-        problems = self._marks.adjust(wave.avoid)
+        problems = self.marks.adjust(wave.avoid)
         self._demand_time()
         if problems:
             raise CycleStopped(f"nodes could not be marked, so nothing more is evicted: {in_words(problems)}")
@@ -275,10 +276,6 @@ class LiveSteer:
         self._unready |= {owner_uid(each.move) for each in landings if each.node and each.ready_seconds is None}
         return landings
 
-    def recount(self, node: str) -> None:
-        """Look at a node again before the next wave: it was held meanwhile."""
-        self._marks.recount(node)
-
     def end(self) -> None:
         """Take all marks off; `left` names the nodes whose marks stay.
 
@@ -287,14 +284,9 @@ class LiveSteer:
         if self._has_ended_for_good:
             return
         self._has_ended_for_good = self._halt.signalled.is_set()
-        self.left = self._marks.take_off()
+        self.left = self.marks.take_off()
         if self.left:
             _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
-
-    @property
-    def doubted(self) -> tuple[str, ...]:
-        """Nodes that may still get a mark, by a request that had no answer."""
-        return self._marks.doubted
 
     def _demand_time(self) -> None:
         if reason := self._halt.reason:

@@ -176,13 +176,13 @@ def steering(
     keys, may_replace = _keys(wanted.key, before.noted), is_over(before.noted, before.permit)
     marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    parts = (cluster.client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
-    steer = LiveSteer(*parts)
+    parts = (wanted, snapshot, sink.closures, barred, restarted)
+    steer = LiveSteer(cluster.client, marks, halt, sink.sleep, *parts)
     try:
         yield steer
     finally:
         steer.end()
-        if marks.is_noted and not (steer.left or steer.doubted):
+        if marks.is_noted and not (steer.left or marks.doubted):
             before.record.forget([mark.run])
 
 
@@ -193,9 +193,9 @@ def left_behind(steer: LiveSteer | None) -> str:
 
 def may_follow(steer: LiveSteer | None) -> str:
     """Return a warning about requests that may still set marks after the end; empty where there are none."""
-    if not steer or not steer.doubted:
+    names = ", ".join(steer.marks.doubted) if steer else ""
+    if not names:
         return ""
-    names = ", ".join(steer.doubted)
     return f"requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): {names}"
 
 
@@ -248,4 +248,4 @@ def holder(cluster: LiveCluster, work: Work, halt: Halt, steer: LiveSteer | None
     """Return what holds the nodes that a run empties; None if they are not held."""
     if work.hold is None:
         return None
-    return LiveHolder(cluster.client, halt, work.hold, steer.recount if steer else lambda _: None)
+    return LiveHolder(cluster.client, halt, work.hold, steer.marks.recount if steer else lambda _: None)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import isfinite
@@ -73,23 +74,22 @@ class Changes:
 
     def due(self, carried: Mapping[str, MarkedNode]) -> Mapping[str, str]:
         """Return what has to be done, by node: `marked`, `changed`, `renewed` or `cleared`."""
-        found = {name: self._change(node) for name, node in carried.items()}
-        return {name: change for name, change in found.items() if change}
+        return {name: change for name, node in carried.items() if (change := self._change(node))}
 
     def problems(self, carried: Mapping[str, MarkedNode]) -> Problems:
         """Return the nodes that cannot be marked, and why."""
-        return {name: problem for name, node in carried.items() if (problem := self._problem(node))}
-
-    def _problem(self, node: MarkedNode) -> ClusterError | None:
-        try:
-            self.wanted(node)
-        except Occupied as error:
-            return error
-        return None
+        found = {}
+        for name, node in carried.items():
+            try:
+                self.wanted(node)
+            except Occupied as error:
+                found[name] = error
+        return found
 
     def _change(self, node: MarkedNode) -> str:
-        if self._problem(node) is None and not patch(node, self.wanted(node)):
-            return ""
+        with suppress(Occupied):
+            if not patch(node, self.wanted(node)):
+                return ""
         if node.name not in self.marks:
             return "cleared"
         before = [each.rule for each in standing(node)]

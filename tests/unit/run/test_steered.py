@@ -57,10 +57,10 @@ def test_what_may_come_late_stays_on_record_and_is_told(cluster, time, noted, mo
     """The next run finds it even if the keys have changed by then."""
     monkeypatch.setattr("rebalancer.kube.run_marks._DOUBT_SECONDS", 0.0)
     with steering(cluster, Halt(300, time.clock)) as steer:
-        steer._marks._doubt("n1")
+        steer.marks._doubt("n1")
         steer.begin(wave(move("web-1"), n2=1))
 
-    assert [mark.run for mark in noted()] == [steer._marks._mark.run]
+    assert [mark.run for mark in noted()] == [steer.marks._mark.run]
     assert steered.may_follow(steer) == (
         "requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): n1"
     )
