@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +20,6 @@ from rebalancer.kube.wire.pages import METRICS_KINDS, path_of_list
 from rebalancer.policy.providers import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.usage import measure_by
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_age import Sampled, ignored
@@ -42,7 +41,8 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
         deadline: nothing is read later.
         sampled: called with each source that answers, with the time of its oldest sample.
     """
-    return measure_by(partial(live_providers, policy, live, deadline, sampled, METRICS_KINDS))
+    providers = cache(partial(live_providers, policy, live, deadline, sampled, METRICS_KINDS))
+    return lambda cluster, wanted: providers().measure(cluster, wanted)
 
 
 def live_providers(

@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.errors import UsageError
+from rebalancer.errors import SourceError, UsageError
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
+from rebalancer.policy.providers import SecretReference
+from rebalancer.policy.values import Policy
 from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
 from rebalancer.run.cluster_report import cluster_document
@@ -19,12 +23,13 @@ from rebalancer.run.memory import NOTHING, Recalled, deferring, recalled, recoll
 from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
-from rebalancer.run.usage import usage_beside_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker
+from rebalancer.usage.metrics_server import Metrics
 
 if TYPE_CHECKING:
     from rebalancer.kube.retry_policy import RetryPolicy  # the client of the API server is not needed offline
     from rebalancer.run.cluster_view import Person
+    from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
 
 
 _LOG = logging.getLogger(__name__)
@@ -123,7 +128,7 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
     if options.chosen:
         options.chosen.demand(snapshot.at(now))
-    cluster = work.cluster(work.seen(snapshot.at(now)), usage_beside_file(work.policy, snapshot))
+    cluster = work.cluster(work.seen(snapshot.at(now)), _usage_beside_file(work.policy, snapshot))
     recollection = recollect(_recalled(file, now), work.trust, cluster.snapshot) if work.trust else None
     gc.freeze()  # all of it stays in use: Python need not look at it again and again
     try:
@@ -133,6 +138,30 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
         gc.unfreeze()
     warnings += (*told(recollection), *deferring(recollection, ledger))
     return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
+
+
+def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
+    """Return the function that gives real usage beside a file: its metrics objects, and other sources as of now."""
+
+    def read_metrics() -> Metrics:
+        if snapshot.node_metrics is None:
+            raise SourceError(
+                "the snapshot holds no NodeMetrics; `rebalancer snapshot` writes them, or add what "
+                "`kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A -o json` prints"
+            )
+        return Metrics(snapshot.node_metrics, snapshot.pod_metrics)
+
+    def read_secret(secret: SecretReference) -> NoReturn:
+        name = f"{secret.namespace}/{secret.name}"
+        raise SourceError(f"the token is in the Secret {name}, which a snapshot does not hold: use tokenFile")
+
+    def set_up() -> "Providers":  # when a strategy first asks for a source
+        from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
+
+        return Providers(policy, read_metrics, read_secret, service_account=None)
+
+    providers = cache(set_up)
+    return lambda cluster, wanted: providers().measure(cluster, wanted)
 
 
 def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
