@@ -17,6 +17,8 @@ from tests.fake_api_server import FakeApiServer
 
 #: Never renewed in the background within a test.
 SLOW = Timing(3600.0, 1800.0, 900.0)
+#: Renewed all the time.
+EAGER = Timing(3600.0, 1800.0, 0.01)
 LEASE = "*/leases/rebalancer"
 #: What the last holder has left.
 GIVEN = Lease("", 1.0, None, None, 0, "1", {GIVEN_BACK: "before"})
@@ -57,6 +59,20 @@ def join(server, tmp_path, clocks):
         part = Leadership(leases, timing, identity, clocks.boot, clocks.wall, **settings)
         made.append(part)
         return part
+
+    yield make
+    for part in made:
+        part.release()
+
+
+@pytest.fixture
+def alone(clocks):
+    """Makes one participant in a Lease without a server, and gives back what it holds in the end."""
+    made = []
+
+    def make(store, timing=SLOW, **settings):
+        made.append(Leadership(store, timing, "one", clocks.boot, clocks.wall, **settings))
+        return made[-1]
 
     yield make
     for part in made:
@@ -127,28 +143,17 @@ def test_a_holder_stops_before_others_may_begin(join, clocks):
     assert not two.take()
 
 
-def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(join, clocks):
-    """What a killed run left yesterday keeps nobody for longer than one renewal would take to show."""
+@pytest.mark.parametrize(("seconds", "is_free"), [(61, True), (49, False)])
+def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(join, clocks, seconds, is_free):
+    """What a killed run left yesterday keeps nobody for longer than a renewal takes; a clock may be a minute late."""
     join("one").take()
-    clocks.seconds += SLOW.duration + 61
+    clocks.seconds += SLOW.duration + seconds
     late = join("late", replace(SLOW, retry=10.0))
 
     assert not late.take()
     clocks.seconds += 10
 
-    assert late.take()
-
-
-def test_a_lease_that_is_just_over_is_watched_for_its_whole_duration(join, clocks):
-    """Its holder's wall clock may be a minute late, so that it holds the Lease still."""
-    join("one").take()
-    clocks.seconds += SLOW.duration + 49
-    late = join("late", replace(SLOW, retry=10.0))
-
-    assert not late.take()
-    clocks.seconds += 10
-
-    assert not late.take()
+    assert late.take() is is_free
 
 
 def test_without_a_permission_it_says_which(join, server):
@@ -162,7 +167,7 @@ def test_without_a_permission_it_says_which(join, server):
 
 def test_a_deleted_or_stolen_lease_is_lost(join, server):
     """The renewal notices, and not one more eviction is permitted."""
-    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    one = join("one", EAGER)
     one.take()
 
     key = ("kube-system", "rebalancer")
@@ -180,7 +185,7 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
 
 def test_a_renewal_lengthens_the_turn(join, server, clocks):
     """By the renew deadline, from when it was asked for."""
-    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    one = join("one", EAGER)
     one.take()
     for _ in range(2):
         clocks.seconds += 1700.0
@@ -193,7 +198,7 @@ def test_a_renewal_lengthens_the_turn(join, server, clocks):
 
 def test_a_renewal_whose_answer_was_lost_is_not_taken_for_a_theft(join, server):
     """The version is another one, the holder is the same."""
-    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    one = join("one", EAGER)
     one.take()
     server.reset("PUT", "*/leases/*", processed=True)
     seen = len(server.sent("PUT", "*"))
@@ -214,9 +219,9 @@ def test_a_renewal_whose_answer_was_lost_is_not_taken_for_a_theft(join, server):
     ],
     ids=["deleted", "no holder", "our own name", "a duration of nothing"],
 )
-def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it(missing_or_foreign, clocks):
+def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it(missing_or_foreign, clocks, alone):
     """Somebody may have deleted or edited it while its holder evicts; the holder notices within 7 s."""
-    one = Leadership(InMemory(missing_or_foreign), SLOW, "one", clocks.boot, clocks.wall)
+    one = alone(InMemory(missing_or_foreign))
     slept = []
 
     def sleep(seconds):
@@ -228,10 +233,9 @@ def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it
 
     assert slept == [7.0]
     assert one.permit() == ""
-    one.release()
 
 
-def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(clocks):
+def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(clocks, alone):
     """Until it sees the Lease again, or its time is over; a signal ends the wait."""
     store = InMemory(GIVEN)
     waited: list[float] = []
@@ -242,7 +246,7 @@ def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(cl
         store.is_silent = len(waited) != 3
         return False
 
-    one = Leadership(store, Timing(60.0, 30.0, 20.0), "one", clocks.boot, clocks.wall, wait=wait)
+    one = alone(store, Timing(60.0, 30.0, 20.0), wait=wait)
     one.acquire(0.0)
     began = clocks.seconds
     store.is_silent = True
@@ -253,14 +257,13 @@ def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(cl
     clocks.seconds += 7.0
     assert one.permit() == "the lease kube-system/rebalancer is not held any more"
     assert clocks.seconds - began >= 30.0
-    one.release()
 
 
 @pytest.mark.parametrize("change", [None, "thief"])
-def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks):
+def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks, alone):
     """Not more often, since each look is a request; and a Lease that is gone or another's ends its writes."""
     store = InMemory(GIVEN)
-    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one = alone(store)
     one.acquire(0.0)
     store.lease = change and replace(store.lease, holder=change, version="other")
     looks = store.reads
@@ -277,10 +280,10 @@ def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks):
     assert (store.lease.holder if change else store.lease) == change
 
 
-def test_a_holder_whose_looks_are_not_answered_stops_after_seven_seconds(clocks):
+def test_a_holder_whose_looks_are_not_answered_stops_after_seven_seconds(clocks, alone):
     """It cannot see who else holds it; it goes on when it can."""
     store = InMemory(GIVEN)
-    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one = alone(store)
     one.acquire(0.0)
     store.is_silent = True
 
@@ -290,14 +293,13 @@ def test_a_holder_whose_looks_are_not_answered_stops_after_seven_seconds(clocks)
     assert one.permit() == "whether the lease kube-system/rebalancer is still held could not be seen for 7 s"
     store.is_silent = False
     assert one.permit() == ""
-    one.release()
 
 
-def test_what_a_slow_answer_says_counts_from_the_question(clocks):
+def test_what_a_slow_answer_says_counts_from_the_question(clocks, alone):
     """The Lease may have changed while the answer was on its way: renewals and looks alike."""
     store = InMemory(GIVEN)
     store.takes = lambda: setattr(clocks, "seconds", clocks.seconds + 5.0)
-    one = Leadership(store, Timing(60.0, 30.0, 20.0), "one", clocks.boot, clocks.wall)
+    one = alone(store, Timing(60.0, 30.0, 20.0))
     began = clocks.seconds + 5.0  # after the first reading
     one.take()
     store.takes = lambda: None
@@ -306,42 +308,39 @@ def test_what_a_slow_answer_says_counts_from_the_question(clocks):
     assert one.permit() == ""
     clocks.seconds = began + 30.0
     assert not one.is_held()
-    one.release()
 
 
 @pytest.mark.parametrize("transitions", [0, 2**31 - 1])
-def test_who_holds_it_is_counted_as_far_as_the_server_counts(transitions, clocks):
+def test_who_holds_it_is_counted_as_far_as_the_server_counts(transitions, alone):
     """One more would be refused, and no run would ever evict again."""
     store = InMemory(replace(GIVEN, transitions=transitions))
-    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one = alone(store)
 
     assert one.take()
 
     assert store.lease.transitions == min(transitions + 1, 2**31 - 1)
-    one.release()
 
 
 @pytest.mark.parametrize(
     ("duration", "hours"), [(2.0**31 - 1, -1), (2.0**31 - 1, 0), (60.0, 1000), (60.0, None)], ids=str
 )
-def test_a_lease_that_nobody_can_have_written_is_watched_for_our_own_duration(duration, hours, clocks):
+def test_a_lease_that_nobody_can_have_written_is_watched_for_our_own_duration(duration, hours, clocks, alone):
     """Somebody has edited it: a duration of 68 years, or a renewal that is still to come."""
     renewed = None if hours is None else clocks.wall() + timedelta(hours=hours)
     store = InMemory(Lease("odd", duration, renewed, None, 0, "1"))
-    one = Leadership(store, Timing(15.0, 10.0, 2.0), "one", clocks.boot, clocks.wall)
+    one = alone(store, Timing(15.0, 10.0, 2.0))
 
     assert not one.take()
     clocks.seconds += 14.9
     assert not one.take()
     clocks.seconds += 0.1
     assert one.take()
-    one.release()
 
 
 def test_giving_back_does_not_wait_for_a_renewal_under_way(join, server, caplog):
     """Whichever comes first: the next run need not wait for the Lease's duration."""
     arrived = threading.Event()
-    one = join("one", Timing(3600.0, 1800.0, 0.01))
+    one = join("one", EAGER)
     one.take()
     server.on("PUT", LEASE, lambda _: arrived.set(), times=1)
     answer = server.stall("PUT", LEASE, times=1)
@@ -357,7 +356,7 @@ def test_giving_back_does_not_wait_for_a_renewal_under_way(join, server, caplog)
     assert "not given back" not in caplog.text
 
 
-def test_what_was_begun_and_not_answered_is_given_back_too(clocks):
+def test_what_was_begun_and_not_answered_is_given_back_too(alone):
     """A signal may have cut off the request that took the Lease."""
     store = InMemory(GIVEN)
 
@@ -365,7 +364,7 @@ def test_what_was_begun_and_not_answered_is_given_back_too(clocks):
         raise KeyboardInterrupt
 
     store.written = cut
-    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one = alone(store)
     with pytest.raises(KeyboardInterrupt):
         one.take()
     assert store.lease.holder == "one"
@@ -376,10 +375,10 @@ def test_what_was_begun_and_not_answered_is_given_back_too(clocks):
     assert store.lease.holder == ""
 
 
-def test_what_others_note_on_the_lease_stays(clocks):
+def test_what_others_note_on_the_lease_stays(alone):
     """While it is taken, renewed and given back."""
     store = InMemory(replace(GIVEN, annotations={**GIVEN.annotations, "team": "blue"}))
-    one = Leadership(store, SLOW, "one", clocks.boot, clocks.wall)
+    one = alone(store)
 
     one.take()
     assert store.lease.annotations == {"team": "blue"}

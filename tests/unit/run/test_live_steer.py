@@ -15,6 +15,22 @@ from tests import make
 from tests.functional.objects import pdb
 from tests.unit.run.waves import BORN, as_object, later, levels, move, replace, wave
 
+A = move("a")
+
+
+@pytest.fixture
+def evicted(steer, server):
+    """Carry out a wave of pods, which are on n1 before; `then` changes what is there."""
+
+    def settle(then=lambda: None, *, going=(A,), verdict=GRANTED):
+        for each in going:
+            server.add(as_object(each.pod.name, owner=each.pod.controller.name, node="n1", labels=each.pod.labels))
+        steer.begin(wave(*going))
+        then()
+        return steer.settle(wave(*going), [(each, verdict) for each in going])
+
+    return settle
+
 
 def test_nodes_are_marked_before_the_first_pod_goes(steer, server, time):
     """And kube-scheduler gets a second to see it; the next wave changes what is different; the end leaves nothing."""
@@ -30,18 +46,16 @@ def test_nodes_are_marked_before_the_first_pod_goes(steer, server, time):
     assert steer.left == {}
 
 
-def test_landings_tell_where_replacements_are(steer, server, time):
+def test_landings_tell_where_replacements_are(evicted, server, time):
     """In the order of the moves: as foreseen, elsewhere, and when each was Ready."""
-    for name in ("a", "b"):
-        server.add(as_object(name, node="n1"))
-    asked = [(move("a"), GRANTED), (move("b", expected="n2", likely=("n2",)), GRANTED)]
-    steer.begin(wave(*(each for each, _ in asked)))
-    replace(server, "a", as_object("a2", node="n2", ready=True, age=1))
-    replace(server, "b", as_object("b2", age=2))
-    later(server, time, 2, lambda: server.add(as_object("b2", node="n3", age=2)))
-    later(server, time, 5, lambda: server.add(as_object("b2", node="n3", ready=True, age=2)))
 
-    first, second = steer.settle(wave(*(each for each, _ in asked)), asked)
+    def then():
+        replace(server, "a", as_object("a2", node="n2", ready=True, age=1))
+        replace(server, "b", as_object("b2", age=2))
+        later(server, time, 2, lambda: server.add(as_object("b2", node="n3", age=2)))
+        later(server, time, 5, lambda: server.add(as_object("b2", node="n3", ready=True, age=2)))
+
+    first, second = evicted(then, going=(move("a"), move("b", expected="n2", likely=("n2",))))
 
     assert (first.node, first.replacement, first.ready_seconds, first.foreseen) == ("n2", "a2", 0.0, True)
     assert (second.node, second.replacement, second.foreseen) == ("n3", "b2", False)
@@ -61,69 +75,49 @@ def test_after_a_rollout_the_replacement_is_of_another_replica_set():
     assert siblings_of([going.pod], lambda _: "web") == {"default": ""}
 
 
-def test_only_pods_that_may_be_replacements_are_asked_for(steer, server):
+def test_only_pods_that_may_be_replacements_are_asked_for(evicted, server):
     """Those with the hashes of the ReplicaSets that lose a pod: others of the namespace never come over the wire."""
     labels = {"pod-template-hash": "5d9"}
-    server.add(as_object("a", node="n1", labels=labels))
     server.add(as_object("sibling", node="n3", ready=True, labels=labels))
-    going = move("a", labels=labels)
-    steer.begin(wave(going))
-    replace(server, "a", as_object("a2", node="n2", ready=True, age=1, labels=labels))
+    came = as_object("a2", node="n2", ready=True, age=1, labels=labels)
 
-    (landing,) = steer.settle(wave(going), [(going, GRANTED)])
+    (landing,) = evicted(lambda: replace(server, "a", came), going=(move("a", labels=labels),))
 
     assert landing.replacement == "a2"
     asked = {each.query.get("labelSelector") for each in server.sent("GET", "*/namespaces/default/pods")}
     assert asked == {"pod-template-hash in (5d9)"}
 
 
-def test_pods_that_were_there_before_are_no_replacements(steer, server):
+def test_pods_that_were_there_before_are_no_replacements(evicted, server):
     """Nor are pods of other controllers, and pods that are on their way out."""
-    server.add(as_object("a", node="n1"))
     server.add(as_object("sibling", node="n3", ready=True))
-    steer.begin(wave(move("a")))
-    replace(server, "a", as_object("other", owner="db", node="n3", ready=True))
-    server.add(as_object("dying", node="n3", leaving=30, age=1))
-    server.add(as_object("a2", node="n2", ready=True, age=2))
 
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+    def then():
+        replace(server, "a", as_object("other", owner="db", node="n3", ready=True))
+        server.add(as_object("dying", node="n3", leaving=30, age=1))
+        server.add(as_object("a2", node="n2", ready=True, age=2))
+
+    (landing,) = evicted(then)
 
     assert landing.replacement == "a2"
 
 
-def test_a_replacement_that_stays_pending_is_waited_for_no_longer_than_settle(steer, server, time):
-    """A minute; then it is named as pending."""
-    server.add(as_object("a", node="n1"))
-    steer.begin(wave(move("a")))
-    replace(server, "a", as_object("a2"))
+@pytest.mark.parametrize("comes", [True, False], ids=["pending", "never: a quota, or its owner was scaled down"])
+def test_a_replacement_is_waited_for_no_longer_than_settle(evicted, server, time, comes):
+    """A minute; then it is named as pending, or as missing."""
+    came = as_object("a2") if comes else as_object("other", owner="db")
     began = time.now
 
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+    (landing,) = evicted(lambda: replace(server, "a", came))
 
-    assert landing.is_pending
-    assert 60 <= time.now - began < 65
-
-
-def test_a_replacement_that_never_comes_is_missing(steer, server, time):
-    """A quota keeps it from being created, or its owner was scaled down: who evicts has to know."""
-    server.add(as_object("a", node="n1"))
-    steer.begin(wave(move("a")))
-    server.remove_pod("default", "a")
-    began = time.now
-
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
-
-    assert (landing.is_missing, landing.is_pending, landing.node) == (True, False, None)
-    assert 60 <= time.now - began < 65
+    assert (landing.is_pending, landing.is_missing, landing.node) == (comes, not comes, None)
+    assert 60 <= time.now - began < 66
 
 
 @pytest.mark.parametrize("verdict", [Granted(background=True), refused(Code.IN_PROGRESS)])
-def test_a_pod_that_another_controller_moves_may_be_replaced_later(steer, server, verdict):
+def test_a_pod_that_another_controller_moves_may_be_replaced_later(evicted, verdict):
     """A virtual machine migrates for minutes, say: the run goes on without it."""
-    server.add(as_object("a", node="n1"))
-    steer.begin(wave(move("a")))
-
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), verdict)])
+    (landing,) = evicted(verdict=verdict)
 
     assert (landing.is_missing, landing.is_pending, landing.node) == (False, False, None)
 
@@ -138,46 +132,38 @@ def test_a_pod_that_another_controller_moves_may_be_replaced_later(steer, server
     ids=["its node is deleted", "its node is drained", "the kubelet does not admit it"],
 )
 @pytest.mark.parametrize("ready", [True, False])
-def test_a_replacement_that_goes_is_followed_by_the_next(steer, server, time, goes, ready):
+def test_a_replacement_that_goes_is_followed_by_the_next(evicted, server, time, goes, ready):
     """What counts is where the owner's pod is in the end, and whether that one is Ready."""
-    for name in ("a", "b"):
-        server.add(as_object(name, node="n1"))
-    asked = [(move("a"), GRANTED), (move("b", owner="db"), GRANTED)]
-    steer.begin(wave(*(each for each, _ in asked)))
-    server.remove_pod("default", "b")
-    replace(server, "a", as_object("a2", node="n2", ready=ready, age=1))
-    later(server, time, 2, lambda: goes(server))
-    later(server, time, 8, lambda: server.add(as_object("a3", node="n3", ready=True, age=9)))
-    later(server, time, 20, lambda: server.add(as_object("b2", owner="db", node="n2", ready=True, age=20)))
 
-    landing, _ = steer.settle(wave(*(each for each, _ in asked)), asked)
+    def then():
+        server.remove_pod("default", "b")
+        replace(server, "a", as_object("a2", node="n2", ready=ready, age=1))
+        later(server, time, 2, lambda: goes(server))
+        later(server, time, 8, lambda: server.add(as_object("a3", node="n3", ready=True, age=9)))
+        later(server, time, 20, lambda: server.add(as_object("b2", owner="db", node="n2", ready=True, age=20)))
+
+    landing, _ = evicted(then, going=(move("a"), move("b", owner="db")))
 
     assert (landing.node, landing.replacement) == ("n3", "a3")
     assert 8 <= landing.ready_seconds < 15
 
 
-def test_a_replacement_that_has_done_its_work_is_not_waited_for(steer, server, time):
+def test_a_replacement_that_has_done_its_work_is_not_waited_for(evicted, server, time):
     """A Job's pod may have ended before it is looked at."""
-    server.add(as_object("a", node="n1"))
-    steer.begin(wave(move("a")))
-    replace(server, "a", as_object("a2", node="n2", age=1, phase="Succeeded"))
-    began = time.now
-
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+    (landing,) = evicted(lambda: replace(server, "a", as_object("a2", node="n2", age=1, phase="Succeeded")))
 
     assert (landing.node, landing.ready_seconds) == ("n2", 0.0)
-    assert time.now == began
+    assert time.waits == [1.0]
 
 
-def test_a_controller_that_waits_for_the_old_pod_gets_its_grace_period(steer, server, time):
+def test_a_controller_that_waits_for_the_old_pod_gets_its_grace_period(evicted, server, time):
     """A StatefulSet makes the next pod, of the same name, when the old one has gone."""
-    server.add(as_object("db-0", owner="db", node="n1"))
-    asked = [(move("db-0", owner="db"), GRANTED)]
-    steer.begin(wave(asked[0][0]))
-    server.add(as_object("db-0", owner="db", node="n1", leaving=120))
-    later(server, time, 110, lambda: server.add(as_object("db-0", uid="new", owner="db", node="n2", ready=True)))
 
-    (landing,) = steer.settle(wave(asked[0][0]), asked)
+    def then():
+        server.add(as_object("db-0", owner="db", node="n1", leaving=120))
+        later(server, time, 110, lambda: server.add(as_object("db-0", uid="new", owner="db", node="n2", ready=True)))
+
+    (landing,) = evicted(then, going=(move("db-0", owner="db"),))
 
     assert landing.node == "n2"
     assert landing.ready_seconds >= 110
@@ -196,21 +182,19 @@ def test_a_pod_that_nobody_replaces_is_not_waited_for(steer, server, time):
     assert time.now - began < 5
 
 
-def test_a_signal_ends_the_wait(steer, server, time, halt):
+def test_a_signal_ends_the_wait(evicted, steer, server, time, halt):
     """What was seen until then is told; nothing is called pending that was not waited for; no wave begins any more."""
-    for name in ("a", "b"):
-        server.add(as_object(name, node="n1"))
-    asked = [(move("a"), GRANTED), (move("b"), GRANTED)]
-    steer.begin(wave(*(each for each, _ in asked)))
-    replace(server, "a", as_object("a2", node="n2", age=1))
-    replace(server, "b", as_object("b2", age=2))
-    later(server, time, 2, lambda: halt.signal("SIGTERM"))
     began = time.now
 
-    first, second = steer.settle(wave(move("a")), asked)
+    def then():
+        replace(server, "a", as_object("a2", node="n2", age=1))
+        replace(server, "b", as_object("b2", age=2))
+        later(server, time, 2, lambda: halt.signal("SIGTERM"))
+
+    first, second = evicted(then, going=(move("a"), move("b")))
 
     assert (first.node, second.node, second.is_pending, second.is_missing) == ("n2", None, False, False)
-    assert time.now - began < 10
+    assert time.now - began < 11
     with pytest.raises(CycleStopped, match="SIGTERM"):
         steer.begin(wave(move("c")))
     steer.end()
@@ -236,15 +220,17 @@ def test_a_node_that_cannot_be_marked_ends_the_run(steer, server):
     assert levels(server) == {"n1": 0, "n2": 0, "n3": 0}
 
 
-def test_an_owner_loses_its_next_pod_only_when_the_last_replacement_is_ready(steer, server, time):
-    """Another owner's pod may go meanwhile."""
-    for name in ("a", "b"):
-        server.add(as_object(name, node="n1", ready=True))
-    steer.begin(wave(move("a")))
-    replace(server, "a", as_object("a2", node="n2", age=1))
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+@pytest.fixture
+def unready(evicted, server):
+    """Pod a of web has gone, its replacement a2 is not Ready, and pod b is next."""
+    server.add(as_object("b", node="n1", ready=True))
+    (landing,) = evicted(lambda: replace(server, "a", as_object("a2", node="n2", age=1)))
     assert (landing.node, landing.ready_seconds) == ("n2", None)
 
+
+@pytest.mark.usefixtures("unready")
+def test_an_owner_loses_its_next_pod_only_when_the_last_replacement_is_ready(steer, server, time):
+    """Another owner's pod may go meanwhile."""
     steer.begin(wave(move("c", owner="db")))
     later(server, time, 10, lambda: server.add(as_object("a2", node="n2", ready=True, age=1)))
     began = time.now
@@ -252,14 +238,10 @@ def test_an_owner_loses_its_next_pod_only_when_the_last_replacement_is_ready(ste
     assert 10 <= time.now - began < 20
 
 
+@pytest.mark.usefixtures("unready")
 def test_a_pod_that_has_failed_holds_up_nobody(steer, server, time):
     """Its controller does not count it any more, and its object may stay for days."""
-    for name in ("a", "b"):
-        server.add(as_object(name, node="n1", ready=True))
     server.add(as_object("crumb", node="n3", phase="Failed"))
-    steer.begin(wave(move("a")))
-    replace(server, "a", as_object("a2", node="n2", age=1))
-    steer.settle(wave(move("a")), [(move("a"), GRANTED)])
     server.add(as_object("a2", node="n2", ready=True, age=1))
     began = time.now
 
@@ -268,14 +250,9 @@ def test_a_pod_that_has_failed_holds_up_nobody(steer, server, time):
     assert time.now - began < 5
 
 
-def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer, server):
+@pytest.mark.usefixtures("unready")
+def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer):
     """After another minute."""
-    for name in ("a", "b"):
-        server.add(as_object(name, node="n1", ready=True))
-    steer.begin(wave(move("a")))
-    replace(server, "a", as_object("a2", node="n2", age=1))
-    steer.settle(wave(move("a")), [(move("a"), GRANTED)])
-
     with pytest.raises(
         CycleStopped, match="a replacement is not Ready, and its owner would lose another pod: default/b"
     ):
