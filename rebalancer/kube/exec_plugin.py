@@ -59,30 +59,6 @@ class _Answer(msgspec.Struct, rename="camel"):
     status: CredentialStatus = msgspec.field(default_factory=CredentialStatus)
 
 
-def read_answer(printed: bytes, version: str) -> CredentialStatus:
-    """Return the credentials that a plugin printed.
-
-    Args:
-        printed: on its standard output.
-        version: the apiVersion that the kubeconfig asks for.
-
-    Raises:
-        ValueError: there are none; the message repeats nothing of what was printed, since that may be a token.
-    """
-    try:
-        found = decode_json(printed, _Answer)
-    except ValueError:
-        raise ValueError("what it printed is not an ExecCredential") from None
-    if (found.api_version, found.kind) != (version, "ExecCredential"):
-        raise ValueError(f"what it printed is not an ExecCredential of {version}")
-    status = found.status
-    if bool(status.client_certificate_data) != bool(status.client_key_data):
-        raise ValueError("it gave a client certificate without its key, or a key without its certificate")
-    if not (status.token or status.client_certificate_data):
-        raise ValueError("its answer has neither a token nor a client certificate")
-    return status
-
-
 def with_credentials(user: Document, status: CredentialStatus) -> Document:
     """Return a kubeconfig's user with the plugin's answer instead of the plugin."""
     replaced = {"exec"}
@@ -212,11 +188,23 @@ class _Plugin:
             ) from None
 
     def answer(self, printed: bytes) -> CredentialStatus:
-        """Return the credentials in what the plugin printed."""
+        """Return the credentials that the plugin printed.
+
+        Raises:
+            NoCredentials: there are none; the message repeats nothing of what was printed, since that may be a token.
+        """
         try:
-            return read_answer(printed, self.version)
-        except ValueError as error:
-            raise self._none(str(error)) from None
+            found = decode_json(printed, _Answer)
+        except ValueError:
+            raise self._none("what it printed is not an ExecCredential") from None
+        if (found.api_version, found.kind) != (self.version, "ExecCredential"):
+            raise self._none(f"what it printed is not an ExecCredential of {self.version}")
+        status = found.status
+        if bool(status.client_certificate_data) != bool(status.client_key_data):
+            raise self._none("it gave a client certificate without its key, or a key without its certificate")
+        if not (status.token or status.client_certificate_data):
+            raise self._none("its answer has neither a token nor a client certificate")
+        return status
 
     def _none(self, why: str) -> NoCredentials:
         return NoCredentials(

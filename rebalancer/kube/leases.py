@@ -213,12 +213,10 @@ class MapContent:
 
     Attributes:
         data: its texts by key.
-        version: the resourceVersion that was read; empty where there is no ConfigMap yet.
-        metadata: all else that a write has to keep.
+        metadata: what a write has to keep, with the version that was read; empty where there is no ConfigMap yet.
     """
 
     data: Mapping[str, str] = field(default_factory=dict)
-    version: str = ""
     metadata: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -255,11 +253,10 @@ class MemoryMap:
         except NotFound:
             return MapContent()
         found = decoded(body, _MapDocument, self._path, "a ConfigMap")
-        version = found.metadata.get("resourceVersion")
-        if found.kind != "ConfigMap" or not isinstance(version, str):
+        if found.kind != "ConfigMap" or not isinstance(found.metadata.get("resourceVersion"), str):
             raise Rejected(f"the API server does not answer {self._path} with a ConfigMap")
-        kept = {key: each for key, each in found.metadata.items() if key in ("labels", "annotations")}
-        return MapContent(found.data or {}, version, kept)
+        kept = ("labels", "annotations", "resourceVersion")
+        return MapContent(found.data or {}, {key: each for key, each in found.metadata.items() if key in kept})
 
     def write(self, before: MapContent, changes: Mapping[str, str | None]) -> bool:
         """Replace the version that was read; return False if it has changed since.
@@ -275,15 +272,10 @@ class MemoryMap:
         document = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {
-                **before.metadata,
-                "name": self.name,
-                "namespace": self.namespace,
-                **({"resourceVersion": before.version} if before.version else {}),
-            },
+            "metadata": {**before.metadata, "name": self.name, "namespace": self.namespace},
             "data": {key: text for key, text in data.items() if text is not None},
         }
-        method, path = ("PUT", self._path) if before.version else ("POST", self._collection)
+        method, path = ("PUT", self._path) if before.metadata else ("POST", self._collection)
         return _written(self._client, Deadline.after(_MAP_SECONDS), method, path, document) is not None
 
 

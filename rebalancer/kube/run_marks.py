@@ -132,7 +132,8 @@ class RunMarks:
         problems = on_each(self._levels, take_off)
         if not self._doubts:
             return problems
-        self._await_doubts()
+        # Until then an unanswered request of ours can still have an effect.
+        self._sleep(max(0.0, max(self._doubts.values()) + _DOUBT_SECONDS - self._clock()))
         settled = {name: error for name, error in problems.items() if name not in self._doubts}
         return settled | on_each(self._doubts, take_off)
 
@@ -158,10 +159,6 @@ class RunMarks:
 
     def _doubt(self, name: str) -> None:
         self._doubts[name] = self._clock()
-
-    def _await_doubts(self) -> None:
-        """Wait until no unanswered request of ours can still have an effect."""
-        self._sleep(max(0.0, max(self._doubts.values()) + _DOUBT_SECONDS - self._clock()))
 
 
 @contextmanager

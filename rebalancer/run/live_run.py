@@ -201,7 +201,7 @@ def _evict(
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
-        telemetry.metrics.breaker(is_open=diary.recollection.memory.breaker is not None)
+        telemetry.metrics.breaker.set(diary.recollection.memory.breaker is not None)
         if why := diary.opened():
             events.tell(run.options.lease.resource_namespace, run.options.lease.resource_name, "BreakerOpen", why)
     return ledger

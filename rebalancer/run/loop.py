@@ -192,17 +192,17 @@ class Rounds:
                 self._lead(leadership)
         finally:
             leadership.release()
-            self.telemetry.metrics.leading(leading=False)
+            self.telemetry.metrics.leader.set(False)
 
     def _lead(self, leadership: Leadership) -> None:
         """Wait for the Lease, and run cycles as long as it is held."""
         self._follow_until_held(leadership)
-        self.telemetry.metrics.leading(leading=True)
+        self.telemetry.metrics.leader.set(True)
         self.telemetry.health.lead()
         self._schedule = Ticks(self.options.interval, boottime())
         while leadership.is_held():
             self._act_and_wait(leadership.permit, leadership.is_held)
-        self.telemetry.metrics.leading(leading=False)
+        self.telemetry.metrics.leader.set(False)
 
     def _follow_until_held(self, leadership: Leadership) -> None:
         self.telemetry.health.follow()
@@ -240,7 +240,7 @@ class Rounds:
     def _next_start(self) -> Start:
         start = self._schedule.after(boottime(), self._failures)
         if start.skipped:
-            self.telemetry.metrics.ticks_skipped(start.skipped)
+            self.telemetry.metrics.skipped_ticks.inc(start.skipped)
             _LOG.warning("the cycle took longer than %s: starts skipped: %d", self.flag, start.skipped)
         if self._failures:
             _LOG.warning(

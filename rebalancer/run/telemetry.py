@@ -158,7 +158,7 @@ class Telemetry:
     def __init__(self, options: Options, span: Span = no_span, progress: Progress | None = None) -> None:
         self.progress = RunProgress(progress)
         self.metrics = ProcessMetrics(dry_run=options.dry_run)
-        self.metrics.interval(options.interval)
+        self.metrics.interval.set(options.interval)
         self.health = Health(options.deadline, options.interval)
         self._span = span
         self._result = "failed"
@@ -169,7 +169,7 @@ class Telemetry:
     def request(self, method: str, path: str, status: int) -> None:
         """Count a request to the API server; any answer shows that the server is reachable."""
         verb, _ = verb_and_resource(method, path)
-        self.metrics.request(verb, str(status) if status else _NO_CODE)
+        self.metrics.requests.labels(verb, str(status) if status else _NO_CODE).inc()
         self.health.api_asked("" if status else "the API server did not answer the last request")
 
     def show(self, report: Mapping[str, Any]) -> None:
@@ -239,9 +239,9 @@ class Telemetry:
             try:
                 measured = measure(cluster, wanted)
             except StrategyError:
-                self.metrics.source_failed(source)
+                self.metrics.source_errors.labels(source).inc()
                 raise
-            self.metrics.source_answered(source, len(measured.missing))
+            self.metrics.stale_nodes.labels(source).set(len(measured.missing))
             return measured
 
         return counted

@@ -44,6 +44,15 @@ class ProcessMetrics:
 
     Args:
         dry_run: whether this process only plans; kept apart by a label, and out of the descheduler's metric.
+
+    Attributes:
+        requests: to the API server.
+        source_errors: how often a source of usage had no answer that could be used.
+        stale_nodes: for how many nodes a source had no fresh sample.
+        interval: from the start of one cycle to the next, in seconds; 0 for a single one.
+        skipped_ticks: starts that fell into a cycle that overran.
+        leader: whether this process holds the Lease.
+        breaker: whether the breaker is open after a cycle.
     """
 
     def __init__(self, *, dry_run: bool) -> None:
@@ -68,23 +77,11 @@ class ProcessMetrics:
         self._evictions.labels(entry.profile, entry.strategy, result, self._dry_run).inc()
         self._count_evicted(entry, _result(entry.verdict))
 
-    def request(self, verb: str, code: str) -> None:
-        """Count a request to the API server."""
-        self._requests.labels(verb, code).inc()
-
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure a stage of a cycle."""
         with self._stages.labels(name).time():
             yield
-
-    def source_failed(self, source: str) -> None:
-        """Count that a source of usage had no answer that could be used."""
-        self._source_errors.labels(source).inc()
-
-    def source_answered(self, source: str, stale_nodes: int) -> None:
-        """Record for how many nodes a source had no fresh sample."""
-        self._stale.labels(source).set(stale_nodes)
 
     def samples_aged(self, source: str, seconds: float) -> None:
         """Record how old the oldest sample of a source is."""
@@ -125,22 +122,6 @@ class ProcessMetrics:
         for rule, nodes in nodes_by_rule.items():
             self._marked.labels(rule).set(nodes)
 
-    def breaker(self, *, is_open: bool) -> None:
-        """Record whether the breaker is open after a cycle."""
-        self._breaker.set(is_open)
-
-    def interval(self, seconds: float) -> None:
-        """Record the time from the start of one cycle to the next; 0 for a single one."""
-        self._interval.set(seconds)
-
-    def ticks_skipped(self, count: int) -> None:
-        """Count starts that fell into a cycle that overran."""
-        self._skipped_ticks.inc(count)
-
-    def leading(self, *, leading: bool) -> None:
-        """Record whether this process holds the Lease."""
-        self._leader.set(leading)
-
     def policy_read(self, *, valid: bool) -> None:
         """Record whether the policy file is valid as it is now."""
         self._policy_valid.set(valid)
@@ -170,12 +151,12 @@ class ProcessMetrics:
 
         run = ("profile", "strategy")
         self._cycles = counter("cycles", "Cycles by how they ended", "result", "dry_run")
-        self._skipped_ticks = counter("ticks_skipped", "Starts that fell into a cycle that overran")
+        self.skipped_ticks = counter("ticks_skipped", "Starts that fell into a cycle that overran")
         self._considered = counter("pods_considered", "Pods that strategies asked for", *run, "dry_run")
         self._evictions = counter("evictions", "Evictions by result", *run, "result", "dry_run")
         self._refused = counter("pods_refused", "Pods refused, by first cause", *run, "by", "dry_run")
-        self._requests = counter("api_requests", "Requests to the API server", "verb", "code")
-        self._source_errors = counter("source_errors", "Sources of usage without a usable answer", "source")
+        self.requests = counter("api_requests", "Requests to the API server", "verb", "code")
+        self.source_errors = counter("source_errors", "Sources of usage without a usable answer", "source")
         self._policy_failures = counter("policy_reload_failures", "Readings of a policy file that is not valid")
 
     def _add_gauges_and_histograms(self) -> None:
@@ -187,13 +168,13 @@ class ProcessMetrics:
 
         gauge("build_info", "Versions", "version", "python").labels(__version__, platform.python_version()).set(1)
         self._last_good = gauge("last_successful_cycle_timestamp_seconds", "End of the last good cycle", "dry_run")
-        self._interval = gauge("interval_seconds", "Time from start to start of cycles")
-        self._leader = gauge("leader", "1 while this process holds the Lease")
+        self.interval = gauge("interval_seconds", "Time from start to start of cycles")
+        self.leader = gauge("leader", "1 while this process holds the Lease")
         self._policy_valid = gauge("policy_valid", "1 while the policy file is valid as it is now")
         self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", "profile", "strategy", "state")
-        self._stale = gauge("source_stale_nodes", "Nodes without a fresh sample", "source")
+        self.stale_nodes = gauge("source_stale_nodes", "Nodes without a fresh sample", "source")
         self._marked = gauge("marked_nodes", "Nodes that a marking rule marks", "rule")
-        self._breaker = gauge("breaker_open", "1 while the breaker lets nothing go, or one pod as a try")
+        self.breaker = gauge("breaker_open", "1 while the breaker lets nothing go, or one pod as a try")
         self._ages = gauge("source_sample_age_seconds", "Age of the oldest sample", "source")
         self._stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
         self._utilization = histogram(

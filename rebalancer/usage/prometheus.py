@@ -51,6 +51,8 @@ class NodeColumn:
 
     Attributes:
         resource: its name.
+        usual: by node, what counts for it as a source of pods; a node of which that is unknown is absent.
+        peaks: the same as a destination.
         warnings: what the reader of the report should know.
 
     Raises:
@@ -72,16 +74,9 @@ class NodeColumn:
         #: When the present sample of each node was taken; None where that is not asked for.
         self._taken = self._values(timestamp(text)) if self._window or max_age is not None else None
         self._counts = self._values(self._window.count(text)) if self._window else {}
-        self._usual = self._at(wanted.source_quantile)
-        self._peaks = self._at(wanted.destination_quantile)
-
-    def usual(self, node: Node) -> int | None:
-        """Return the usage that counts for the node as a source of pods; None if it is unknown."""
-        return self._amount(self._usual, node)
-
-    def peak(self, node: Node) -> int | None:
-        """Return the usage that counts for the node as a destination; None if it is unknown."""
-        return self._amount(self._peaks, node)
+        self._present = self._at(wanted.source_quantile)
+        self.usual = self._amounts(self._present, cluster.nodes)
+        self.peaks = self._amounts(self._at(wanted.destination_quantile), cluster.nodes)
 
     @property
     def taken(self) -> datetime | None:
@@ -91,7 +86,9 @@ class NodeColumn:
     def why_not(self, node: Node) -> str:
         """Return why the usage of a node is unknown; empty if it is known."""
         name, resource = node.name, self.resource
-        if (name not in self._usual and self._window is None) or (self._taken is not None and name not in self._taken):
+        if (name not in self._present and self._window is None) or (
+            self._taken is not None and name not in self._taken
+        ):
             return f"no sample of {resource}"
         if self._taken is not None:
             reason = stale(self._now - instant(self._taken[name]), self._max_age)
@@ -99,15 +96,10 @@ class NodeColumn:
                 return f"{resource}: {reason}"
         if self._window is not None and self._counts.get(name, 0) * 2 < self._window.steps:
             return f"{resource}: {self._counts.get(name, 0):g} of {self._window.steps} values in the window"
-        if self.usual(node) is None or self.peak(node) is None:
-            return self._unusable(node)
-        return ""
-
-    def _unusable(self, node: Node) -> str:
-        value = self._usual[node.name]
-        if usable(value):
-            return f"{self.resource}: the node's {self._query.base} is unknown"
-        return f"{self.resource} is {value:g}"
+        if name in self.usual and name in self.peaks:
+            return ""
+        value = self._present[name]
+        return f"{resource}: the node's {self._query.base} is unknown" if usable(value) else f"{resource} is {value:g}"
 
     def _at(self, quantile: float) -> Values:
         text = self._query.query
@@ -119,9 +111,10 @@ class NodeColumn:
             self.warnings = (f"{self.resource}: {strangers}",)
         return values
 
-    def _amount(self, values: Values, node: Node) -> int | None:
-        value = values.get(node.name)
-        return None if value is None else _amount_of(value, self.resource, self._query, node)
+    def _amounts(self, values: Values, nodes: Iterable[Node]) -> Mapping[str, int]:
+        known = [node for node in nodes if node.name in values]
+        found = ((node.name, _amount_of(values[node.name], self.resource, self._query, node)) for node in known)
+        return {name: used for name, used in found if used is not None}
 
 
 # The answers of queries about pods, which may include pods that were deleted within the window.
@@ -262,9 +255,9 @@ def measured(
     fresh = [node for node in cluster.nodes if node.name not in missing]
     pods = pod_figures(ask, wanted, cluster)
     coming = _coming(ask_range, wanted, cluster) if ask_range and wanted.coming else None
-    peaks = {node.name: _amounts({column.resource: column.peak(node) for column in columns}) for node in fresh}
+    peaks = {node.name: {column.resource: column.peaks[node.name] for column in columns} for node in fresh}
     return Measured(
-        nodes={node.name: _amounts({column.resource: column.usual(node) for column in columns}) for node in fresh},
+        nodes={node.name: {column.resource: column.usual[node.name] for column in columns} for node in fresh},
         peaks=_raised(peaks, coming, wanted.coming.quantile) if coming and wanted.coming else peaks,
         pods=pods.usage,
         pod_nodes=pods.nodes,
@@ -326,10 +319,6 @@ def _raised(peaks: Mapping[str, Resources], coming: ComingLoad, quantile: float)
 
 def _why_not(columns: list[NodeColumn], node: Node) -> str:
     return " and ".join(reason for column in columns if (reason := column.why_not(node)))
-
-
-def _amounts(amounts: Mapping[str, int | None]) -> Resources:
-    return {name: used for name, used in amounts.items() if used is not None}
 
 
 def _amount_of(value: float, resource: str, query: UsageQuery, node: Node | None) -> int | None:

@@ -15,7 +15,7 @@ EQUIVALENT: Mapping[str, str] = {
     "return self.expires is not None and datetime.now(UTC) >= self.expires": "one microsecond decides nothing",
     **{
         f"rebalancer/kube/exec_plugin.py: {_CERTIFICATE} -> ({changed}) on: if {_CERTIFICATE}:": (
-            "`read_answer` refuses one without the other"
+            "`answer` refuses one without the other"
         )
         for changed in (
             "status.client_certificate_data",

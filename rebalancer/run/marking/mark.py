@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from rebalancer.errors import UsageError
@@ -116,10 +117,10 @@ class MarkingSettings:
         self._problems = {"policy": "", "rules": ""}
         self._report = report
         name, strict = asked.run.policy, asked.run.strict
-        self._policy = Watched(
-            "policy", name, policy_text, lambda text: parse_sources(text, name, strict=strict), self._heard("policy")
-        )
-        self._rules = Watched("rules file", asked.rules, rules_text, self._parse(asked.rules), self._heard("rules"))
+        parse = partial(parse_sources, name=name, strict=strict)
+        self._policy = Watched("policy", name, policy_text, parse, partial(self._hear, "policy"))
+        read = partial(self._parse, asked.rules)
+        self._rules = Watched("rules file", asked.rules, rules_text, read, partial(self._hear, "rules"))
         for warning in self._policy.value.warnings:
             _LOG.warning("policy %s: %s", name, warning)
 
@@ -138,20 +139,14 @@ class MarkingSettings:
         self._policy.refresh()
         self._rules.refresh()
 
-    def _parse(self, source: str) -> Callable[[str], MarkingRules]:
-        def parse(text: str) -> MarkingRules:
-            rules = load_marking_rules(text, self._policy.value.policy, source=source)
-            check_expiry(rules, self._interval)
-            return rules
+    def _parse(self, source: str, text: str) -> MarkingRules:
+        rules = load_marking_rules(text, self._policy.value.policy, source=source)
+        check_expiry(rules, self._interval)
+        return rules
 
-        return parse
-
-    def _heard(self, which: str) -> Callable[[str], None]:
-        def hear(problem: str) -> None:
-            self._problems[which] = problem
-            self._report("\n".join(filter(None, self._problems.values())))
-
-        return hear
+    def _hear(self, which: str, problem: str) -> None:
+        self._problems[which] = problem
+        self._report("\n".join(filter(None, self._problems.values())))
 
 
 class Board:
@@ -329,7 +324,7 @@ class _Marking:
         telemetry.health.sources_asked(outcome.source_problem)
         for answer in outcome.answers.values():
             if answer.problem:
-                telemetry.metrics.source_failed(answer.source)
+                telemetry.metrics.source_errors.labels(answer.source).inc()
         telemetry.ended("succeeded" if outcome.succeeded else "failed")
         telemetry.metrics.marked(outcome.nodes_by_rule())
         for name, change in outcome.changes.items():
