@@ -113,10 +113,7 @@ def unmark(
     with Interruption():
         from rebalancer.run import unmark as taking_off  # noqa: PLC0415
 
-        keys, signs = taking_off.taint_keys(key), taking_off.pressure_signs(mark)
-        outcome = taking_off.unmark(
-            kubeconfig, context, keys, client, signs=signs, everything=everything, dry_run=dry_run
-        )
+        outcome = taking_off.unmark(kubeconfig, context, key, mark, client, everything=everything, dry_run=dry_run)
     for line in outcome.lines:
         click.echo(printable(line))
     sys.exit(outcome.exit_code)

@@ -137,7 +137,8 @@ class _Plugin:
 
     def run(self, cluster: Document, seconds: float) -> bytes:
         """Return what the plugin prints."""
-        interactive = self.mode != "Never" and _has_terminal()
+        has_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+        interactive = self.mode != "Never" and has_terminal
         if self.mode == "Always" and not interactive:
             raise self._none("it wants to ask somebody (interactiveMode: Always), and there is no terminal")
         # A signal that ends the program during the start would leave the plugin behind.
@@ -219,10 +220,6 @@ def _list(given: object) -> list[dict[str, object]]:
     if not isinstance(given, list):
         raise TypeError
     return given
-
-
-def _has_terminal() -> bool:
-    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
 def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:

@@ -1,15 +1,15 @@
 """`rebalancer unmark`: take off the marks that steered runs and `rebalancer mark` have left on nodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.kube.marks import Keys, KindOfMark, MarkedNode, any_mark, expired, hold_marks, steering_marks
 from rebalancer.kube.node_marks import Leftovers, clear_leftovers
-from rebalancer.kube.pressure_marks import USUAL, PressureMarks, mark_of
-from rebalancer.marking.rules import Sign, Signs, read_sign
+from rebalancer.kube.pressure_marks import PressureMarks, mark_of
+from rebalancer.marking.rules import Signs, read_sign
 from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import open_cluster
@@ -25,38 +25,13 @@ class Unmarked:
     exit_code: int
 
 
-def taint_keys(key: str) -> Keys:
-    """Return the keys of both taints, made from the configured key.
-
-    Raises:
-        UsageError: it is not a valid key of a taint.
-    """
-    try:
-        return Keys.of(Steering(key=key).key)
-    except ValidationError as error:
-        raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
-
-
-def pressure_signs(sign: str) -> Signs:
-    """Return the label and the taint of marks of pressure, from KEY or KEY=VALUE.
-
-    Raises:
-        UsageError: it is not valid.
-    """
-    try:
-        found: Sign = read_sign(sign)
-    except ValueError as error:
-        raise UsageError(f"--mark: {error}") from None
-    return Signs(label=found, taint=found)
-
-
 def unmark(
     kubeconfig: str | None,
     context: str | None,
-    keys: Keys,
-    asking: ClientOptions | None = None,
+    key: str,
+    sign: str,
+    asking: ClientOptions,
     *,
-    signs: Signs = USUAL,
     everything: bool,
     dry_run: bool,
 ) -> Unmarked:
@@ -65,18 +40,26 @@ def unmark(
     Args:
         kubeconfig: the explicit file, if any.
         context: the explicit context, if any.
-        keys: of steering's taints.
+        key: of steering's taints, from which that of the second one is made.
+        sign: of marks of pressure, KEY or KEY=VALUE.
         asking: how the API server is asked.
-        signs: of marks of pressure.
         everything: whether to take off also marks that a run may still need.
         dry_run: whether to say only what would be done.
 
     Raises:
+        UsageError: the key or the sign is not valid.
         ClusterError: nodes cannot be listed.
     """
+    try:
+        key, pressure = Steering(key=key).key, read_sign(sign)
+    except ValidationError as error:
+        raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+    except ValueError as error:
+        raise UsageError(f"--mark: {error}") from None
+    signs = Signs(label=pressure, taint=pressure)
     cluster = open_cluster(kubeconfig, context, asking=asking)
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
-    keys = replace(keys, runs=frozenset(each.run for each in record_of(cluster, LeaseOptions()).read() or ()))
+    keys = Keys.of(key, [each.run for each in record_of(cluster, LeaseOptions()).read() or ()])
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
     is_over = any_mark if everything else expired
     kinds: list[tuple[KindOfMark, Callable[[MarkedNode], str], str]] = [

@@ -87,20 +87,6 @@ def rules_text(name: str) -> str:
         raise UsageError(f"there is no file {name} with marking rules") from None
 
 
-def check_expiry(rules: MarkingRules, interval: float) -> None:
-    """Check that marks outlive the time between two evaluations.
-
-    Raises:
-        UsageError: they would expire in between.
-    """
-    seconds = rules.expiry.total_seconds()
-    if seconds < _INTERVALS * interval:
-        raise UsageError(
-            f"marks would expire between two evaluations: expiry is {seconds:g} s in the rules, and has to be "
-            f"three times --interval ({interval:g} s) at least"
-        )
-
-
 class MarkingSettings:
     """The policy and the rules, each read again when its content changes.
 
@@ -141,7 +127,12 @@ class MarkingSettings:
 
     def _parse(self, source: str, text: str) -> MarkingRules:
         rules = load_marking_rules(text, self._policy.value.policy, source=source)
-        check_expiry(rules, self._interval)
+        seconds = rules.expiry.total_seconds()
+        if seconds < _INTERVALS * self._interval:
+            raise UsageError(
+                f"marks would expire between two evaluations: expiry is {seconds:g} s in the rules, and has to be "
+                f"three times --interval ({self._interval:g} s) at least"
+            )
         return rules
 
     def _hear(self, which: str, problem: str) -> None:
