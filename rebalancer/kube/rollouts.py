@@ -21,6 +21,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 from rebalancer.kube.answers import NotFound, Transient, error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, Halt
+from rebalancer.kube.marks import in_utc
 from rebalancer.kube.node_marks import changed_entries
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
@@ -118,7 +119,7 @@ class Rollouts:
     def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
         """Return the patch; metadata that is missing comes first, since an operation makes no parents."""
         metadata, path = found.spec.template.metadata, f"{_TEMPLATE}/metadata"
-        stamp = {RESTARTED_AT: self._now().strftime("%Y-%m-%dT%H:%M:%SZ")}
+        stamp = {RESTARTED_AT: in_utc(self._now())}
         return [
             {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version},
             *([] if metadata else [{"op": "add", "path": path, "value": {}}]),

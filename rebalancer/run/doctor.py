@@ -25,7 +25,7 @@ from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.wire.pages import METRICS_KINDS, resource_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
-from rebalancer.report.layout import count
+from rebalancer.report.layout import count, listed
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
@@ -77,11 +77,6 @@ def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> It
     yield _scheduler(snapshot, work)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
-
-
 def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
     """Return what is wrong, with its cure, if it is anything."""
     return Finding(check, WRONG, wrong, cure) if wrong else Finding(check, FINE, fine)
@@ -89,7 +84,7 @@ def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
 
 def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) -> Finding:
     """Return what is wrong with each of some names, if there are any."""
-    return _either(check, f"{says}{_listed(names)}" if names else "", cure, fine)
+    return _either(check, f"{says}{listed(names, _NAMED)}" if names else "", cure, fine)
 
 
 def _strategies(report: Mapping[str, Any]) -> Finding:
@@ -103,7 +98,7 @@ def _metrics(snapshot: Snapshot, work: Work) -> Finding:
         return Finding("usage", FINE, "the policy asks for none")
     others = [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]
     if others:
-        return Finding("usage", UNKNOWN, f"{_listed(others)} is asked by the strategies: see there")
+        return Finding("usage", UNKNOWN, f"{listed(others, _NAMED)} is asked by the strategies: see there")
     taken = [each.taken for each in snapshot.node_metrics or () if each.taken]
     if not taken:
         return Finding("usage", WRONG, "metrics-server says nothing", "install metrics-server, or look at its log")
@@ -172,7 +167,7 @@ def _scheduler(snapshot: Snapshot, work: Work) -> Finding:
     configured = snapshot.scheduler_configuration is not None or bool(work.scheduler.warnings)
     if names and not configured:
         cure = "give its configuration with --scheduler-config"
-        return Finding("scheduler", UNKNOWN, f"pods name other schedulers: {_listed(sorted(names))}", cure)
+        return Finding("scheduler", UNKNOWN, f"pods name other schedulers: {listed(sorted(names), _NAMED)}", cure)
     return Finding("scheduler", FINE, "its defaults are assumed" if not configured else "configured")
 
 
