@@ -1,6 +1,7 @@
 """Usage from load-watcher, as it answers over HTTP."""
 
 import re
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
@@ -16,20 +17,22 @@ from tests.unit.usage.settings import Sources, nodes
 
 GI = 1 << 30
 BUSY = {"CPU": 50, "Memory": 25}
+BOTH = {"n1": BUSY, "n2": BUSY}
 
 
-def measure(server, count=2, metrics=None, min_fresh=80, others=(), **wanted):
-    provider = {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
-    on = cluster(nodes(count), [])
-    return Sources(provider, *others, metrics=metrics).measure(
-        on, source="LoadWatcher", minFreshNodes=min_fresh, **wanted
-    )
+def measure(hosts, *others, count=2, metrics=None, min_fresh=80, ended=NOW, reply=None, **wanted):
+    """What is measured by a load-watcher that knows these hosts, or gives this reply."""
+    with FakeLoadWatcher(hosts, ended=ended) as server:
+        server.answers = (lambda _: reply) if reply else server.answers
+        provider = {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
+        return Sources(provider, *others, metrics=metrics).measure(
+            cluster(nodes(count), []), source="LoadWatcher", minFreshNodes=min_fresh, **wanted
+        )
 
 
 def test_percent_of_capacity_become_amounts():
     """Half of four cores are two, of which the node has three allocatable; pods are unknown to it."""
-    with FakeLoadWatcher({"n1": BUSY, "n2": {"CPU": 10.5, "Memory": 0}}, ended=NOW) as server:
-        found = measure(server)
+    found = measure({"n1": BUSY, "n2": {"CPU": 10.5, "Memory": 0}})
 
     assert found.nodes == found.peaks == {"n1": {"cpu": 2000, "memory": 4 * GI}, "n2": {"cpu": 420, "memory": 0}}
     assert found.pods is None
@@ -38,8 +41,7 @@ def test_percent_of_capacity_become_amounts():
 @pytest.mark.parametrize("host", ["n1", "10.0.0.1", "10.0.0.1:9100", "h1", "n1:9100"])
 def test_a_host_is_a_node_by_name_or_address(host):
     """Whatever its Prometheus has for `instance`."""
-    with FakeLoadWatcher({host: BUSY, "n2": BUSY, "stranger": BUSY}, ended=NOW) as server:
-        assert measure(server).nodes.keys() == {"n1", "n2"}
+    assert measure({host: BUSY, "n2": BUSY, "stranger": BUSY}).nodes.keys() == {"n1", "n2"}
 
 
 def test_the_average_counts_before_the_latest():
@@ -55,45 +57,38 @@ def test_the_average_counts_before_the_latest():
     ]
     window = {"duration": "15m", "start": 0, "end": int(NOW.timestamp())}
     answer = {"window": window, "data": {"NodeMetricsMap": {"n1": {"metrics": metrics, "new": 1}}}, "more": []}
-    with FakeLoadWatcher({}, ended=NOW) as server:
-        server.answers = lambda _: Reply(200, answer)
-        found = measure(server, count=1)
+    found = measure({}, count=1, reply=Reply(200, answer))
 
     assert found.nodes["n1"] == {"cpu": 800, "memory": round(0.3 * 16 * GI)}
 
 
-def test_figures_of_a_window_that_ended_long_ago_are_refused():
-    """It serves its last figures for ever when it gets no new ones."""
-    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW - timedelta(seconds=301)) as server:
-        with pytest.raises(StrategyError, match=r"window of load-watcher ended 5m1s ago, more than 5m"):
-            measure(server)
-        assert measure(server, maxSampleAge="10m").nodes
-    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW - timedelta(minutes=5)) as server:
-        assert measure(server).nodes
-
-
-def test_figures_of_a_window_from_the_future_are_refused():
-    """Its clock is wrong, and so nobody knows how old they are; a minute is forgiven."""
-    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW + timedelta(seconds=60)) as server:
-        assert measure(server).nodes
-        server.ended = NOW + timedelta(seconds=61)
-        with pytest.raises(StrategyError, match=r"window of load-watcher ends in the future, 1m1s ahead"):
-            measure(server)
+@pytest.mark.parametrize(
+    ("seconds", "message"),
+    [
+        (-300, ""),
+        (-301, "window of load-watcher ended 5m1s ago, more than 5m"),
+        (60, ""),
+        (61, "window of load-watcher ends in the future, 1m1s ahead"),
+    ],
+)
+def test_figures_of_a_window_of_long_ago_or_of_the_future_are_refused(seconds, message):
+    """It serves its last figures for ever when it gets no new ones; of a clock that is wrong a minute is forgiven."""
+    ended = NOW + timedelta(seconds=seconds)
+    with pytest.raises(StrategyError, match=message) if message else nullcontext():
+        assert measure(BOTH, ended=ended).nodes
+    assert measure(BOTH, ended=min(ended, NOW), maxSampleAge="10m").nodes
 
 
 @pytest.mark.parametrize("end", [1e300, -1e300])
 def test_a_window_that_ends_at_no_time_is_refused(end):
     """It is a number, but not of a time."""
-    with FakeLoadWatcher({}, ended=NOW) as server:
-        server.answers = lambda _: Reply(200, {"window": {"end": end}, "data": {}})
-        with pytest.raises(StrategyError, match="is not a time"):
-            measure(server)
+    with pytest.raises(StrategyError, match="is not a time"):
+        measure({}, reply=Reply(200, {"window": {"end": end}, "data": {}}))
 
 
 def test_a_node_without_figures_is_missing_and_not_idle():
     """Nor is one of which only half is known."""
-    with FakeLoadWatcher({"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}}, ended=NOW) as server:
-        found = measure(server, count=4, min_fresh=0)
+    found = measure({"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}}, count=4, min_fresh=0)
 
     assert found.missing == {"n2": "no sample of memory", "n3": "cpu is -1", "n4": "load-watcher does not know it"}
 
@@ -103,9 +98,8 @@ def test_pods_come_from_metrics_server_where_there_is_one():
     metrics = Metrics(
         [NodeMetrics("n1", {"cpu": 1, "memory": 1})], [PodMetrics("default", "a", {"cpu": 7, "memory": 8}, NOW)]
     )
-    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW) as server:
-        found = measure(server, metrics=metrics, others=[{"source": "KubernetesMetrics"}])
-        without = measure(server, others=[{"source": "KubernetesMetrics"}])
+    found = measure(BOTH, {"source": "KubernetesMetrics"}, metrics=metrics)
+    without = measure(BOTH, {"source": "KubernetesMetrics"})
 
     assert found.pods == {("default", "a"): {"cpu": 7, "memory": 8}}
     assert found.nodes["n1"]["cpu"] == 2000
@@ -125,15 +119,13 @@ def test_pods_come_from_metrics_server_where_there_is_one():
 )
 def test_what_is_not_an_answer_is_explained(reply, message):
     """It has no data yet, or something else answers at its address."""
-    with FakeLoadWatcher({}, ended=NOW) as server:
-        server.answers = lambda _: reply
-        with pytest.raises(StrategyError, match=rf"{message}"):
-            measure(server)
+    with pytest.raises(StrategyError, match=message):
+        measure({}, reply=reply)
 
 
 def test_it_is_asked_once():
     """For all strategies of a cycle."""
-    with FakeLoadWatcher({"n1": BUSY, "n2": BUSY}, ended=NOW) as server:
+    with FakeLoadWatcher(BOTH, ended=NOW) as server:
         sources = Sources({"source": "LoadWatcher", "loadWatcher": {"url": server.url + "/"}})
         for _ in range(2):
             sources.measure(cluster(nodes(2), []), source="LoadWatcher")
