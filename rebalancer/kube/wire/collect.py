@@ -35,16 +35,16 @@ def _kinds() -> Mapping[str, Kind[Any, Any]]:
     """Return all kinds that are read; `pages.KINDS` says where they are."""
     specs = Specs()
     pods = PodDecoder(specs)
-    classes, budgets = objects.priority_class_stand_in, objects.budget_stand_in
+    class_stand_in, budget_stand_in = objects.priority_class_stand_in, objects.budget_stand_in
+    alone, closed = "left alone, and so are its pods", "allows no disruption"
     lowest = "counts as the lowest, so that no priority is below it"
     unknown, unlabelled = "its storage class counts as unknown", "its labels count as unknown"
-    alone = "left alone, and so are its pods"
     kinds: tuple[Kind[Any, Any], ...] = (
         Kind("Node", objects.NodeWire, objects.node, _name, objects.node_stand_in, alone),
         Kind("Pod", PodWire, pods.convert, lambda pod: pod.key, pods.malformed),
         Kind("Namespace", objects.NamespaceWire, objects.namespace, _first, otherwise=unlabelled),
-        Kind("PodDisruptionBudget", objects.BudgetWire, objects.budget, _budget_key, budgets, "allows no disruption"),
-        Kind("PriorityClass", objects.PriorityClassWire, objects.priority_class, _first, classes, lowest),
+        Kind("PodDisruptionBudget", objects.BudgetWire, objects.budget, _budget_key, budget_stand_in, closed),
+        Kind("PriorityClass", objects.PriorityClassWire, objects.priority_class, _first, class_stand_in, lowest),
         Kind("PersistentVolumeClaim", storage.ClaimWire, storage.claim, _first, otherwise=unknown),
         Kind("NodeMetrics", objects.NodeMetricsWire, objects.node_metrics, _name),
         Kind("PodMetrics", objects.PodMetricsWire, objects.pod_metrics, lambda each: (each.namespace, each.name)),

@@ -34,11 +34,10 @@ _LOG = logging.getLogger(__name__)
 
 #: Rules may go by any number: only what is not a number is left out.
 _LEAST = "-Inf"
-Values = Mapping[str, float]
-
-
 #: For all pages of the list together.
 _SECONDS = 60.0
+
+Values = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
