@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -171,8 +171,7 @@ def _look_further(events: Iterator[yaml.Event], findings: Findings) -> None:
         return
     empty = isinstance(root, yaml.ScalarEvent) and not root.value
     if isinstance(start, yaml.DocumentStartEvent) and root and not empty:
-        place = Place("", _event_line(root))
-        findings.ignored(place, "only the first document of the file counts; this one has no effect")
+        findings.ignored(Place("", _line(root)), "only the first document of the file counts; this one has no effect")
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -263,13 +262,10 @@ class _Reader:
             return None
 
 
-def _event_line(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark else 1
-
-
-def _line(node: yaml.Node) -> int:
-    line: int = node.start_mark.line
-    return line + 1
+def _line(node: yaml.Node | yaml.Event) -> int:
+    """Return the line where a node or an event begins, counted from 1."""
+    mark: Any = node.start_mark  # the C parser always gives one
+    return int(mark.line) + 1
 
 
 def at(node: DocumentNode, *steps: str | int) -> DocumentNode:

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar, get_args
+from functools import reduce
+from operator import getitem
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from rebalancer.policy.arguments import Args
-from rebalancer.policy.document import DocumentNode
-from rebalancer.policy.findings import Findings, Place, did_you_mean
+from rebalancer.policy.document import DocumentNode, at
+from rebalancer.policy.findings import Findings, did_you_mean
 
 Model = TypeVar("Model", bound=Args)
 Location = tuple[int | str, ...]
@@ -76,7 +78,7 @@ def _note(
     model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings, *, lenient: bool = False
 ) -> None:
     """Note what is wrong; each line of a validator's own message is a problem."""
-    place, kind = _place(node, error["loc"]), error["type"]
+    place, kind = at(node, *error["loc"]).place, error["type"]
     if kind == "extra_forbidden" and lenient:
         findings.unsafe(place, _unknown_key(model, error["loc"], " has no effect"))
     elif kind == "extra_forbidden":
@@ -90,35 +92,18 @@ def _note(
         findings.error(place, _about_value(error))
 
 
-def _place(node: DocumentNode, location: Location) -> Place:
-    """Return the place of the deepest node on this path; steps that are not in the document are left out."""
-    for step in location:
-        if isinstance(step, int):
-            items = node.items()
-            node = items[step] if step < len(items) else node
-        else:
-            node = node.entries().get(step, node)
-    return node.place
-
-
-def _without(document: object, location: Location) -> object:
+def _without(document: Any, location: Location) -> Any:
     """Return the document without the value at this location; None if the location cannot be found."""
-    parent = document
-    for step in location[:-1]:
-        parent = _child(parent, step)
-    if location and isinstance(parent, dict):
-        parent.pop(location[-1], None)
-        return document
-    if location and isinstance(parent, list) and isinstance(location[-1], int):
-        parent[location[-1]] = None
-        return document
-    return None
-
-
-def _child(parent: object, step: int | str) -> object:
-    if isinstance(parent, dict):
-        return parent.get(step)
-    return parent[step] if isinstance(parent, list) and isinstance(step, int) else None
+    try:
+        *above, last = location
+        parent = reduce(getitem, above, document)
+        if isinstance(parent, dict):
+            parent.pop(last, None)
+        else:
+            parent[last] = None
+    except (LookupError, TypeError, ValueError):
+        return None
+    return document
 
 
 def _unknown_key(model: type[Args], location: Location, effect: str = "") -> str:
