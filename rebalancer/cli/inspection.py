@@ -164,7 +164,7 @@ def _of_cluster(
 ) -> dict[str, Any]:
     """Return the report of a cluster; a live one is read once, into a file that is not kept."""
     from rebalancer.run.capture import capture  # noqa: PLC0415  as above
-    from rebalancer.run.start import cluster_report  # noqa: PLC0415
+    from rebalancer.run.cluster_report import cluster_report  # noqa: PLC0415
 
     if snapshot is not None:
         return cluster_report(snapshot, {"file": snapshot})

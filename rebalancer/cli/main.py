@@ -131,7 +131,7 @@ def run(
         from rebalancer.cli.progress import progress_for  # noqa: PLC0415
         from rebalancer.cli.question import Question  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
-        from rebalancer.run.start import run, run_on  # noqa: PLC0415
+        from rebalancer.run.start import run  # noqa: PLC0415
 
         asked = Options(
             policy_text=_text_for_page(options["policy"]) if shape == "html" else None,
@@ -148,7 +148,9 @@ def run(
         question, progress = Question(yes=yes), progress_for(shape, verbosity(), log_as_json=is_json, color=color)
         if not asked.interval:
             sys.exit(run(asked, question, interruption, progress=progress, deliver=delivered).exit_code)
-        run_on(asked, question, delivered, interruption, progress)
+        from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
+
+        run_loop(asked, question, delivered, interruption, progress)
 
 
 @main.command(short_help="Check policies without a cluster.")

@@ -1,16 +1,20 @@
 """The cluster as it is, without a policy: what nodes really use beside what is requested, and what presets would do."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
-from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.errors import RebalancerError
+from rebalancer.errors import RebalancerError, UsageError
 from rebalancer.report.document import timestamp
+from rebalancer.run import policies
+from rebalancer.run.options import Options
+from rebalancer.run.snapshot_file import read_snapshot_file
+from rebalancer.run.start import clock_of, run_offline
+from rebalancer.run.work import work_maker
 
 #: Resources that are compared.
 RESOURCES = (CPU, MEMORY)
@@ -18,24 +22,23 @@ _SHOWN = 10
 _LARGEST = 5
 _MEBIBYTE = 1 << 20
 
-#: Returns the report of a dry run under a preset.  Raises RebalancerError where it cannot run.
-DryRun = Callable[[str], Mapping[str, Any]]
 
-
-def cluster_document(
-    snapshot: Snapshot, where: Mapping[str, str | None], presets: Sequence[str], dry_run: DryRun
-) -> dict[str, Any]:
-    """Return the report of a cluster.
+def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return what a cluster file shows without a policy, and what each preset would do.
 
     Args:
-        snapshot: the cluster.
-        where: which one, as in a report.
-        presets: those to try out.
-        dry_run: tries one out.
+        path: the file.
+        where: which cluster it is of, as in a report.
+
+    Raises:
+        UsageError: the file cannot be read.
     """
+    file = read_snapshot_file(path)
+    snapshot = file.collection.snapshot(datetime.now(UTC))
+    snapshot = snapshot.at(clock_of(file, snapshot)[0])
     cluster = Cluster(snapshot)
     used = {each.name: each.usage for each in snapshot.node_metrics or ()}
-    nodes = [_node(node, cluster.used(node), used.get(node.name)) for node in cluster.snapshot.nodes]
+    nodes = [_node(node, cluster.used(node), used.get(node.name)) for node in snapshot.nodes]
     return {
         "apiVersion": "rebalancer/v1",
         "kind": "ClusterReport",
@@ -44,7 +47,7 @@ def cluster_document(
         "nodes": nodes,
         "peaks": list(_peaks(cluster, nodes)),
         "room": list(_room(cluster)),
-        "presets": [_preset(name, dry_run) for name in presets],
+        "presets": [_preset(name, path) for name in policies.presets()],
         "warnings": [] if snapshot.node_metrics else ["no usage was read: is there a metrics-server?"],
     }
 
@@ -69,19 +72,14 @@ def _peaks(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> Iterator[dic
     for resource in RESOURCES:
         fullest = sorted(known, key=lambda each: (-each["used"].get(resource, 0.0), each["name"]))[:_SHOWN]
         points: defaultdict[str, float] = defaultdict(float)
-        for name in (each["name"] for each in fullest):
-            node = cluster.node(name)
-            for pod in cluster.active_pods_on(node) if node else ():
-                offered = node.allocatable.get(resource) if node else 0
-                if offered:
-                    points[_owner(pod)] += 100 * usage.get(pod.key, {}).get(resource, 0) / offered / len(fullest)
+        for node in filter(None, (cluster.node(each["name"]) for each in fullest)):
+            offered = node.allocatable.get(resource, 0)
+            for pod in cluster.active_pods_on(node) if offered else ():
+                of = pod.controller
+                owner = f"{pod.namespace}/{of.kind}/{of.name}" if of else str(pod)
+                points[owner] += 100 * usage.get(pod.key, {}).get(resource, 0) / offered / len(fullest)
         for owner, share in sorted(points.items(), key=lambda pair: (-pair[1], pair[0]))[:_LARGEST]:
             yield {"resource": resource, "owner": owner, "points": round(share, 1)}
-
-
-def _owner(pod: Pod) -> str:
-    owner = pod.controller
-    return f"{pod.namespace}/{owner.kind}/{owner.name}" if owner else str(pod)
 
 
 def _room(cluster: Cluster) -> Iterator[dict[str, Any]]:
@@ -94,9 +92,14 @@ def _room(cluster: Cluster) -> Iterator[dict[str, Any]]:
         yield {"requests": requests, "pods": kinds[cpu, memory], "nodesWithRoom": nodes}
 
 
-def _preset(name: str, dry_run: DryRun) -> dict[str, Any]:
+def _preset(name: str, path: str) -> dict[str, Any]:
+    """Return what a preset would do; usage is not asked of any other source than the file."""
+    options = Options(policy=name, snapshot=path, dry_run=True)
     try:
-        report = dry_run(name)
+        work = work_maker(options)(policies.read_policy(name, strict=False))
+        if others := [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]:
+            raise UsageError(f"it asks {', '.join(others)}, which is not asked here")
+        report = run_offline(options, path, work).report
     except RebalancerError as error:
         return {"name": name, "evictions": None, "says": str(error).splitlines()[0]}
     errors = [run["error"] for run in report["strategies"] if run["error"]]

@@ -70,6 +70,7 @@ def run_loop(
         Declined: the answer to the question was no.
         ClusterError: the API server is not configured or not reachable, or the permission for the Lease is missing.
     """
+    options.demand_no_conflict()
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
         reporter, make, is_live = PolicyReporter(telemetry), work_maker(options), not options.dry_run

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from rebalancer.errors import UsageError
 from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
 
 if TYPE_CHECKING:
@@ -156,6 +157,29 @@ class Options:
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)
     tracing: TracingOptions = field(default_factory=TracingOptions)
+
+    def demand_no_conflict(self) -> None:
+        """Raise UsageError for options that contradict each other."""
+        offline = self.snapshot is not None
+        if not offline and self.now is not None:
+            raise UsageError("--now goes with --snapshot: a live cluster has its own time")
+        if offline and (self.kubeconfig is not None or self.context is not None):
+            raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
+        if offline and self.client != ClientOptions():
+            raise UsageError(
+                "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
+                "cluster: leave them out, or --snapshot"
+            )
+        if offline and self.interval:
+            raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
+        if self.detailed_exitcode and (self.interval or not (self.dry_run or self.snapshot)):
+            raise UsageError("--detailed-exitcode goes with a single --dry-run or --snapshot")
+        if self.policy == self.scheduler_config == "-":
+            raise UsageError("--policy and --scheduler-config cannot both be standard input")
+        if self.lease.leader_elect and not self.interval:
+            raise UsageError(
+                "--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself"
+            )
 
 
 @dataclass(frozen=True, slots=True)

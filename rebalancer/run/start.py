@@ -2,12 +2,12 @@
 
 import gc
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
@@ -17,10 +17,9 @@ from rebalancer.policy.providers import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.report.document import Circumstances
 from rebalancer.run import policies
-from rebalancer.run.cluster_report import cluster_document
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.memory import NOTHING, Recalled, deferring, recalled, recollect, told
-from rebalancer.run.options import ClientOptions, Deliver, Options, Outcome, show_nothing
+from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.work import Finished, Work, plan, publish, work_maker
@@ -33,32 +32,6 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
-
-
-def run_on(
-    options: Options,
-    person: "Person",
-    deliver: Deliver,
-    interruption: Interruption,
-    progress: Progress | None = None,
-) -> None:
-    """Run cycles until a signal comes.
-
-    Args:
-        options: what to do, and how often.
-        person: asked before the first eviction.
-        deliver: takes the outcome of each cycle.
-        interruption: entered; a signal ends the loop.
-        progress: where progress is shown.
-
-    Raises:
-        UsageError: options or policy cannot be used.
-        ClusterError: no cluster is configured, or it does not answer.
-    """
-    _check_conflicts(options)
-    from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
-
-    run_loop(options, person, deliver, interruption, progress)
 
 
 def run(
@@ -86,45 +59,30 @@ def run(
         UsageError: options, policy or file cannot be used.
         ClusterError: there is no cluster to work on.
     """
-    _check_conflicts(options)
+    options.demand_no_conflict()
     live, text = not options.dry_run and options.snapshot is None, options.policy_text
     work = work_maker(options)(policies.read_policy(options.policy, text, strict=options.strict, live=live))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
-        outcome = publish(_plan_offline(options, options.snapshot, work, RunProgress(progress)), options)
+        outcome = run_offline(options, options.snapshot, work, progress)
         return replace(outcome, exit_code=deliver(outcome))
-    from rebalancer.run.live_run import run_live  # noqa: PLC0415  as above
+    from rebalancer.run.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
 
     return run_live(options, work, person, interruption, retry_policy, progress, deliver)
 
 
-def _check_conflicts(options: Options) -> None:
-    """Raise UsageError for options that contradict each other."""
-    if options.snapshot is None and options.now is not None:
-        raise UsageError("--now goes with --snapshot: a live cluster has its own time")
-    if options.snapshot is not None and (options.kubeconfig is not None or options.context is not None):
-        raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
-    if options.snapshot is not None and options.client != ClientOptions():
-        raise UsageError(
-            "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
-            "cluster: leave them out, or --snapshot"
-        )
-    if options.snapshot is not None and options.interval:
-        raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
-    if options.detailed_exitcode and (options.interval or not (options.dry_run or options.snapshot)):
-        raise UsageError("--detailed-exitcode goes with a single --dry-run or --snapshot")
-    if options.policy == options.scheduler_config == "-":
-        raise UsageError("--policy and --scheduler-config cannot both be standard input")
-    if options.lease.leader_elect and not options.interval:
-        raise UsageError("--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself")
+def run_offline(options: Options, path: str, work: Work, show: Progress | None = None) -> Outcome:
+    """Run one cycle on the cluster of a file; the arguments are those of `run`.
 
-
-def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress) -> Finished:
+    Raises:
+        UsageError: the file cannot be used.
+    """
+    progress = RunProgress(show)
     with progress.stage("read"):
         file = read_snapshot_file(path)
         snapshot = file.collection.snapshot(datetime.now(UTC))
-    now, clock = _clock(options.now, file.recorded, snapshot)
+    now, clock = clock_of(file, snapshot, options.now)
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
     if options.chosen:
         options.chosen.demand(snapshot.at(now))
@@ -137,7 +95,7 @@ def _plan_offline(options: Options, path: str, work: Work, progress: RunProgress
     finally:
         gc.unfreeze()
     warnings += (*told(recollection), *deferring(recollection, ledger))
-    return Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings))
+    return publish(Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings)), options)
 
 
 def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
@@ -164,26 +122,6 @@ def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
     return lambda cluster, wanted: providers().measure(cluster, wanted)
 
 
-def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return what a cluster file shows without a policy, and what each preset would do (see `cluster_report`).
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
-    file = read_snapshot_file(path)
-    snapshot = file.collection.snapshot(datetime.now(UTC))
-    now, _ = _clock(None, file.recorded, snapshot)
-
-    def dry_run(preset: str) -> Mapping[str, Any]:
-        options = Options(policy=preset, snapshot=path, dry_run=True)
-        work = work_maker(options)(policies.read_policy(preset, strict=False))
-        if others := [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]:
-            raise UsageError(f"it asks {', '.join(others)}, which is not asked here")
-        return publish(_plan_offline(options, path, work, RunProgress(None)), options).report
-
-    return cluster_document(snapshot.at(now), where, policies.presets(), dry_run)
-
-
 def _recalled(file: SnapshotFile, now: datetime) -> Recalled:
     """Return what a file says of the memory; one that says nothing stands for a cluster where nothing was moved."""
     if file.memory_problem:
@@ -200,11 +138,12 @@ def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
         yield f"where the scheduler puts pods is unknown in part: {problem}"
 
 
-def _clock(given: str | None, recorded: datetime | None, snapshot: Snapshot) -> tuple[datetime, str]:
+def clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) -> tuple[datetime, str]:
+    """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it."""
     if given is not None:
         return parse_now(given), "option"
-    if recorded is not None:
-        return recorded, "snapshot"
+    if file.recorded is not None:
+        return file.recorded, "snapshot"
     newest = snapshot.newest()
     return (newest, "newest") if newest else (snapshot.now, "wall")
 
