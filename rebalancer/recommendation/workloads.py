@@ -92,9 +92,6 @@ class ContainerCircumstances:
     throttled_days: int = 0
 
 
-NOTHING_KNOWN = ContainerCircumstances()
-
-
 @dataclass(frozen=True, slots=True)
 class History:
     """What is known of a container of a workload, of all its pods.
@@ -111,7 +108,7 @@ class History:
     now: Now | None = None
     by_name: bool = True
     replicas: int = 1
-    circumstances: ContainerCircumstances = NOTHING_KNOWN
+    circumstances: ContainerCircumstances = ContainerCircumstances()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import ceil
@@ -23,8 +23,8 @@ from rebalancer.recommendation.what_if import what_if as foretell
 from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
 from rebalancer.recommendation.windows import parse_days as days_of_the_week
 from rebalancer.recommendation.workloads import (
-    NOTHING_KNOWN,
     WHOLE_POD,
+    ContainerCircumstances,
     Enough,
     History,
     Now,
@@ -37,7 +37,7 @@ from rebalancer.report.layout import count
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
-from rebalancer.run.sample_folder import Folder, read_folder
+from rebalancer.run.sample_folder import read_folder
 from rebalancer.run.work import beside, read_scheduler
 from rebalancer.usage.history import Span, read_history
 from rebalancer.usage.past import Trouble, read_owners, read_starts, read_trouble
@@ -98,19 +98,21 @@ class PrometheusOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What Prometheus tells besides samples; all of it is empty without one.
+    """What is known of the past; a folder of samples tells of these alone.
 
     Attributes:
+        measured: what containers used.
+        missing: what could not be read.
         trouble: OOM kills and throttling.
         owners: whose pods are and were, where that is more than their names tell.
         starts: when containers were started again.
-        missing: what could not be read.
     """
 
+    measured: MeasuredContainers
+    missing: Sequence[str]
     trouble: Trouble = field(default_factory=Trouble)
     owners: Mapping[PodName, Workload] = field(default_factory=dict)
     starts: Mapping[ContainerOfPod, set[int]] = field(default_factory=dict)
-    missing: Sequence[str] = ()
 
 
 def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Recommendations, list[str]]:
@@ -127,16 +129,12 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Reco
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
     rule = offered[options.rule]()
-    folder = _measured(options, progress)
+    past = _past(options, progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
-    windows, about = _windows(folder.measured, options)
-    past = _past(options.prometheus)
-    owners = {**past.owners, **(known.pods if known else {})}
-    starting = _starting(folder.measured, past.starts, ceil(options.warmup))
-    histories, unmatched = _histories(folder.measured, known, owners, starting, windows, options)
-    histories = list(_beside(histories, known, owners, past.trouble))
+    windows, about = _windows(past.measured, options)
+    histories, unmatched = _histories(past, known, windows, options)
     warnings = [rule.warning] if rule.warning else []
-    remarks = [*folder.skipped, *past.missing, *past.trouble.missing, *about, *warnings, *_unmatched(unmatched)]
+    remarks = [*past.missing, *past.trouble.missing, *about, *warnings, *_unmatched(unmatched)]
     found = [
         recommend(each, rule, options.settings, options.enough, core=not options.core.isdisjoint(_traits(each, known)))
         for each in histories
@@ -175,46 +173,41 @@ def _in_cluster(
     return Recommendations(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
-def _measured(options: RecommendOptions, progress: Progress) -> Folder:
+def _past(options: RecommendOptions, progress: Progress) -> _Past:
     if options.samples is not None:
-        return read_folder(options.samples, options.namespace, options.timezone, datetime.now(UTC))
+        folder = read_folder(options.samples, options.namespace, options.timezone, datetime.now(UTC))
+        return _Past(folder.measured, folder.skipped)
     asked = options.prometheus
     assert asked is not None
-    ending = Event()
-    servers = [connected(asked, ending.is_set) for _ in range(_AT_ONCE)]
+    span, ending = span_of(asked), Event()
+    asks = [connected(asked, ending.is_set).ask_range for _ in range(_AT_ONCE)]
 
     def tell(done: int, of: int) -> None:
         progress.tell(Stage("reading hours of history", done // _HOUR, of // _HOUR))
 
     try:
         with progress.shown():
-            found = read_history([each.ask_range for each in servers], asked.queries, span_of(asked), tell)
+            found = read_history(asks, asked.queries, span, tell)
     finally:
         ending.set()  # where a person ends it, nobody waits for what the threads have asked
     if not found.measured.series:
         said = f": {found.missing[0]}" if found.missing else "; --cpu-query and --memory-query ask otherwise"
         raise UsageError(f"Prometheus has no such history{said}")
-    return Folder(found.measured, skipped=found.missing)
+    ask = connected(asked).ask_range
+    trouble = read_trouble(ask, span)
+    (controllers, no_owners), (starts, no_starts) = read_owners(ask, span), read_starts(ask, span)
+    owners = {
+        pod: workload_by_name(*pod) if kind == "Job" else Workload(pod[0], kind, name)
+        for pod, (kind, name) in controllers.items()
+        if kind != "ReplicaSet"
+    }
+    return _Past(found.measured, [*found.missing, *no_owners, *no_starts], trouble, owners, starts)
 
 
 def span_of(asked: PrometheusOptions) -> Span:
     """Return the time that is asked about, in whole steps."""
     end = round(asked.now) // asked.step * asked.step  # the same history for runs that are seconds apart
     return Span(end - asked.seconds, end, asked.step)
-
-
-def _past(asked: PrometheusOptions | None) -> _Past:
-    if asked is None:
-        return _Past()
-    ask, span = connected(asked).ask_range, span_of(asked)
-    trouble = read_trouble(ask, span)
-    (found, no_owners), (starts, no_starts) = read_owners(ask, span), read_starts(ask, span)
-    owners = {
-        pod: workload_by_name(*pod) if kind == "Job" else Workload(pod[0], kind, name)
-        for pod, (kind, name) in found.items()
-        if kind != "ReplicaSet"
-    }
-    return _Past(trouble, owners, starts, [*no_owners, *no_starts])
 
 
 def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
@@ -294,33 +287,54 @@ def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[W
 
 
 def _histories(
-    measured: MeasuredContainers,
-    known: KnownCluster | None,
-    owners: Mapping[PodName, Workload],
-    starting: Mapping[ContainerOfPod, list[tuple[int, int]]],
-    windows: Windows,
-    options: RecommendOptions,
+    past: _Past, known: KnownCluster | None, windows: Windows, options: RecommendOptions
 ) -> tuple[list[History], Counter[PodName]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
-    times = measured.times
+    times, owners = past.measured.times, {**past.owners, **(known.pods if known else {})}
+    starting = _starting(past.measured, past.starts, ceil(options.warmup))
     spans = spans_of(times, {time: windows.day_of(datetime.fromtimestamp(time, options.timezone)) for time in times})
     pods: dict[tuple[Workload, str], list[OfPod]] = {}
     guessed: set[tuple[Workload, str]] = set()
     unmatched: Counter[PodName] = Counter()
-    for name, series in measured.series.items():
+    for name, series in past.measured.series.items():
         pod = (name.namespace, name.pod)
         workload = owners.get(pod) or workload_by_name(*pod)
-        key = (workload, _container(workload, name.container, known))
-        if known and not known.has(workload, None if name.container == WHOLE_POD else key[1]):
+        containers = known.containers.get(workload) if known else {}
+        # A sample of a whole pod is that of its only container, if it has but one.
+        only = containers if name.container == WHOLE_POD and containers and len(containers) == 1 else [name.container]
+        key = (workload, next(iter(only)))
+        if known and (containers is None or key[1] not in {WHOLE_POD, *containers}):
             unmatched[pod] += len(series)
             continue
         pods.setdefault(key, []).append(OfPod(name.pod, series, starting[name]))
         if pod not in owners:
             guessed.add(key)
+    troubled: dict[tuple[Workload, str], set[ContainerOfPod]] = {}
+    for name in {*past.trouble.killed, *past.trouble.throttled}:
+        workload = owners.get((name[0], name[1])) or workload_by_name(name[0], name[1])
+        troubled.setdefault((workload, name[2]), set()).add(name)
     return [
-        History(*key, Samples(found, spans), by_name=key in guessed)
+        _history(*key, Samples(found, spans), known, past.trouble, troubled.get(key, set()), by_name=key in guessed)
         for key, found in sorted(pods.items(), key=lambda each: each[0])
     ], unmatched
+
+
+def _history(
+    workload: Workload,
+    container: str,
+    samples: Samples,
+    known: KnownCluster | None,
+    trouble: Trouble,
+    troubled: set[ContainerOfPod],
+    *,
+    by_name: bool,
+) -> History:
+    told = known.circumstances(workload, container) if known else ContainerCircumstances()
+    kills, (throttled, days) = max(told.oom_kills, len(trouble.killed & troubled)), trouble.throttling(troubled)
+    circumstances = replace(told, oom_kills=kills, throttled=throttled, throttled_days=days)
+    now = known.containers[workload].get(container) if known else None
+    replicas = known.replicas[workload] if known else 1
+    return History(workload, container, samples, now, by_name, replicas, circumstances)
 
 
 def _starting(
@@ -337,32 +351,6 @@ def _starting(
     began = min(first.values())
     starts = {name: {first[name[:2]]} - {began} | restarts.get(name, set()) for name in measured.series}
     return {name: [(time, time + length) for time in sorted(found)] for name, found in starts.items()}
-
-
-def _beside(
-    histories: Iterable[History], known: KnownCluster | None, owners: Mapping[PodName, Workload], trouble: Trouble
-) -> Iterator[History]:
-    """Yield the histories with what is known of the containers besides their samples."""
-    with_trouble: dict[tuple[Workload, str], set[ContainerOfPod]] = {}
-    for name in {*trouble.killed, *trouble.throttled}:
-        namespace, pod, container = name
-        workload = owners.get((namespace, pod)) or workload_by_name(namespace, pod)
-        with_trouble.setdefault((workload, container), set()).add(name)
-    for each in histories:
-        key = each.workload, each.container
-        told = known.circumstances(*key) if known else NOTHING_KNOWN
-        names = with_trouble.get(key, set())
-        kills, (throttled, days) = max(told.oom_kills, len(trouble.killed & names)), trouble.throttling(names)
-        circumstances = replace(told, oom_kills=kills, throttled=throttled, throttled_days=days)
-        now = known.containers[each.workload].get(each.container) if known else None
-        replicas = known.replicas[each.workload] if known else 1
-        yield replace(each, now=now, replicas=replicas, circumstances=circumstances)
-
-
-def _container(workload: Workload, container: str, known: KnownCluster | None) -> str:
-    """Return the container; a sample of a whole pod is that of its only container, if it has but one."""
-    containers = known.containers.get(workload, {}) if known else {}
-    return next(iter(containers)) if container == WHOLE_POD and len(containers) == 1 else container
 
 
 def _traits(history: History, known: KnownCluster | None) -> set[str]:

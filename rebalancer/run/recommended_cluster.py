@@ -196,10 +196,6 @@ class KnownCluster:
         """Whether the file tells of HorizontalPodAutoscalers, or that there are none."""
         return "HorizontalPodAutoscaler" in self._collection.seen
 
-    def has(self, workload: Workload, container: str | None) -> bool:
-        """Return whether there is such a workload, with such a container if one is named."""
-        return workload in self.containers and (container is None or container in self.containers[workload])
-
     def snapshot(self) -> Snapshot:
         """Return the objects as a snapshot.
 
