@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from rebalancer.engine.plugins import StrategyType, strategies
+from rebalancer.engine.plugins import strategies
 from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import DURATION_PATTERN
 from rebalancer.policy.evictor import DEFAULT_EVICTOR
@@ -29,27 +29,14 @@ def schema_of(document: str) -> dict[str, Any]:
     return found
 
 
-def argument_lines(schema: Schema, name: str) -> Iterator[str]:
-    """Yield a line for each argument of the model of this name, and for each key inside it.
-
-    Args:
-        schema: the JSON schema of a policy, with the models under `$defs`.
-        name: a model under `$defs`, like `PodLifeTimeArgs`.
-    """
-    yield from _lines(schema["$defs"], schema["$defs"][name], _INDENT)
-
-
-def _lines(models: Schema, model: Schema, indent: str) -> Iterator[str]:
+def _argument_lines(models: Schema, model: Schema, indent: str = _INDENT) -> Iterator[str]:
+    """Yield a line for each argument of a model, and for each key inside it; the models are those of a JSON schema."""
     required = model.get("required", ())
     for key, field in model.get("properties", {}).items():
-        yield f"{indent}{key} ({_kind(models, field)}{_default(field, required=key in required)}){_meaning(field)}"
-        inner = _model(models, field)
-        if inner:
-            yield from _lines(models, inner, indent + _INDENT)
-
-
-def _meaning(field: Schema) -> str:
-    return f": {field['description']}" if "description" in field else ""
+        meaning = f": {field['description']}" if "description" in field else ""
+        yield f"{indent}{key} ({_kind(models, field)}{_default(field, required=key in required)}){meaning}"
+        if inner := _model(models, field):
+            yield from _argument_lines(models, inner, indent + _INDENT)
 
 
 def _choices(field: Schema) -> list[Schema]:
@@ -84,13 +71,12 @@ def _default(field: Schema, *, required: bool) -> str:
 def _model(models: Schema, field: Schema) -> Schema | None:
     """Return the model of this field's value, or of its items; None for plain values."""
     for each in _choices(field):
-        target = each
         if each.get("type") == "array" and each.get("items"):
             return _model(models, each["items"])
         if isinstance(each.get("additionalProperties"), Mapping):
             return _model(models, each["additionalProperties"])
-        if "$ref" in target:
-            found: Schema = models[target["$ref"].rpartition("/")[2]]
+        if "$ref" in each:
+            found: Schema = models[each["$ref"].rpartition("/")[2]]
             return found
     return None
 
@@ -118,11 +104,17 @@ def describe_strategy(name: str) -> Iterator[str]:
     if name not in plugins:
         raise UsageError(f"there is no strategy {name!r}{did_you_mean(name, plugins)}")
     strategy = strategies().get(name)
-    yield _manual(strategy) if strategy else _evictor_manual()
+    if strategy:
+        module = inspect.getmodule(strategy)
+        yield ((module.__doc__ if module else "") or strategy.__doc__ or "").strip()
+    else:
+        purpose = (DEFAULT_EVICTOR.args.__doc__ or "").strip()
+        yield f"{name}: {purpose[:1].lower()}{purpose[1:]}\n\nEvery profile has it, configured or not."
     yield ""
     yield f"Extension point: {' and '.join(sorted(plugins[name].points))}"
     yield "Arguments:"
-    yield from argument_lines(schema(), plugins[name].args.__name__)
+    models = schema()["$defs"]
+    yield from _argument_lines(models, models[plugins[name].args.__name__])
     yield ""
     yield "Example:"
     yield from (f"  {line}" for line in example(name).splitlines())
@@ -173,16 +165,6 @@ def _suits(name: str) -> str:
     lines = takewhile(lambda line: line.startswith("#"), describe_preset(name).splitlines())
     text = " ".join(line.removeprefix("#").strip() for line in lines)
     return text.split(". ")[0].removesuffix(".") + "."
-
-
-def _manual(strategy: StrategyType) -> str:
-    module = inspect.getmodule(strategy)
-    return ((module.__doc__ if module else "") or strategy.__doc__ or "").strip()
-
-
-def _evictor_manual() -> str:
-    purpose = (DEFAULT_EVICTOR.args.__doc__ or "").strip()
-    return f"{DEFAULT_EVICTOR.name}: {purpose[:1].lower()}{purpose[1:]}\n\nEvery profile has it, configured or not."
 
 
 def _plain(value: Any) -> Any:

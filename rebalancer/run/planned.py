@@ -27,10 +27,8 @@ from rebalancer.policy.arguments import Args
 from rebalancer.report.plan import (
     Plan,
     PlanError,
-    PlannedBudget,
     PlannedMove,
     PlannedNode,
-    PlannedOwner,
     PlanOptions,
     plan_policy,
 )
@@ -114,11 +112,15 @@ class AsPlanned(Balance[AsPlannedArgs]):
 
 def applied(chosen: ChosenPart, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
     """Return what became of the moves of a plan: which went, and why others were skipped."""
-    gone = {entry.pod.uid for entry in ledger.evictions}
-    reasons = _reasons(ledger)
-    pods = {pod.uid: pod for pod in cluster.snapshot.pods}
+    gone, there = {entry.pod.uid for entry in ledger.evictions}, {pod.uid for pod in cluster.snapshot.pods}
+    stayed: list[Entry] = [*ledger.refusals, *ledger.failures, *ledger.unknown]
+    reasons = {entry.pod.uid: _told(entry) for entry in reversed(stayed)}
+
+    def why(uid: str) -> str:
+        return (reasons.get(uid) or _NOT_PICKED) if uid in there else _GONE
+
     skipped = [
-        {"namespace": move.namespace, "name": move.name, "uid": move.uid, "reason": _why(pods.get(move.uid), reasons)}
+        {"namespace": move.namespace, "name": move.name, "uid": move.uid, "reason": why(move.uid)}
         for move in chosen.moves
         if move.uid not in gone
     ]
@@ -134,11 +136,6 @@ def skipped_in_words(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
         yield f"of the plan, {len(skipped) - _NAMED} more are skipped; `--output json` names them under plan.skipped"
 
 
-def _reasons(ledger: Ledger) -> dict[str, str]:
-    entries: list[Entry] = [*ledger.refusals, *ledger.failures, *ledger.unknown]
-    return {entry.pod.uid: _told(entry) for entry in reversed(entries)}
-
-
 def _told(entry: Entry) -> str:
     match entry.verdict:
         case Refused(cause=cause):
@@ -146,10 +143,6 @@ def _told(entry: Entry) -> str:
         case Failed(error=error) | Unknown(error=error):
             return error
     return ""
-
-
-def _why(pod: Pod | None, reasons: Mapping[str, str]) -> str:
-    return _GONE if pod is None else reasons.get(pod.uid) or _NOT_PICKED
 
 
 def make_plan(
@@ -197,18 +190,10 @@ def make_plan(
 
 
 def _move(entry: Mapping[str, Any], pod: Pod, budgets: DisruptionBudgets, wave: int | None) -> PlannedMove:
-    keys = ("namespace", "name", "uid", "node", "profile", "strategy", "reason", "cause", "destination")
-    return PlannedMove.model_validate(
-        {
-            **{key: entry[key] for key in keys},
-            "resourceVersion": pod.resource_version,
-            "owner": entry["owner"] and PlannedOwner(**entry["owner"]),
-            "wave": wave,
-            "budgets": tuple(
-                PlannedBudget(name=each.name, allowed=each.disruptions_allowed) for each in budgets.selecting(pod)
-            ),
-        }
-    )
+    keys = ("namespace", "name", "uid", "node", "owner", "profile", "strategy", "reason", "cause", "destination")
+    allowed = [{"name": each.name, "allowed": each.disruptions_allowed} for each in budgets.selecting(pod)]
+    more = {"resourceVersion": pod.resource_version, "wave": wave, "budgets": allowed}
+    return PlannedMove.model_validate({key: entry[key] for key in keys} | more)
 
 
 def _minutes(age: timedelta) -> str:

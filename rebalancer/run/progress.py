@@ -31,20 +31,15 @@ class Stage:
     @property
     def words(self) -> str:
         """The line: `reading pods: 1,500 of 3,000`."""
-        return self.doing + self._count() + self._deadline()
-
-    def _count(self) -> str:
-        if self.done is None:
-            return ""
-        if self.of is not None:
-            return f": {self.done:,} of {self.of:,}"
-        return f": {self.done:,}" + (f", at most {self.at_most:,}" if self.at_most is not None else "")
-
-    def _deadline(self) -> str:
+        text = self.doing if self.done is None else f"{self.doing}: {self.done:,}"
+        if self.done is not None and self.of is not None:
+            text += f" of {self.of:,}"
+        elif self.done is not None and self.at_most is not None:
+            text += f", at most {self.at_most:,}"
         if self.left is None:
-            return ""
+            return text
         minutes, seconds = divmod(int(self.left()), _MINUTE)
-        return f"; {minutes}:{seconds:02} left"
+        return f"{text}; {minutes}:{seconds:02} left"
 
 
 #: The stages that run strategies, in words.

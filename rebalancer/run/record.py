@@ -71,15 +71,13 @@ def record(
 
 def _usage(live: LiveCluster) -> list[list[str]]:
     try:
-        return read_list(live.client, path_of_list("PodMetrics"), _new).items
+        return read_list(
+            live.client, path_of_list("PodMetrics"), lambda: Items("PodMetrics", _UsageOfPod, _lines)
+        ).items
     except NotFound:
         raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
     except ValueError as error:
         raise no_list(live, "PodMetrics", error) from error
-
-
-def _new() -> Items[_UsageOfPod, list[str]]:
-    return Items("PodMetrics", _UsageOfPod, _lines)
 
 
 def _lines(pod: _UsageOfPod) -> list[str]:

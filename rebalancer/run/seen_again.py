@@ -278,10 +278,7 @@ def siblings_of(pods: Iterable[Pod], restarted: Callable[[Pod], object] = lambda
     """
     hashes: dict[str, set[str]] = {}
     for pod in pods:
-        hashes.setdefault(pod.namespace, set()).add("" if restarted(pod) else _template_hash(pod))
+        owner = pod.controller
+        is_hashed = owner is not None and owner.kind == "ReplicaSet" and not restarted(pod)
+        hashes.setdefault(pod.namespace, set()).add(pod.labels.get(_HASH, "") if is_hashed else "")
     return {name: "" if "" in found else f"{_HASH} in ({','.join(sorted(found))})" for name, found in hashes.items()}
-
-
-def _template_hash(pod: Pod) -> str:
-    owner = pod.controller
-    return pod.labels.get(_HASH, "") if owner is not None and owner.kind == "ReplicaSet" else ""

@@ -67,7 +67,9 @@ def served(
     from rebalancer.telemetry.server import Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
     from rebalancer.telemetry.tls import Identity  # noqa: PLC0415
 
-    identity = None if options.insecure_http else Identity(_tls(options))
+    suites = tuple(filter(None, options.tls_cipher_suites.split(",")))
+    tls = TlsSettings(options.tls_cert_file, options.tls_private_key_file, options.tls_min_version, suites)
+    identity = None if options.insecure_http else Identity(tls)
     metrics = not options.disable_metrics
     last = dict.fromkeys(("/report", "/status") if metrics else (), lambda _: _report(telemetry))
     found = {**pages(telemetry, metrics=metrics), **(more or last)}
@@ -131,8 +133,3 @@ def _checked(name: str, checks: Callable[[], Checks], verbose: bool) -> ServedPa
     """Return the page of all checks, or of the one of that name."""
     found = checks()
     return health_page(name, {name: found[name]} if name in found else found, verbose=verbose)
-
-
-def _tls(options: ServingOptions) -> TlsSettings:
-    suites = tuple(filter(None, options.tls_cipher_suites.split(",")))
-    return TlsSettings(options.tls_cert_file, options.tls_private_key_file, options.tls_min_version, suites)

@@ -64,20 +64,16 @@ class Watched(Generic[T]):
                 return
             self.value = self._parse(text)
         except UsageError as error:
-            self._keep_last_good(str(error))
+            if (problem := str(error)) != self._problem:
+                self._problem = problem
+                _LOG.warning("the last good %s stays in force: %s", self._what, problem)
+                self._report(problem)
             return
         if text != self._text:
             _LOG.warning("the %s %s has changed: the new one is in force", self._what, self._name)
         self._text = text
         self._problem = ""
         self._report("")
-
-    def _keep_last_good(self, problem: str) -> None:
-        if problem == self._problem:
-            return
-        self._problem = problem
-        _LOG.warning("the last good %s stays in force: %s", self._what, problem)
-        self._report(problem)
 
 
 class PolicyReporter:

@@ -26,7 +26,6 @@ from rebalancer.untrusted.documents import (
 )
 
 _BRACKET = re.compile(rb"\s*[{\[]")
-_BLANK = re.compile(r"\s*")
 _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
 
@@ -90,17 +89,13 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         except (ValueError, RecursionError) as error:
             raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
         recorded = document.rebalancer or recorded
-    _check(collection, path)
-    if not collection.collectors["Node"].items:
-        raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
-    return SnapshotFile(collection, recorded.now, recorded.memory, recorded.memory_problem)
-
-
-def _check(collection: Collection, path: str) -> None:
     try:
         collection.check()
     except ValueError as error:
         raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
+    if not collection.collectors["Node"].items:
+        raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
+    return SnapshotFile(collection, recorded.now, recorded.memory, recorded.memory_problem)
 
 
 def _read(path: str) -> bytes | Copied:
@@ -141,7 +136,8 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
             yield msgspec.json.encode(value)
-            position = _end_of_blank(text, position)
+            while text[position : position + 1].isspace():
+                position += 1
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"snapshot {path} is not JSON: {in_words(error)}") from error
 
@@ -150,11 +146,6 @@ def _number(text: str) -> float | str:
     """Return a number, or its text where it is too large for a float."""
     value = float(text)
     return value if math.isfinite(value) else text
-
-
-def _end_of_blank(text: str, position: int) -> int:
-    match = _BLANK.match(text, position)
-    return match.end() if match else position
 
 
 def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
