@@ -102,15 +102,12 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
     """
     from rebalancer.cluster.cluster import Cluster  # noqa: PLC0415  as above
     from rebalancer.run.explain import explained, explanation_lines, wanted_pods  # noqa: PLC0415
-    from rebalancer.run.policies import read_policy  # noqa: PLC0415
-    from rebalancer.run.work import work_maker  # noqa: PLC0415
 
-    asked = dry_options(explains=True, **options)
     with Interruption() as interruption:
-        outcome = dry_run(asked, interruption)
-    assert outcome.cluster is not None
-    work = work_maker(asked)(read_policy(asked.policy, asked.policy_text, strict=False))
-    after = outcome.cluster
+        outcome = dry_run(dry_options(explains=True, **options), interruption)
+    after, work = outcome.cluster, outcome.work
+    assert after is not None
+    assert work is not None
     before = Cluster(after.snapshot, work.policy.node_selector, lambda _, wanted: after.measure(wanted))
     node, pods = wanted_pods(target, namespace, before)
     documents = [explained(pod, before, work.plans, outcome.report, work.trust) for pod in pods]

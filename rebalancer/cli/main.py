@@ -16,7 +16,6 @@ from rebalancer import __version__
 from rebalancer.cli.group import Spelled, descheduler_flags, service_flags
 from rebalancer.cli.inspection import doctor, explain, report
 from rebalancer.cli.logs import complain, exit_on_error
-from rebalancer.cli.mark import mark, unmark
 from rebalancer.cli.options import (
     FILE,
     POLICY,
@@ -40,7 +39,7 @@ from rebalancer.cli.options import (
 )
 from rebalancer.cli.plan import apply, deliver_report, diff, plan
 from rebalancer.cli.recommend import recommend
-from rebalancer.cli.trust import appetite, breaker, memory, pause, resume, status
+from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
 from rebalancer.untrusted.printable import printable
@@ -243,7 +242,7 @@ def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *
 @exit_on_error
 def strategies(name: str | None) -> None:
     """List the strategies, or explain one of them."""
-    from rebalancer.run.describe import describe_strategy, list_strategies  # noqa: PLC0415
+    from rebalancer.run.policies import describe_strategy, list_strategies  # noqa: PLC0415
 
     for line in describe_strategy(name) if name else list_strategies():
         click.echo(line)
@@ -254,7 +253,7 @@ def strategies(name: str | None) -> None:
 @exit_on_error
 def presets(name: str | None) -> None:
     """List the presets, or print one of them, to use as it is or to start from."""
-    from rebalancer.run.describe import describe_preset, list_presets  # noqa: PLC0415
+    from rebalancer.run.policies import describe_preset, list_presets  # noqa: PLC0415
 
     for line in [describe_preset(name)] if name else list_presets():
         click.echo(line)
@@ -265,7 +264,7 @@ def presets(name: str | None) -> None:
 @exit_on_error
 def schema(document: str) -> None:
     """Print the JSON schema of a policy or another DOCUMENT, for editors and checks."""
-    from rebalancer.run.describe import schema_of  # noqa: PLC0415
+    from rebalancer.run.policies import schema_of  # noqa: PLC0415
 
     click.echo(json.dumps(schema_of(document), indent=2))
 

@@ -199,17 +199,15 @@ def diff(
 def _planned(**options: Any) -> tuple["Plan", int]:
     """Return the plan of a dry run, and its exit code."""
     from rebalancer.report.plan import PlanOptions  # noqa: PLC0415  as above
-    from rebalancer.run import policies  # noqa: PLC0415
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
 
     asked = dry_options(identify=True, **options)
-    text = asked.policy_text or ""
     with Interruption() as interruption:
         outcome = dry_run(asked, interruption)
     assert outcome.cluster is not None
-    plans = policies.plans(policies.parse_policy(text, asked.policy, strict=False).policy)
+    assert outcome.work is not None
     told = PlanOptions(steer=asked.steer, max_evictions=asked.max_evictions)
-    made = make_plan(outcome.report, outcome.cluster, plans, (asked.policy, text), told)
+    made = make_plan(outcome.report, outcome.cluster, outcome.work.plans, (asked.policy, asked.policy_text or ""), told)
     for warning in outcome.report["warnings"]:
         complain(f"Warning: {warning}")
     return made, outcome.exit_code

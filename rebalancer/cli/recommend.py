@@ -130,8 +130,8 @@ def recommend(
 def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | None) -> None:
     """Write the files that were asked for, and say how many."""
     from rebalancer.report.layout import count  # noqa: PLC0415  as above
-    from rebalancer.report.manifests import patches as to_patches  # noqa: PLC0415
-    from rebalancer.report.manifests import vertical_autoscalers  # noqa: PLC0415
+    from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
+    from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415
     from rebalancer.run.recommend import write_files  # noqa: PLC0415
 
     for option, folder, files in (("--patches", patches, to_patches), ("--vpa", vpa, vertical_autoscalers)):
@@ -154,7 +154,7 @@ def nodes(snapshot: str, output: str, **given: Any) -> None:
 
     A snippet of a KubeletConfiguration for each size of nodes; nothing is written to a cluster.
     """
-    from rebalancer.report.manifests import reservations_as_text  # noqa: PLC0415  as above
+    from rebalancer.report.recommendations import reservations_as_text  # noqa: PLC0415  as above
     from rebalancer.run.recommend_nodes import recommended_reservations  # noqa: PLC0415
 
     asks = given["prometheus"] or given["policy"]

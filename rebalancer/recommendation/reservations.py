@@ -14,26 +14,14 @@ from math import ceil
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 
+#: Of each node by name: millicores and bytes.
+NodeAmounts = Mapping[str, Resources]
+
 MEBI = 1 << 20
 _EVICTION_SHARE = 0.05
 _EVICTION_LEAST = 500 * MEBI
 _SYSTEM_SHARE = 0.1
 _MARGIN = 1.15
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What is known of a node: millicores and bytes.
-
-    Attributes:
-        used: the most that was used in all; empty if nobody measured.
-        system: the most that was used by other than pods.
-        requested: what its pods request.
-    """
-
-    used: Resources
-    system: Resources
-    requested: Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +47,29 @@ class Reservation:
     warnings: tuple[str, ...]
 
 
-def reservations(nodes: Sequence[Node], observed: Mapping[str, Observed]) -> list[Reservation]:
+def reservations(
+    nodes: Sequence[Node], used: NodeAmounts, system: NodeAmounts, requested: NodeAmounts
+) -> list[Reservation]:
     """Return the reservations by size of the nodes, the largest first.
 
     Args:
         nodes: all nodes.
-        observed: of each of them, by name.
+        used: the most that was used in all, where somebody measured.
+        system: the most that was used by other than pods.
+        requested: what pods request.
     """
     sizes: dict[int, list[Node]] = {}
     for node in nodes:
         # Nodes of one kind differ by some pages that firmware keeps.
         sizes.setdefault(round(node.capacity.get(MEMORY, 0) / (256 * MEBI)), []).append(node)
-    return [_reservation(each, observed) for size, each in sorted(sizes.items(), reverse=True) if size]
+    return [_reservation(each, used, system, requested) for size, each in sorted(sizes.items(), reverse=True) if size]
 
 
-def _reservation(nodes: Sequence[Node], observed: Mapping[str, Observed]) -> Reservation:
+def _reservation(
+    nodes: Sequence[Node], used: NodeAmounts, by_system: NodeAmounts, requested: NodeAmounts
+) -> Reservation:
     capacity = min(node.capacity[MEMORY] for node in nodes)
-    measured = [observed[node.name].system for node in nodes]
+    measured = [by_system.get(node.name, {}) for node in nodes]
     system = {name: max(each[name] for each in measured if name in each) for name in set().union(*measured)}
     eviction = _mebi(max(capacity * _EVICTION_SHARE, _EVICTION_LEAST))
     memory = eviction + _mebi(max(capacity * _SYSTEM_SHARE, system.get(MEMORY, 0) * _MARGIN))
@@ -88,15 +82,21 @@ def _reservation(nodes: Sequence[Node], observed: Mapping[str, Observed]) -> Res
         eviction,
         reserved,
         min(node.capacity[MEMORY] - node.allocatable.get(MEMORY, 0) for node in nodes),
-        tuple(text for node in nodes for text in _warnings(node, observed[node.name], eviction, reserved)),
+        tuple(
+            text
+            for node in nodes
+            for text in _warnings(
+                node, used.get(node.name, {}), requested.get(node.name, {}), eviction, reserved[MEMORY]
+            )
+        ),
     )
 
 
-def _warnings(node: Node, observed: Observed, eviction: int, reserved: Resources) -> Iterator[str]:
-    capacity, keep = node.capacity[MEMORY], reserved[MEMORY]
-    left = capacity - observed.used.get(MEMORY, 0)
+def _warnings(node: Node, used: Resources, requests: Resources, eviction: int, keep: int) -> Iterator[str]:
+    capacity = node.capacity[MEMORY]
+    left = capacity - used.get(MEMORY, 0)
     kept = capacity - node.allocatable.get(MEMORY, 0)
-    allocatable, requested = capacity - eviction - keep, observed.requested.get(MEMORY, 0)
+    allocatable, requested = capacity - eviction - keep, requests.get(MEMORY, 0)
     if left < eviction:
         yield f"{node.name}: {_size(left)} was left of {_size(capacity)}: below {_size(eviction)} pods would be evicted"
     elif left < keep:

@@ -13,7 +13,6 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.holding import Held
 from rebalancer.eviction.observation import (
     NONE_OVER,
@@ -62,18 +61,13 @@ def summary(run: StrategyRun, snapshot: Snapshot) -> str:
     if not observed.counts:
         return ""
     if "nodes" in observed.counts:
-        return _of_nodes(observed) + (
-            "" if observed.obstacle or _asked_for(run) else "; no pod of these came into question"
-        )
+        asked_for = run.evicted or run.unknown or run.refused
+        return _of_nodes(observed) + ("" if observed.obstacle or asked_for else "; no pod of these came into question")
     absent = _absent(run.namespaces, snapshot)
     if absent and not observed.counts.get("pods", observed.counts.get("failed", 0)):
         return absent
     told = ", ".join(_counted(name, number, observed.figures) for name, number in observed.counts.items())
     return f"{told}; {absent}" if absent else told
-
-
-def _asked_for(run: StrategyRun) -> bool:
-    return bool(run.evicted or run.unknown or run.refused)
 
 
 def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
@@ -260,6 +254,7 @@ def _held(ledger: Ledger, cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def _eviction(entry: Entry) -> dict[str, Any]:
+    lands = entry.destination
     restarted = entry.verdict.restarted if isinstance(entry.verdict, Granted) else ""
     way = f"; the rollout of Deployment {restarted} is restarted, nothing is evicted" if restarted else ""
     return {
@@ -272,14 +267,10 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "strategy": entry.strategy,
         "reason": text(entry.because) + way,
         "cause": cause_document(entry.because),
-        "destination": _destination(entry.destination) if entry.destination else None,
+        "destination": lands and {"nodes": list(lands.nodes), "more": lands.more, "share": list(lands.shares)},
         "background": isinstance(entry.verdict, Granted) and entry.verdict.background,
         "restarted": restarted or None,
     }
-
-
-def _destination(destination: Destination) -> dict[str, Any]:
-    return {"nodes": list(destination.nodes), "more": destination.more, "share": list(destination.shares)}
 
 
 def _owner(pod: Pod) -> dict[str, str] | None:
@@ -304,14 +295,19 @@ def _asked(entry: Entry) -> dict[str, Any]:
 def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
     """Return the avoided nodes and the moved pods of a wave; in a dry run nothing has landed."""
     landed = {} if dry_run else {id(each.move.pod): each for each in steered.landings}
-    moves = [{**_move(move), "landed": _landed(landed.get(id(move.pod)))} for move in steered.wave.moves]
+    moves = [
+        {
+            "namespace": move.pod.namespace,
+            "name": move.pod.name,
+            "uid": move.pod.uid,
+            "node": move.pod.node,
+            "expected": move.expected,
+            "likely": list(move.destination.nodes),
+            "landed": _landed(landed.get(id(move.pod))),
+        }
+        for move in steered.wave.moves
+    ]
     return {"avoid": dict(sorted(steered.wave.avoid.items())), "moves": moves}
-
-
-def _move(move: Move) -> dict[str, Any]:
-    pod = move.pod
-    names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
-    return {**names, "expected": move.expected, "likely": list(move.destination.nodes)}
 
 
 def _landed(landing: Landing | None) -> dict[str, Any] | None:
@@ -334,6 +330,10 @@ def _evenness(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
     nodes, targets = run.observed.nodes, run.observed.targets
     if not run.waves or not nodes:
         return None
+
+    def over(shares: Iterable[Mapping[str, float]]) -> float:
+        return float(sum(any(share.get(name, 0.0) > edge for name, edge in targets.items()) for share in shares))
+
     after = {node.name: node.after for node in nodes}
     states = {
         "before": {node.name: node.before for node in nodes},
@@ -343,9 +343,7 @@ def _evenness(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
     return {
         "deviation": {name: _figures(states, name, pstdev) for name in targets},
         "highest": {name: _figures(states, name, max) for name in targets},
-        "nodesOverTarget": {
-            name: None if shares is None else _over(shares, targets) for name, shares in states.items()
-        },
+        "nodesOverTarget": {name: shares and over(shares.values()) for name, shares in states.items()},
     }
 
 
@@ -356,10 +354,6 @@ def _figures(
         state: None if shares is None else round(figure([each.get(resource, 0.0) for each in shares.values()]), 2)
         for state, shares in states.items()
     }
-
-
-def _over(shares: _Shares, targets: Mapping[str, float]) -> float:
-    return float(sum(any(share.get(name, 0.0) > edge for name, edge in targets.items()) for share in shares.values()))
 
 
 def _as_foreseen(run: StrategyRun, after: _Shares, cluster: Cluster) -> _Shares:

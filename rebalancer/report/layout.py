@@ -75,12 +75,12 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
         width: of the terminal, in cells.
         indent: blanks before each line.
     """
-    widths = _widths(columns)
+    widths = [max(map(cell_len, column)) for column in zip(*columns, strict=True)]
     start = indent + sum(each + _GAP for each in widths)
     beside = width - start >= _NARROWEST_PROSE
     for names, text in zip(columns, prose, strict=True):
-        padded = "".join(_padded(name, size + _GAP) for name, size in zip(names, widths, strict=True))
-        head = " " * indent + padded
+        padded = (name + " " * (size + _GAP - cell_len(name)) for name, size in zip(names, widths, strict=True))
+        head = " " * indent + "".join(padded)
         if not beside:
             below = " " * (indent + _GAP)
             heads = (
@@ -106,14 +106,6 @@ def _packed(names: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(name)
     return lines
-
-
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
 
 
 def wrapped(text: str, width: int) -> list[str]:

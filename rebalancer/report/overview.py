@@ -34,21 +34,16 @@ def overview(
         limits: the policy's limits on evictions.
     """
     owners = _owner_shares(evicted, pods, DisruptionBudgets(budgets or ()))
+    lost, had = (Counter(pod.namespace for pod in each) for each in (evicted, pods))
+    namespaces = sorted(lost.items(), key=lambda each: (-each[1], each[0]))[:_LARGEST]
     given = {"total": limits.total, "node": limits.per_node, "namespace": limits.per_namespace}
     return {
         "pods": {"evicted": len(evicted), "total": len(pods)},
-        "namespaces": _namespace_shares(evicted, pods)[:_LARGEST],
+        "namespaces": [{"name": name, "evicted": count, "total": had[name]} for name, count in namespaces],
         "owners": owners[:_LARGEST],
         "limits": {name: each if each is None or isinstance(each, int) else str(each) for name, each in given.items()},
         "alarms": _alarms(len(evicted), len(pods), owners, limits),
     }
-
-
-def _namespace_shares(evicted: Iterable[Pod], pods: Iterable[Pod]) -> list[Share]:
-    """Return the namespaces that lose pods, the one that loses most first."""
-    lost, had = (Counter(pod.namespace for pod in each) for each in (evicted, pods))
-    ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
-    return [{"name": name, "evicted": count, "total": had[name]} for name, count in ranked]
 
 
 def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[Share]:

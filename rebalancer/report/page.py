@@ -194,12 +194,11 @@ def _cluster_tables(cluster: Document, known: Sequence[Document]) -> Iterator[Ta
     yield "Who makes the peaks", ("resource", "owner", "points of the ten fullest nodes"), peaks
     room = [(each["requests"], str(each["pods"]), str(each["nodesWithRoom"])) for each in cluster["room"]]
     yield "Room left for the largest pods", ("requests", "pods like this", "nodes with room"), room
-    presets = [(each["name"], _count(each["evictions"]), printable(each["says"])) for each in cluster["presets"]]
+    presets = [
+        (each["name"], "not known" if (number := each["evictions"]) is None else str(number), printable(each["says"]))
+        for each in cluster["presets"]
+    ]
     yield "What each preset would do", ("preset", "pods to evict", "because"), presets
-
-
-def _count(number: int | None) -> str:
-    return "not known" if number is None else str(number)
 
 
 def _pictures(

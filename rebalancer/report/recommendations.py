@@ -1,18 +1,19 @@
-"""Recommendations as a table, JSON, YAML or CSV."""
+"""Recommendations as a table, JSON, YAML or CSV, as patches of workloads, VerticalPodAutoscalers, and for kubelets."""
 
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
 import yaml
 
-from rebalancer.recommendation.findings import Neighbours, Recommendations
+from rebalancer.recommendation.findings import ClusterOutlook, Neighbours, PodKey, Recommendations, WhatIf
+from rebalancer.recommendation.reservations import Reservation
 from rebalancer.recommendation.rules import MEBI
-from rebalancer.recommendation.what_if import ClusterOutlook, PodKey, WhatIf
-from rebalancer.recommendation.workloads import Recommendation, Workload
+from rebalancer.recommendation.workloads import Now, Recommendation, Workload
 from rebalancer.report.layout import count, hanging, listed, table, wrapped
 from rebalancer.untrusted.printable import printable
 
@@ -50,24 +51,20 @@ def totals(found: Sequence[Recommendation]) -> list[dict[str, Any]]:
     Less is freed, more is missing.  Only containers that should change and are in the cluster file count, with all pods
     of their workload.
     """
-    sums: dict[str, list[int]] = {}
+    sums: dict[str | None, list[int]] = {}
     for each in found:
-        now, change = each.history.now, each.change
-        if now is None:
-            continue
-        changes = sums.setdefault(printable(each.history.workload.namespace), [0, 0])
-        if change and change.cpu_request is not None:
-            changes[0] += each.history.replicas * (change.cpu_request - (now.cpu_request or 0))
-        if change and change.memory_request is not None:
-            changes[1] += each.history.replicas * (change.memory_request - (now.memory_request or 0))
-    every = [sum(cpu for cpu, _ in sums.values()), sum(memory for _, memory in sums.values())]
-    rows: list[tuple[str | None, list[int]]] = [*sorted(sums.items()), *([(None, every)] if sums else [])]
+        now, change = each.history.now, each.change or Now()
+        for name in (printable(each.history.workload.namespace), None) if now else ():
+            changes = sums.setdefault(name, [0, 0])
+            for place, resource in enumerate(("cpu_request", "memory_request")):
+                if (new := getattr(change, resource)) is not None:
+                    changes[place] += each.history.replicas * (new - (getattr(now, resource) or 0))
+    rows = sorted(sums.items(), key=lambda each: (each[0] is None, each[0] or ""))
     return [{"namespace": name, "cpuMilli": cpu, "memoryBytes": memory} for name, (cpu, memory) in rows]
 
 
 def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> dict[str, Any]:
     workload = each.history.workload
-    classes = qos.get(workload)
     return {
         "namespace": printable(workload.namespace),
         "kind": workload.kind,
@@ -76,7 +73,7 @@ def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> 
         "now": _amounts(each.history.now),
         "recommended": _amounts(each.need),
         "change": _differences(each),
-        "qosClass": dict(zip(("now", "recommended"), classes, strict=True)) if classes else None,
+        "qosClass": dict(zip(("now", "recommended"), qos[workload], strict=True)) if workload in qos else None,
         "replicas": each.history.replicas,
         "fine": each.fine,
         "why": each.why,
@@ -115,8 +112,7 @@ def _quantity(name: str, value: int) -> str:
 
 
 def _csv(documents: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
+    rows = csv.writer(text := io.StringIO(), lineterminator="\n")
     plain = ("namespace", "kind", "name", "container")
     rest = ("replicas", "fine", "confidence", "days", "samples", "why")
     amounts = [(part, name) for part in ("now", "recommended", "change") for name in _AMOUNTS]
@@ -140,7 +136,12 @@ def _table(findings: Recommendations, width: int) -> list[str]:
         before, after = findings.qos.get(each.history.workload, ("", ""))
         qos = [f"{before} becomes {after}"] if before != after else []
         prose.append(printable("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos])))
-    return [*(line for row in hanging(columns, prose, width) for line in row), *_total_lines(found)]
+    sums = (
+        f"Requests in {each['namespace'] or 'all'}: "
+        f"cpu {_freed(each['cpuMilli'], 'm')}, memory {_freed(each['memoryBytes'] // MEBI, 'Mi')}"
+        for each in totals(found)
+    )
+    return [*(line for row in hanging(columns, prose, width) for line in row), *sums]
 
 
 def _neighbour_lines(found: Sequence[Neighbours]) -> list[str]:
@@ -149,11 +150,10 @@ def _neighbour_lines(found: Sequence[Neighbours]) -> list[str]:
         return []
     lines = ["", "HEAVY WORKLOADS THAT SHARE NODES, and what goes under `affinity:` of the first to part them"]
     for each in found[:_MOST_PAIRS]:
-        document = _neighbours(each)
-        first, other = document["workloads"]
+        first, other = (document := _neighbours(each))["workloads"]
         pair = f"{first} with itself" if each.first == each.other else f"{first} and {other}"
-        lines += [f"{pair}: {listed(document['nodes'], _MOST_NODES)}"]
-        lines += [f"  {json.dumps(each.affinity)}" if each.affinity else "  give the pods of the second a label first"]
+        cure = json.dumps(each.affinity) if each.affinity else "give the pods of the second a label first"
+        lines += [f"{pair}: {listed(document['nodes'], _MOST_NODES)}", f"  {cure}"]
     more = len(found) - _MOST_PAIRS
     return [*lines, f"and {more} more; -o json has all"] if more > 0 else lines
 
@@ -170,32 +170,25 @@ def _change(now: dict[str, str | None] | None, wanted: dict[str, str | None] | N
     return new if now is None or wanted is None or old == new else f"{old} > {new}"
 
 
-def _total_lines(found: Sequence[Recommendation]) -> list[str]:
-    return [
-        f"Requests in {each['namespace'] or 'all'}: "
-        f"cpu {_freed(each['cpuMilli'], 'm')}, memory {_freed(each['memoryBytes'] // MEBI, 'Mi')}"
-        for each in totals(found)
-    ]
-
-
 def _freed(change: int, unit: str) -> str:
     return f"{-change}{unit} freed" if change < 0 else f"{change}{unit} missing" if change else "as it is"
 
 
 def _what_if_lines(found: WhatIf, width: int) -> list[str]:
     """Return a small table, and sentences on what does not fit and what is not known."""
-    outlooks = (found.now, found.today, found.recommended)
+    outlooks, more = (found.now, found.today, found.recommended), f"more than {found.nodes}"
     rows: list[tuple[str, ...]] = [("WHAT IF", "AS IT IS", "TODAY'S REQUESTS", "RECOMMENDED")]
     for name in found.now.loads:
         loads = [each.loads[name] for each in outlooks]
         rows.append((f"{name}: standard deviation", *(_spread(each, name) for each in outlooks)))
         rows.append((f"{name}: highest node", *(f"{each.highest:.0f} % ({printable(each.node)})" for each in loads)))
-    rows.append(("nodes needed", _NOTHING, *(_needed(each, found) for each in outlooks[1:])))
+    needed = (f"{each.needed} of {found.nodes}" if not each.nowhere else more for each in outlooks[1:])
+    rows.append(("nodes needed", _NOTHING, *needed))
     rows.append(("pods that fit nowhere", _NOTHING, *(str(len(each.nowhere)) for each in outlooks[1:])))
-    placed = f"{count(found.pods, 'pod')} placed anew on {count(found.nodes, 'node')}"
-    said = [f"What if: {placed}. Loads are what pods used in the peak hours."]
+    pods, nodes = count(found.pods, "pod"), count(found.nodes, "node")
+    said = [f"What if: {pods} placed anew on {nodes}. Loads are what pods used in the peak hours."]
     if found.no_longer:
-        names = listed((f"{_name(pod)} ({why})" for pod, why in sorted(found.no_longer.items())), _MOST_PODS)
+        names = listed((f"{'/'.join(pod)} ({why})" for pod, why in sorted(found.no_longer.items())), _MOST_PODS)
         said.append(f"{count(len(found.no_longer), 'pod')} would no longer fit: {printable(names)}")
     if found.unmeasured:
         said.append(f"{count(found.unmeasured, 'pod')} without a measurement: counted as using nothing.")
@@ -227,10 +220,6 @@ def _spread(outlook: ClusterOutlook, name: str) -> str:
     return f"{outlook.loads[name].deviation:.1f} points{span}"
 
 
-def _needed(outlook: ClusterOutlook, found: WhatIf) -> str:
-    return f"{outlook.needed} of {found.nodes}" if not outlook.nowhere else f"more than {found.nodes}"
-
-
 def _outlook(outlook: ClusterOutlook) -> dict[str, Any]:
     nowhere = _nowhere(outlook.nowhere)
     return {**_loads(outlook), "nodesNeeded": None if nowhere else outlook.needed, "fitNowhere": nowhere}
@@ -250,8 +239,162 @@ def _loads(outlook: ClusterOutlook) -> dict[str, Any]:
 
 
 def _nowhere(pods: Mapping[PodKey, str]) -> list[dict[str, str]]:
-    return [{"pod": printable(_name(pod)), "why": printable(why)} for pod, why in sorted(pods.items())]
+    return [{"pod": printable("/".join(pod)), "why": printable(why)} for pod, why in sorted(pods.items())]
 
 
-def _name(pod: PodKey) -> str:
-    return "/".join(pod)
+_PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
+#: What a name of Kubernetes may look like; names of a file that look otherwise could lead out of a folder.
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+#: Thresholds that a kubelet has unless some are set: then only those that are set count.
+_DEFAULTS = {
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+    "imagefs.inodesFree": "5%",
+}
+
+
+def patches(found: Sequence[Recommendation]) -> dict[str, str]:
+    """Return a server-side-apply configuration for each workload that should change, by file name.
+
+    Only workloads of the cluster file whose pods are made from a template that can be patched have one.  It has what
+    stays as it is too: the server takes away what an earlier patch of ours set and a later one leaves out.  A field
+    manager that has set the same value does not conflict.  Resources that an autoscaler scales by are left out.
+    """
+    changing = {each.history.workload for each in found if each.change}
+
+    def container(each: Recommendation) -> dict[str, Any] | None:
+        resources = _resources(_after(each)) if each.history.workload in changing else {}
+        return {"name": each.history.container, "resources": resources} if resources else None
+
+    return {
+        name: _file(workload.kind, "apps/v1", workload, {"template": {"spec": {"containers": containers}}})
+        for name, workload, containers in _by_workload(found, container)
+    }
+
+
+def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
+    """Return a VerticalPodAutoscaler that changes nothing for each workload that is measured, by file name.
+
+    It recommends beside us, and never less than what is requested for the peaks.
+    """
+
+    def container(each: Recommendation) -> dict[str, Any] | None:
+        requests = _resources(Now(each.need.cpu_request, None, each.need.memory_request)) if each.need else {}
+        least = requests.get("requests")
+        name = {"containerName": each.history.container}
+        return {**name, "controlledResources": sorted(least), "minAllowed": least} if least else None
+
+    files = {}
+    for name, workload, containers in _by_workload(found, container):
+        spec = {
+            "targetRef": {"apiVersion": "apps/v1", "kind": workload.kind, "name": workload.name},
+            "updatePolicy": {"updateMode": "Off"},
+            "resourcePolicy": {"containerPolicies": containers},
+        }
+        files[name] = _file("VerticalPodAutoscaler", "autoscaling.k8s.io/v1", workload, spec)
+    return files
+
+
+def _by_workload(
+    found: Sequence[Recommendation], container: Callable[[Recommendation], dict[str, Any] | None]
+) -> Iterator[tuple[str, Workload, list[dict[str, Any]]]]:
+    """Yield a name of a file, the workload, and what is said of its containers; None says nothing."""
+    containers: dict[Workload, list[dict[str, Any]]] = {}
+    for each in found:
+        workload = each.history.workload
+        names = (workload.namespace, workload.name, each.history.container)
+        said = container(each) if workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)) else None
+        if said and each.history.now is not None:
+            containers.setdefault(workload, []).append(said)
+    for workload, every in containers.items():
+        yield f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml", workload, every
+
+
+def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> str:
+    metadata = {"namespace": workload.namespace, "name": workload.name}
+    return yaml.safe_dump({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False)
+
+
+def _after(each: Recommendation) -> Now:
+    """Return what a container has when the patch is applied; None for what is left alone."""
+    now, change, scaled = each.history.now or Now(), each.change or Now(), each.history.circumstances.scaled
+    amounts = [old if new is None else new for old, new in zip(astuple(now), astuple(change), strict=True)]
+    resources = ("cpu", "cpu", "memory", "memory")
+    return Now(*(None if name in scaled else amount for name, amount in zip(resources, amounts, strict=True)))
+
+
+def _resources(change: Now) -> dict[str, dict[str, str]]:
+    amounts = {
+        "requests": {"cpu": _cpu(change.cpu_request), "memory": _memory(change.memory_request)},
+        "limits": {"cpu": _cpu(change.cpu_limit), "memory": _memory(change.memory_limit)},
+    }
+    given = {part: {name: text for name, text in each.items() if text} for part, each in amounts.items()}
+    return {part: each for part, each in given.items() if each}
+
+
+def _cpu(value: int | None) -> str:
+    """Return a quantity as the API server writes it: another spelling of an equal amount would be a conflict."""
+    if value is None:
+        return ""
+    return f"{value}m" if value % 1000 else str(value // 1000)
+
+
+def _memory(value: int | None) -> str:
+    units = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10), ("G", 10**9), ("M", 10**6), ("k", 10**3), ("", 1))
+    if not value:
+        return "" if value is None else "0"
+    return next(f"{value // size}{unit}" for unit, size in units if value % size == 0)
+
+
+def reservations_as_text(found: Sequence[Reservation], output: str, width: int) -> str:
+    """Return them in a shape: table (with the snippets below), json or yaml (the snippets alone)."""
+    if output == "json":
+        whole = {"kind": "Reservations", "sizes": [_reservation(each) for each in found]}
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    snippets = "---\n".join(
+        f"# {count(len(each.nodes), 'node')} with {_size(each.capacity)}: "
+        f"{listed(map(printable, each.nodes), _MOST_NODES)}\n" + yaml.safe_dump(_configuration(each), sort_keys=False)
+        for each in found
+    )
+    if output == "yaml":
+        return snippets
+    rows = [("NODES", "MEMORY", "KEPT TODAY", "SYSTEM USES", "EVICT BELOW", "SYSTEM RESERVED")]
+    for each in found:
+        used = _size(each.system["memory"]) if "memory" in each.system else "?"
+        capacity, now, eviction, reserved = map(
+            _size, (each.capacity, each.now, each.eviction, each.reserved["memory"])
+        )
+        rows.append((str(len(each.nodes)), capacity, now, used, eviction, reserved))
+    warnings = [
+        line for each in found for text in each.warnings for line in wrapped(f"Warning: {printable(text)}", width)
+    ]
+    return "\n".join([*table(rows, width), *warnings, "", snippets])
+
+
+def _reservation(each: Reservation) -> dict[str, Any]:
+    return {
+        "nodes": list(map(printable, each.nodes)),
+        "memory": _size(each.capacity),
+        "keptToday": _size(each.now),
+        "systemUses": {name: _amount(name, value) for name, value in sorted(each.system.items())},
+        "kubeletConfiguration": _configuration(each),
+        "warnings": list(map(printable, each.warnings)),
+    }
+
+
+def _configuration(each: Reservation) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "evictionHard": {"memory.available": _size(each.eviction), **_DEFAULTS},
+        "systemReserved": {name: _amount(name, value) for name, value in sorted(each.reserved.items())},
+    }
+
+
+def _amount(name: str, value: int) -> str:
+    return f"{value}m" if name == "cpu" else _size(value)
+
+
+def _size(value: int) -> str:
+    return f"{value // MEBI}Mi"

@@ -47,13 +47,10 @@ def lines(report: Report, stream: IO[str], *, everything: bool = False, color: C
 
     page = Page(Console(file=stream).width if stream.isatty() else None)
     _show(_printable(report), page, everything=everything)
-    colored = color == "always" or (color == "auto" and stream.isatty() and _wanted())
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in {"dumb", "unknown"}
+    colored = color == "always" or (color == "auto" and stream.isatty() and not is_plain)
     drawn = _drawn_in(getattr(stream, "encoding", None))
     return [_styled(text.translate(drawn).rstrip(), style if colored else "") for text, style in page.lines]
-
-
-def _wanted() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in {"dumb", "unknown"}
 
 
 def _drawn_in(encoding: str | None) -> Mapping[int, str]:
@@ -92,7 +89,9 @@ def _show(report: Report, page: Page, *, everything: bool) -> None:
         show_waves(run, page)
     _show_held(report, page)
     _show_evictions(report, page, everything=everything)
-    _show_doubts(report["unknown"], page)
+    if doubts := report["unknown"]:
+        page.title("Pods that may have gone")
+        page.rows([_pod_columns(each) for each in doubts], [each["error"] for each in doubts], style=_BAD)
     _show_refusals(report["refusals"], page, everything=everything)
     _show_trouble(report, page)
 
@@ -101,7 +100,10 @@ def _show_head(report: Report, page: Page) -> None:
     if failed := _failures(report):
         page.prose(failed, _BAD)
     when = re.sub(r"\.\d+", "", report["now"])
-    page.rows([(_run_title(report),)], [f"at {when} ({CLOCKS[report['clock']]})"], style=_STRONG)
+    cluster = report["cluster"]
+    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
+    title = f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
+    page.rows([(title,)], [f"at {when} ({CLOCKS[report['clock']]})"], style=_STRONG)
     for alarm in report["overview"]["alarms"]:
         page.prose(alarm, _WARN, mark="!")
     if report["skipped"]:
@@ -121,13 +123,6 @@ def _failures(report: Report) -> str:
         errors = dict.fromkeys(each["error"] for each in report["failures"])
         parts.append(f"{count(len(report['failures']), 'eviction')} ({listed(errors, 1)})")
     return f"FAILED: {', '.join(parts)}" if parts else ""
-
-
-def _run_title(report: Report) -> str:
-    """Return what a report is about, like `Dry run on staging (https://10.0.0.1)`."""
-    cluster = report["cluster"]
-    where = cluster.get("file") or f"{cluster['context'] or 'this cluster'} ({cluster['server']})"
-    return f"{'Dry run' if report['dryRun'] else 'Live run'} on {where}"
 
 
 def _summary(report: Report) -> str:
@@ -231,12 +226,6 @@ def _owner_name(row: Row) -> str:
     return f"{owner['kind']}/{owner['name']}" if owner else ""
 
 
-def _show_doubts(doubts: Sequence[Row], page: Page) -> None:
-    if doubts:
-        page.title("Pods that may have gone")
-        page.rows([_pod_columns(each) for each in doubts], [each["error"] for each in doubts], style=_BAD)
-
-
 def _show_refusals(refusals: Sequence[Row], page: Page, *, everything: bool) -> None:
     if not refusals:
         return
@@ -290,7 +279,11 @@ def question_lines(report: Report) -> Iterator[tuple[str, str]]:
     if overview["namespaces"]:
         yield "namespaces", listed((f"{each['name']} {_lost(each)}" for each in overview["namespaces"]), _MOST)
     if overview["owners"]:
-        yield "owners", listed((f"{_losing(each)} {_lost(each)}" for each in overview["owners"]), _MOST)
+        losing = (
+            f"{each['namespace']}/{each['kind']}/{each['name']}{'' if each['pdb'] else ' (no PDB)'} {_lost(each)}"
+            for each in overview["owners"]
+        )
+        yield "owners", listed(losing, _MOST)
     limits = overview["limits"]
     given = [f"{limits[key]} {words}" for key, words in _LIMITS.items() if limits[key] is not None]
     yield "limits", ", ".join(given) or "none"
@@ -300,10 +293,6 @@ def question_lines(report: Report) -> Iterator[tuple[str, str]]:
             yield "nodes", f"{run['strategy']}: {count(now, 'node')} over target now, {then or 'none'} afterwards"
     for warning in report["warnings"]:
         yield "warning", warning
-
-
-def _losing(owner: Row) -> str:
-    return f"{owner['namespace']}/{owner['kind']}/{owner['name']}{'' if owner['pdb'] else ' (no PDB)'}"
 
 
 def _lost(share: Row) -> str:

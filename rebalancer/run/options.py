@@ -12,6 +12,7 @@ from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
 if TYPE_CHECKING:
     from rebalancer.cluster.cluster import Cluster
     from rebalancer.run.planned import ChosenPart  # which needs pydantic
+    from rebalancer.run.work import Work
 
 
 def in_pod(environ: Mapping[str, str] = os.environ) -> bool:
@@ -184,11 +185,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a run: its report, its exit code, and the cluster it worked on."""
+    """The outcome of a run: its report, its exit code, the cluster it worked on, and what the policy asked for."""
 
     report: dict[str, Any]
     exit_code: int
     cluster: "Cluster | None" = None
+    work: "Work | None" = None
 
 
 #: Shows the outcome of a cycle, and returns the exit code of a run that consists of it.

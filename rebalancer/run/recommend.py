@@ -17,11 +17,21 @@ from rebalancer.policy.providers import Prometheus, SecretReference
 from rebalancer.policy.usage import HistoryQueries
 from rebalancer.policy.validation import read_strictly
 from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
+from rebalancer.recommendation.findings import what_if as foretell
 from rebalancer.recommendation.rules import Settings, rules
-from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers, OfPod, Samples, spans_of
-from rebalancer.recommendation.what_if import what_if as foretell
-from rebalancer.recommendation.windows import Windows, day_picture, found_peaks, hourly_totals, parse_windows
-from rebalancer.recommendation.windows import parse_days as days_of_the_week
+from rebalancer.recommendation.samples import (
+    ContainerOfPod,
+    MeasuredContainers,
+    OfPod,
+    Samples,
+    Windows,
+    day_picture,
+    found_peaks,
+    hourly_totals,
+    parse_windows,
+    spans_of,
+)
+from rebalancer.recommendation.samples import parse_days as days_of_the_week
 from rebalancer.recommendation.workloads import (
     WHOLE_POD,
     ContainerCircumstances,

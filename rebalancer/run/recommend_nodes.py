@@ -7,7 +7,7 @@ from math import inf
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, add
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError
-from rebalancer.recommendation.reservations import Observed, Reservation, reservations
+from rebalancer.recommendation.reservations import Reservation, reservations
 from rebalancer.run.recommend import PrometheusOptions, connected, span_of
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.usage.history import AskRange, Span
@@ -59,9 +59,7 @@ def recommended_reservations(
     for pod in cluster.pods:
         if pod.active:
             add(requested.setdefault(pod.node, {}), pod.spec.requests)
-    names = [node.name for node in cluster.nodes]
-    observed = {name: Observed(used.get(name, {}), system.get(name, {}), requested.get(name, {})) for name in names}
-    return reservations(cluster.nodes, observed), remarks
+    return reservations(cluster.nodes, used, system, requested), remarks
 
 
 def _sampled(cluster: Snapshot) -> tuple[NodeUsage, NodeUsage]:

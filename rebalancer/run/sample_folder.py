@@ -180,14 +180,15 @@ def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
     none are of two clusters if they share a namespace, and if one begins before the other one ends.  Sheets without
     such pods are kept: nobody knows whose they are.
     """
-    groups = _Groups()
+    groups: list[set[str]] = []
     for each in seen:
-        groups.join(each.pods)
-    by_group: dict[str, list[_Seen]] = {}
-    for each in seen:
-        by_group.setdefault(groups.of(each.pods[0]) if each.pods else "", []).append(each)
-    unknown = by_group.pop("", [])
-    ranked = sorted(by_group.values(), key=lambda group: (-len(group), group[0].time))
+        shared = [group for group in groups if not group.isdisjoint(each.pods)] or [set()]
+        shared[0].update(each.pods, *shared[1:])
+        apart = [group for group in groups if not any(group is other for other in shared)]
+        groups = [*apart, shared[0]] if each.pods else groups
+    by_group = [[each for each in seen if each.pods and each.pods[0] in group] for group in groups]
+    unknown = [each for each in seen if not each.pods]
+    ranked = sorted(by_group, key=lambda group: (-len(group), group[0].time))
     others = [group for group in ranked[1:] if _meet(ranked[0], group)]
     for group in others:
         pod = group[0].pods[0]
@@ -202,29 +203,6 @@ def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
     )
     namespaces = {name for each in first for name in each.namespaces}
     return begin <= other_end and other_begin <= end and any(each.namespaces & namespaces for each in other)
-
-
-class _Groups:
-    """Names that belong together: of two that were joined, and of all that were joined with one of these."""
-
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
-
-    def of(self, name: str) -> str:
-        """Return the name that stands for a name's group."""
-        path = []
-        while (parent := self._parents.setdefault(name, name)) != name:
-            path.append(name)
-            name = parent
-        self._parents.update(dict.fromkeys(path, name))
-        return name
-
-    def join(self, names: Sequence[str]) -> None:
-        """Note that names belong together."""
-        if names:
-            first = self.of(names[0])
-            for each in names[1:]:
-                self._parents[self.of(each)] = first
 
 
 def _add_sheet(folder: Folder, sheet: _Sheet, place: int, namespace: str) -> None:

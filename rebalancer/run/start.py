@@ -66,10 +66,10 @@ def run(
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
         outcome = run_offline(options, options.snapshot, work, progress)
-        return replace(outcome, exit_code=deliver(outcome))
+        return replace(outcome, exit_code=deliver(outcome), work=work)
     from rebalancer.run.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
 
-    return run_live(options, work, person, interruption, retry_policy, progress, deliver)
+    return replace(run_live(options, work, person, interruption, retry_policy, progress, deliver), work=work)
 
 
 def run_offline(options: Options, path: str, work: Work, show: Progress | None = None) -> Outcome:

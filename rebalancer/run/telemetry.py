@@ -207,7 +207,7 @@ class Telemetry:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure, trace and show a stage of a cycle."""
-        with self.metrics.stage(name), self._span(name), self.progress.stage(name):
+        with self.metrics.stages.labels(name).time(), self._span(name), self.progress.stage(name):
             yield
 
     def observe(self, entry: Entry) -> None:

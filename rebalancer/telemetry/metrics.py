@@ -8,7 +8,6 @@ metric, from the cluster (namespace, node): there `MOST_SERIES` bounds them.
 import platform
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import prometheus_client as prometheus
@@ -76,12 +75,6 @@ class ProcessMetrics:
         result = "granted" if entry.verdict.granted else "unknown" if isinstance(entry.verdict, Unknown) else "failed"
         self._evictions.labels(entry.profile, entry.strategy, result, self._dry_run).inc()
         self._count_evicted(entry, _result(entry.verdict))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage of a cycle."""
-        with self._stages.labels(name).time():
-            yield
 
     def samples_aged(self, source: str, seconds: float) -> None:
         """Record how old the oldest sample of a source is."""
@@ -176,7 +169,7 @@ class ProcessMetrics:
         self._marked = gauge("marked_nodes", "Nodes that a marking rule marks", "rule")
         self.breaker = gauge("breaker_open", "1 while the breaker lets nothing go, or one pod as a try")
         self._ages = gauge("source_sample_age_seconds", "Age of the oldest sample", "source")
-        self._stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
+        self.stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
         self._utilization = histogram(
             "node_utilization_percent", "Nodes by utilization", _PERCENT_BUCKETS, "resource", "moment"
         )

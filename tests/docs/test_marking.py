@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rebalancer.cli.mark import mark as command
+from rebalancer.cli.standing import mark as command
 from rebalancer.marking.rules import MarkingRules, PressureRule, Signs
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample

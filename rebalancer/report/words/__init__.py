@@ -5,17 +5,130 @@ words is spelled out from its code and details: `FrozenNamespace` becomes `froze
 """
 
 import re
+from typing import Any
 
+from rebalancer.cluster.resources import describe
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.report.words.goes import GOES, over
-from rebalancer.report.words.numbers import Figures, words
+from rebalancer.report.words.numbers import Figures, ages_text, compared, number_text, words
 from rebalancer.report.words.stays import NODES, STAYS
 
+_NAMED = 3  # other nodes where a pod may land
 
-def _still_in_progress(details: Figures) -> str:
-    pods = ", ".join(details["pods"])
-    return f"evictions still in progress, which count against the limits of this cycle: {pods}"
+
+def over(details: Figures, what: str = "over") -> str:
+    """Return what is above target on a node, and by how much in all."""
+    measured = f"{details['node']} at {', '.join(map(_above, details['measured']))}"
+    return f"{measured}: {number_text(details['points'])} points {what}" if "points" in details else measured
+
+
+def _above_mean(details: Figures) -> str:
+    if not details["measured"]:
+        return f"{details['node']} within its band, and others are low{_landing(details)}"
+    return over(details, "above the mean, and others are low") + _landing(details)
+
+
+def _above(measured: Figures) -> str:
+    name = measured["resource"]
+    if "used" in measured:
+        return f"{name} {describe(name, measured['used'])} > {describe(name, measured['cap'])}"
+    return compared(name, measured["before"], ">", measured["target"])
+
+
+def _underutilized(details: Figures) -> str:
+    measured = (compared(each["resource"], each["before"], "<=", each["target"]) for each in details["measured"])
+    return f"{details['node']} at {', '.join(measured)}{_landing(details)}"
+
+
+def _landing(details: Figures) -> str:
+    """Return how much the eviction relieves the node and where the pod likely lands; empty if that is not known."""
+    lands_on = details.get("lands_on")
+    if lands_on is None:
+        return ""
+    measured = "relieved" in details and details["measured"]
+    relieves = f"relieves {number_text(details['relieved'])} points; " if measured else ""
+    paid = ""
+    if "price" in details:
+        gain, price = number_text(details["gain"]), number_text(details["price"])
+        paid = f"; gains {gain} point hours for {price}"
+    return f"; {relieves}likely lands on {_likely(lands_on)}{paid}"
+
+
+def _likely(lands_on: Figures) -> str:
+    """Return the node that the plan counts on, in how many histories it is that, and where else the pod may land."""
+    histories = [f"{lands_on['worlds']} of {lands_on['of']}"] if "worlds" in lands_on else []
+    details = ", ".join([*histories, *map(_rise, lands_on["filled"])])
+    likely = f"{lands_on['node']} ({details})" if details else str(lands_on["node"])
+    others = lands_on.get("else", [])
+    if not others:
+        return likely
+    more = len(others[_NAMED:])
+    return f"{likely}, else {', '.join(others[:_NAMED])}" + (f" or {more} more" if more else "")
+
+
+def _rise(filled: dict[str, Any]) -> str:
+    before = "none" if filled["before"] is None else f"{number_text(filled['before'])} %"
+    return f"{filled['resource']} {before} -> {number_text(filled['after'])} %"
+
+
+def _failed(details: Figures) -> str:
+    age, minimum = ages_text(details["age_seconds"], details["minimum_seconds"])
+    return ", ".join(["failed", *details["reasons"], f"age {age} >= {minimum}"])
+
+
+def _matches(details: Figures) -> str:
+    parts = []
+    if "age_seconds" in details:
+        age, maximum = ages_text(details["age_seconds"], details["maximum_seconds"])
+        parts.append(f"age {age} > {maximum}")
+    parts += [f"state {each}" for each in details.get("states", ())]
+    parts += [f"exit code {each}" for each in details.get("exit_codes", ())]
+    parts += [f"condition {each['type']}={each['status']} {each['reason']}" for each in details.get("conditions", ())]
+    return ", ".join(each.rstrip() for each in parts)
+
+
+def _duplicate(details: Figures) -> str:
+    whose = f"{details['namespace']}/{details['owner']['name']} on {details['node']}"
+    limit = f"at most {details['most']} ({details['nodes']} nodes take them)"
+    return f"{details['on_node']} of {details['replicas']} replicas of {whose}, {limit}"
+
+
+def _anti_affinity(details: Figures) -> str:
+    topology = details["topology"]
+    domain = f"topology {topology['key']}={topology['value']}" if topology else f"node {details['node']}"
+    return f"anti-affinity against {details['pod']} on {details['node']} ({domain})"
+
+
+def _in_the_way(details: Figures) -> str:
+    more = f" and {details['others']} more" if details["others"] else ""
+    return f"in the way of {details['pod']} on {details['node']}{more}, by their anti-affinity"
+
+
+def _uneven(details: Figures) -> str:
+    source, target = details["from"], details["to"]
+    sizes = f"{source['domain']} has {source['pods']}, {target['domain']} {target['pods']}"
+    return f"{details['topology_key']}: {sizes}, maxSkew {details['max_skew']}"
+
+
+GOES = words(
+    {
+        Code.CUSTOM: "{message}",
+        Code.ABOVE_MEAN: _above_mean,
+        Code.ANTI_AFFINITY_VIOLATED: _anti_affinity,
+        Code.DUPLICATE: _duplicate,
+        Code.FAILED: _failed,
+        Code.IN_THE_WAY: _in_the_way,
+        Code.NODE_AFFINITY_VIOLATED: "{required} required, {node} does not match, {better} would take it",
+        Code.OVER_TARGET: lambda details: over(details) + _landing(details),
+        Code.PREFERRED_ELSEWHERE: "preferred affinity weighs {weight} on {node}, {better_weight} on {better}",
+        Code.STATE_MATCHES: _matches,
+        Code.TAINT_NOT_TOLERATED: "does not tolerate taint {taint} of {node}",
+        Code.TOO_MANY_RESTARTS: "{restarts} restarts >= {threshold}",
+        Code.TOO_OLD: _matches,
+        Code.UNDERUTILIZED: _underutilized,
+        Code.UNEVEN_SPREAD: _uneven,
+    }
+)
 
 
 NOTICES = words(
@@ -34,7 +147,9 @@ NOTICES = words(
         ),
         Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
         Code.STAYS_OVER: lambda details: f"{over(details)}, and nothing more may go that helps",
-        Code.STILL_IN_PROGRESS: _still_in_progress,
+        Code.STILL_IN_PROGRESS: lambda details: (
+            f"evictions still in progress, which count against the limits of this cycle: {', '.join(details['pods'])}"
+        ),
     }
 )
 

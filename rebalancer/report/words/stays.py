@@ -22,13 +22,9 @@ def _insufficient(details: Figures) -> str:
     )
 
 
-def _above_ceiling(details: Figures) -> str:
-    return f"{details['resource']} above {number_text(details['ceiling'])} %"
-
-
 NODES = words(
     {
-        Code.ABOVE_CEILING: _above_ceiling,
+        Code.ABOVE_CEILING: lambda details: f"{details['resource']} above {number_text(details['ceiling'])} %",
         Code.ANTI_AFFINITY: "anti-affinity against {pod}",
         Code.CORDONED: "cordoned",
         Code.HELD_NODE: "which is held empty",
@@ -71,10 +67,6 @@ def _persistent(details: Figures) -> str:
     if details["storage_class"] is None:
         return f"storage class of claim {details['claim']} is unknown, so it counts as protected"
     return f"claim {details['claim']} has protected storage class {details['storage_class']}"
-
-
-def _without_pdb(details: Figures) -> str:
-    return "no PDB selects it" if details.get("known", True) else "PDBs are unknown, so it counts as having none"
 
 
 def _too_young(details: Figures) -> str:
@@ -166,10 +158,6 @@ def _keep_free(details: Figures) -> str:
     return f"the other nodes would have {free} % of their {details['resource']} free, and {keep} % are to be kept"
 
 
-def _newcomer(details: Figures) -> str:
-    return f"started {age_text(details['age_seconds'])} ago: it may just have been moved"
-
-
 def _owner_share(details: Figures) -> str:
     owner = details["owner"]
     lost = f"has lost {details['lost']} of {details['pods']} pods in this cycle"
@@ -216,7 +204,9 @@ _STAYS = words(
         Code.STATIC_PODS: "a static pod, the kubelet would keep it",
         Code.SYSTEM_CRITICAL_PODS: _critical,
         Code.TERMINATING_PODS: "already terminating",
-        Code.WITHOUT_PDB: _without_pdb,
+        Code.WITHOUT_PDB: lambda details: (
+            "no PDB selects it" if details.get("known", True) else "PDBs are unknown, so it counts as having none"
+        ),
         Code.AUTOSCALED: lambda details: f"its owner was scaled {age_text(details['age_seconds'])} ago",
         Code.BACK_OFF: _back_off,
         Code.DO_NOT_DISRUPT: "its annotation {annotation} asks to leave it alone",
@@ -245,7 +235,7 @@ _STAYS = words(
         Code.MIN_REPLICAS: "owner has {pods} pods, fewer than {minimum}",
         Code.NAMESPACE_LABEL_SELECTOR: _namespace,
         Code.NAMESPACE_LIMIT: "{used} of {limit} evictions in namespace {namespace} are used",
-        Code.NEWCOMER: _newcomer,
+        Code.NEWCOMER: lambda details: f"started {age_text(details['age_seconds'])} ago: it may just have been moved",
         Code.NODE_FIT: _node_fit,
         Code.NODE_LIMIT: "{used} of {limit} evictions from {node} are used",
         Code.OWNER_SHARE: _owner_share,

@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, SeedLiteral, Settings, TargetRule
-from rebalancer.recommendation.samples import OfPod, PodSeries, Samples, spans_of
-from rebalancer.recommendation.windows import found_peaks, hourly_totals, parse_windows
+from rebalancer.recommendation.samples import (
+    OfPod,
+    PodSeries,
+    Samples,
+    found_peaks,
+    hourly_totals,
+    parse_windows,
+    spans_of,
+)
 from rebalancer.recommendation.workloads import Enough, History, Now, Workload, recommend, workload_by_name
 
 DAY = 86_400

@@ -8,9 +8,16 @@ import pytest
 from rebalancer.cli.question import Question
 from rebalancer.errors import UsageError
 from rebalancer.policy.load import load_policy
-from rebalancer.run.describe import describe_preset, describe_strategy, example, list_presets, list_strategies
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.policies import known_plugins, presets
+from rebalancer.run.policies import (
+    describe_preset,
+    describe_strategy,
+    example,
+    known_plugins,
+    list_presets,
+    list_strategies,
+    presets,
+)
 from rebalancer.run.start import Options, run
 
 EVERY_PLUGIN = sorted(known_plugins())

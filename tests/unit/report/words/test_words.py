@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Code, cause
-from rebalancer.report.words import NOTICES, notice_text, text
-from rebalancer.report.words.goes import GOES
+from rebalancer.report.words import GOES, NOTICES, notice_text, text
 from rebalancer.report.words.numbers import age_text, ages_text
 from rebalancer.report.words.stays import NODES, STAYS
 

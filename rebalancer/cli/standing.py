@@ -1,16 +1,129 @@
-"""The commands about what stands over: `memory`, `pause`, `resume`, `status`, `breaker`; and `appetite`."""
+"""The commands about what stands over between runs: marks on nodes, memory, pauses, the breaker; and `appetite`."""
 
 import json
+import sys
 from datetime import timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebalancer.cli.options import NAMESPACE, Command, cluster_options, duration, logged, options, packed, value
+from rebalancer.cli.group import service_flags
+from rebalancer.cli.options import (
+    FILE,
+    NAMESPACE,
+    Command,
+    cluster_options,
+    duration,
+    log_format_option,
+    logged,
+    options,
+    output_option,
+    packed,
+    policy_option,
+    strict_option,
+    value,
+)
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable
+
+
+@click.command(short_help="Mark nodes under pressure with a label or soft taint.")
+@policy_option
+@value("-r --rules", "FILE|-", "When a node is marked, and how (MarkingRules).", FILE, required=True)
+@cluster_options
+@click.option("--dry-run", is_flag=True, help="Say which nodes would be marked, and change nothing.")
+@duration("--interval", "From evaluation to evaluation; 0 evaluates once and ends.", "0")
+@output_option("table", "json", show_default=False, help="The report.")
+@log_format_option
+@strict_option
+@service_flags
+@logged
+def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # noqa: ARG001  the log has its format
+    """Mark nodes that are under pressure, for as long as it lasts, so that the scheduler prefers others.
+
+    Labels and soft taints are set and taken off; no pod is evicted. The Lease is rebalancer-mark by default.
+
+    Exit codes: 0 nodes are marked as the rules say; 1 a source did not answer, or a node could not be changed;
+    2 bad usage, policy or rules; 3 no cluster, or a permission is missing; 130 and 143 SIGINT or SIGTERM came.
+    """
+    with Interruption("before a node was changed") as interruption:
+        from rebalancer.run.marking import mark as marking  # noqa: PLC0415
+        from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
+
+        asked = marking.MarkOptions.of(rules, Options(**options))
+        is_loop = bool(asked.run.interval)
+
+        def delivered(outcome: Outcome) -> int:
+            if output == "json":
+                click.echo(json.dumps(outcome.report, indent=None if is_loop else 2))
+            elif not is_loop or _is_news(outcome.report):
+                _print(outcome.report)
+            return outcome.exit_code
+
+        if is_loop:
+            marking.mark_on(asked, delivered, interruption)
+            return
+        sys.exit(marking.mark(asked, interruption, delivered).exit_code)
+
+
+def _is_news(report: dict[str, Any]) -> bool:
+    """Return whether an evaluation of a loop is worth a table: something was marked or cleared, or went wrong."""
+    changes = [each["change"] for each in report["nodes"] if each["problem"] or each["change"] not in ("", "renewed")]
+    return bool(changes or report["warnings"] or any(each["problem"] for each in report["rules"]))
+
+
+def _print(report: dict[str, Any]) -> None:
+    from rebalancer.report.marking import marking_lines  # noqa: PLC0415
+
+    for line in marking_lines(report):
+        click.echo(line)
+
+
+@click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
+@cluster_options
+@click.option(
+    "--all", "everything", is_flag=True, help="Also marks that have not expired: a run may still rely on them."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
+@value(
+    "--key",
+    "KEY",
+    "The key of the soft taints of steered runs, as the policy has it.",
+    default="kube-rebalancer/avoid",
+    show_default=True,
+)
+@value(
+    "--mark",
+    "KEY[=VALUE]",
+    "The label or soft taint of `rebalancer mark`, as its rules have it.",
+    default="kube-rebalancer/pressure",
+    show_default=True,
+)
+@logged
+def unmark(
+    kubeconfig: str | None,
+    context: str | None,
+    key: str,
+    mark: str,
+    *,
+    client: ClientOptions,
+    everything: bool,
+    dry_run: bool,
+) -> None:
+    """Remove from nodes what steered runs, --hold and `rebalancer mark` have left: soft taints, labels, annotations.
+
+    Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
+    """
+    with Interruption():
+        from rebalancer.run import unmark as taking_off  # noqa: PLC0415
+
+        outcome = taking_off.unmark(kubeconfig, context, key, mark, client, everything=everything, dry_run=dry_run)
+    for line in outcome.lines:
+        click.echo(printable(line))
+    sys.exit(outcome.exit_code)
+
 
 if TYPE_CHECKING:
     from rebalancer.run.standing import Standing
