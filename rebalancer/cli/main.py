@@ -129,14 +129,16 @@ def run(
     with Interruption() as interruption:
         from rebalancer.cli.progress import progress_for  # noqa: PLC0415
         from rebalancer.cli.question import Question  # noqa: PLC0415
+        from rebalancer.policy.steering import parse_hold  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
+        from rebalancer.run.policies import policy_text  # noqa: PLC0415
         from rebalancer.run.start import run  # noqa: PLC0415
 
         asked = Options(
-            policy_text=_text_for_page(options["policy"]) if shape == "html" else None,
+            policy_text=policy_text(options["policy"]) if shape == "html" else None,
             deadline=_read("--deadline", deadline, seconds),
             interval=_read("--descheduling-interval", descheduling_interval, seconds),
-            hold=None if hold is None else _read("--hold", hold, _hold),
+            hold=None if hold is None else _read("--hold", hold, parse_hold),
             **options,
         )
 
@@ -308,17 +310,11 @@ for _command in (*_ON_CLUSTERS, *_STANDING):
     main.add_command(_command)
 
 
-def _text_for_page(policy: str) -> str:
-    from rebalancer.run.policies import policy_text  # noqa: PLC0415  see the module's docstring
-
-    return policy_text(policy)
-
-
 def _with_policy(report: Mapping[str, Any], asked: "Options") -> Mapping[str, Any]:
     """Return a report as a page shows it: with the policy, without its credentials."""
     if asked.policy_text is None:
         return report
-    from rebalancer.report.plan import plan_policy  # noqa: PLC0415  as above
+    from rebalancer.report.plan import plan_policy  # noqa: PLC0415  see the module's docstring
 
     return {**report, "policy": plan_policy(asked.policy, asked.policy_text).model_dump(by_alias=True)}
 
@@ -328,9 +324,3 @@ def _read(option: str, text: str, read: Callable[[str], T]) -> T:
         return read(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
-
-
-def _hold(text: str) -> timedelta:
-    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  as above
-
-    return parse_hold(text)

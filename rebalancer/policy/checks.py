@@ -8,8 +8,7 @@ from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import DocumentNode, at, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
-from rebalancer.policy.providers import MetricsProvider, Prometheus
-from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS
+from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsProvider, Prometheus
 from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.policy.v1alpha2 import EVICTOR, POINTS, WirePolicy
 from rebalancer.policy.values import Policy

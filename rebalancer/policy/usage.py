@@ -1,7 +1,7 @@
-"""What a strategy may say about real usage: the arguments `metricsUtilization`.
+"""What a policy may say about real usage: its sources (`metricsProviders`), and the arguments `metricsUtilization`.
 
-The descheduler's keys are metricsServer, source and prometheus.query; the others are ours.  What a number means is
-declared, never guessed: unit and base stand beside each query.
+The descheduler's keys are source, prometheus.url, prometheus.authToken, metricsServer and prometheus.query; the others
+are ours.  What a number means is declared, never guessed: unit and base stand beside each query.
 """
 
 import re
@@ -304,3 +304,60 @@ class MetricsUtilization(Part):
             return "" if only else f"with prometheus.query thresholds name {METRIC_RESOURCE} and nothing else"
         missing = sorted(thresholds.keys() - self.prometheus.nodes.keys() - {PODS})
         return f"thresholds name {', '.join(missing)}, without a query in prometheus.nodes" if missing else ""
+
+
+class SecretReference(Part):
+    """The Secret that holds a bearer token, under its key `prometheusAuthToken`."""
+
+    namespace: str = Field("", description="Namespace of the Secret.")
+    name: str = Field("", description="Name of the Secret.")
+
+
+class AuthToken(Part):
+    """Where the bearer token for Prometheus lives."""
+
+    secret_reference: SecretReference | None = Field(None, description="The Secret with the token.")
+
+
+class BasicAuth(Part):
+    """A name and a password."""
+
+    username: str = Field("", description="The name.")
+    password_file: str = Field("", description="A file with the password.")
+
+
+class Prometheus(Part):
+    """A Prometheus server, or another that answers PromQL."""
+
+    url: str = Field("", description="Base URL, like http://prometheus.monitoring:9090.")
+    auth_token: AuthToken | None = Field(
+        None, description="Absent: over https in a pod its service account's token, if no other way is given."
+    )
+    token_file: str = Field("", description="A file with a bearer token, instead of authToken.")
+    basic_auth: BasicAuth | None = Field(None, description="Instead of a token.")
+    ca_file: str = Field("", description="Certificates to trust; absent: those of the system and of the cluster.")
+    allow_token_over_http: bool = Field(
+        False, alias="allowTokenOverHTTP", description="Send the token or password also over plain http."
+    )
+    timeout: Duration = Field(timedelta(seconds=30), description="For all that a strategy asks of it.")
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The keys that say how to log in; more than one is a mistake."""
+        given = {"authToken": self.auth_token, "tokenFile": self.token_file, "basicAuth": self.basic_auth}
+        return tuple(key for key, value in given.items() if value)
+
+
+class LoadWatcher(Part):
+    """A load-watcher."""
+
+    url: str = Field("", description="Base URL, like http://load-watcher.loadwatcher:2020.")
+    timeout: Duration = Field(timedelta(seconds=30), description="For its answer.")
+
+
+class MetricsProvider(Part):
+    """A source of real usage; each source at most once."""
+
+    source: str = Field("", description="KubernetesMetrics, Prometheus or LoadWatcher.")
+    prometheus: Prometheus | None = Field(None, description="Needed by the source Prometheus.")
+    load_watcher: LoadWatcher | None = Field(None, description="Needed by the source LoadWatcher.")

@@ -18,9 +18,9 @@ from pydantic.json_schema import (
 )
 
 from rebalancer.policy.arguments import Args, Int, Part, Plugin, duration_text
-from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Hold, Steering
 from rebalancer.policy.trust import Most, Trust
+from rebalancer.policy.usage import MetricsProvider
 from rebalancer.policy.windows import Freeze, Window
 
 API_VERSION = "descheduler/v1alpha2"

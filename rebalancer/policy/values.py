@@ -7,9 +7,9 @@ from datetime import timedelta
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.errors import Problem
 from rebalancer.policy.arguments import Args, duration_text
-from rebalancer.policy.providers import MetricsProvider
 from rebalancer.policy.steering import Steering
 from rebalancer.policy.trust import BackOff, Lasting, Share, Trust
+from rebalancer.policy.usage import MetricsProvider
 from rebalancer.policy.windows import ALWAYS, Schedule
 
 

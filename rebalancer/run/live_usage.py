@@ -17,7 +17,7 @@ from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import METRICS_KINDS, path_of_list
-from rebalancer.policy.providers import SecretReference
+from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.run.live import LiveCluster
 from rebalancer.untrusted.documents import Unreadable, decode_json

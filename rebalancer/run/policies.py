@@ -21,7 +21,7 @@ from rebalancer.policy.findings import did_you_mean
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
 from rebalancer.policy.utilization import UtilizationArgs
 from rebalancer.policy.v1alpha2 import policy_schema
-from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
+from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 
 
@@ -139,21 +139,15 @@ def limits(policy: Policy) -> Limits:
 
 def plans(policy: Policy, *, balances: bool = True) -> tuple[ProfilePlan, ...]:
     """Return the profiles made ready to run; without those strategies that even nodes out unless it `balances`."""
-    return tuple(_plan(profile, balances=balances) for profile in policy.profiles)
-
-
-def _plan(profile: PolicyProfile, *, balances: bool) -> ProfilePlan:
-    known, args = strategies(), profile.args
-    evictor = args[DEFAULT_EVICTOR.name]
-    assert isinstance(evictor, DefaultEvictorArgs)
-    balance = [name for name in profile.balance if balances or not isinstance(args[name], UtilizationArgs)]
-    return ProfilePlan(
-        profile.name,
-        evictor,
-        tuple(known[name](args[name]) for name in profile.deschedule),
-        tuple(known[name](args[name]) for name in balance),
-        profile.schedule,
-    )
+    known, found = strategies(), []
+    for each in policy.profiles:
+        args, evictor = each.args, each.args[DEFAULT_EVICTOR.name]
+        assert isinstance(evictor, DefaultEvictorArgs)
+        deschedule = tuple(known[name](args[name]) for name in each.deschedule)
+        wanted = (name for name in each.balance if balances or not isinstance(args[name], UtilizationArgs))
+        balance = tuple(known[name](args[name]) for name in wanted)
+        found.append(ProfilePlan(each.name, evictor, deschedule, balance, each.schedule))
+    return tuple(found)
 
 
 def kinds_needed(profiles: Iterable[ProfilePlan]) -> frozenset[str]:

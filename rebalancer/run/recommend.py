@@ -13,8 +13,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import HistoryQueriesError, SourceError, UsageError
 from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings
-from rebalancer.policy.providers import Prometheus, SecretReference
-from rebalancer.policy.usage import HistoryQueries
+from rebalancer.policy.usage import HistoryQueries, Prometheus, SecretReference
 from rebalancer.policy.validation import read_strictly
 from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
 from rebalancer.recommendation.findings import what_if as foretell
@@ -154,9 +153,9 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Reco
     if known is None:
         return Recommendations(found), remarks
     remarks += known.left_out
-    if not known.knows_scalers:
+    if "HorizontalPodAutoscaler" not in known.seen:
         remarks.append(_NO_SCALERS)
-    snapshot = beside(known.snapshot(), read_scheduler(options.scheduler_config))
+    snapshot = beside(known.checked_snapshot(), read_scheduler(options.scheduler_config))
     remarks += snapshot.warnings if options.what_if else ()
     return _in_cluster(known, snapshot, found, progress if options.what_if else None), remarks
 

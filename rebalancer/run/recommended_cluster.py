@@ -5,7 +5,6 @@ It is what `kubectl get pods -A -o json` prints, or `rebalancer snapshot` writes
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,8 +14,7 @@ from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
-from rebalancer.kube.wire.collect import Bytes, Collection, Document
-from rebalancer.kube.wire.pages import KINDS, is_of
+from rebalancer.kube.wire.collect import Bytes, Collection, add_document
 from rebalancer.recommendation.workloads import ContainerCircumstances, Now, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
@@ -111,9 +109,8 @@ class _Scaler(msgspec.Struct):
     spec: _Scaling
 
 
-@dataclass(slots=True)
-class KnownCluster:
-    """The pods of a cluster file.
+class KnownCluster(Collection):
+    """The objects of a cluster file, and what is known of its workloads.
 
     Attributes:
         pods: by namespace and name, whose pod it is.
@@ -126,39 +123,27 @@ class KnownCluster:
             scales.
     """
 
-    pods: dict[PodName, Workload] = field(default_factory=dict)
-    containers: dict[Workload, dict[str, Now]] = field(default_factory=dict)
-    replicas: Counter[Workload] = field(default_factory=Counter)
-    traits: dict[Workload, set[str]] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    killed: dict[tuple[Workload, str], set[str]] = field(default_factory=dict)
-    scaled: dict[Workload, tuple[str, set[tuple[str, str]]]] = field(default_factory=dict)
-    _collection: Collection = field(default_factory=Collection)
-    _raw: dict[PodName, Bytes] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__()
+        self.pods: dict[PodName, Workload] = {}
+        self.containers: dict[Workload, dict[str, Now]] = {}
+        self.replicas: Counter[Workload] = Counter()
+        self.traits: dict[Workload, set[str]] = {}
+        self.left_out: list[str] = []
+        self.killed: dict[tuple[Workload, str], set[str]] = {}
+        self.scaled: dict[Workload, tuple[str, set[tuple[str, str]]]] = {}
+        self._raw: dict[PodName, Bytes] = {}
 
-    def add(self, raw: Bytes, inherited: tuple[str, str] = ("", "")) -> None:
-        """Take in an object, or a list of objects or lists.
-
-        Raises:
-            ValueError: it cannot be read.
-        """
-        document = decode_json(raw, Document)
-        kind, version = document.kind or inherited[0], document.api_version or inherited[1]
-        if isinstance(document.items, list):
-            listed = kind.removesuffix("List")
-            if listed in KINDS and is_of(listed, version):
-                self._collection.take_list(listed, document.page())
-            for each in document.items:
-                self.add(each, (listed, version))
-        elif kind in KINDS and is_of(kind, version):
-            self._collection.add(kind, raw)
-            read = {"Pod": self._add_pod, "HorizontalPodAutoscaler": self._add_scaler}.get(kind)
-            try:
-                if read:
-                    read(raw)
-            except ValueError as error:
-                named = decode_json(raw, _NamedItem).metadata
-                self.left_out.append(f"--snapshot: {kind} {named.namespace}/{named.name} is left out: {error}")
+    def add(self, kind: str, raw: Bytes) -> None:
+        """Take in an object; a pod or an autoscaler that cannot be read says nothing of workloads."""
+        super().add(kind, raw)
+        read = {"Pod": self._add_pod, "HorizontalPodAutoscaler": self._add_scaler}.get(kind)
+        try:
+            if read:
+                read(raw)
+        except ValueError as error:
+            named = decode_json(raw, _NamedItem).metadata
+            self.left_out.append(f"--snapshot: {kind} {named.namespace}/{named.name} is left out: {error}")
 
     def _add_pod(self, raw: Bytes) -> None:
         pod = decode_json(raw, _OwnedPod)
@@ -191,20 +176,15 @@ class KnownCluster:
         scaled = frozenset(name for of, name in pairs if of in ("", container)) & {"cpu", "memory"}
         return ContainerCircumstances(scaler, scaled, len(self.killed.get((workload, container), ())))
 
-    @property
-    def knows_scalers(self) -> bool:
-        """Whether the file tells of HorizontalPodAutoscalers, or that there are none."""
-        return "HorizontalPodAutoscaler" in self._collection.seen
-
-    def snapshot(self) -> Snapshot:
+    def checked_snapshot(self) -> Snapshot:
         """Return the objects as a snapshot.
 
         Raises:
             UsageError: an object occurs twice, or a list is not complete.
         """
         try:
-            self._collection.check()
-            return self._collection.snapshot(datetime.now(UTC))
+            self.check()
+            return self.snapshot(datetime.now(UTC))
         except ValueError as error:
             raise UsageError(f"--snapshot: {error}") from error
 
@@ -214,7 +194,7 @@ class KnownCluster:
         Args:
             changes: by workload and container, the amounts that are set; None for what is left alone.
         """
-        collector = self._collection.collector("Pod")
+        collector = self.collector("Pod")
         for name, workload in self.pods.items():
             if workload in changes:
                 collector.add(_with_amounts(self._raw[name], changes[workload]))
@@ -230,7 +210,7 @@ def read_known_cluster(path: str) -> KnownCluster:
     known = KnownCluster()
     try:
         for raw in documents(path):
-            known.add(raw)
+            add_document(known, raw)
     except SnapshotError as error:
         raise UsageError(f"--{error}") from None
     except (ValueError, RecursionError) as error:

@@ -13,7 +13,7 @@ from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
-from rebalancer.policy.providers import SecretReference
+from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.report.document import Circumstances
 from rebalancer.run import policies

@@ -16,7 +16,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.errors import SourceError
-from rebalancer.policy.providers import LoadWatcher
+from rebalancer.policy.usage import LoadWatcher
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.promql import without_port
 from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant, usable

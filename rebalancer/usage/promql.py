@@ -12,8 +12,7 @@ from prometheus_api_client import PrometheusConnect
 
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError
-from rebalancer.policy.providers import Prometheus
-from rebalancer.policy.usage import NodeLabel, PrometheusUsage
+from rebalancer.policy.usage import NodeLabel, Prometheus, PrometheusUsage
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.history import RangeAnswer, RangeSeries
 from rebalancer.usage.session import Auth, Session, address_of, plain

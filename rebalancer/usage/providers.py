@@ -17,8 +17,14 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.policy.providers import LoadWatcher, Prometheus
-from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
+from rebalancer.policy.usage import (
+    KUBERNETES_METRICS,
+    LOAD_WATCHER,
+    PROMETHEUS,
+    LoadWatcher,
+    MetricsUtilization,
+    Prometheus,
+)
 from rebalancer.policy.values import Policy
 from rebalancer.usage import load_watcher, metrics_server, prometheus
 from rebalancer.usage.metrics_server import Metrics

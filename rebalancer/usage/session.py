@@ -16,7 +16,7 @@ from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from rebalancer.clock import boottime
 from rebalancer.errors import SourceError
-from rebalancer.policy.providers import Prometheus, SecretReference
+from rebalancer.policy.usage import Prometheus, SecretReference
 from rebalancer.untrusted.address import Address, read_address, without_userinfo
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size, read_bounded
 from rebalancer.untrusted.exchange import GivenUp, cuttable, within

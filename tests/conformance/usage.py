@@ -8,8 +8,7 @@ from rebalancer.balancing.utilization import NodeUtilization, around_mean
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.errors import StrategyError
-from rebalancer.policy.providers import MetricsProvider
-from rebalancer.policy.usage import MetricsUtilization
+from rebalancer.policy.usage import MetricsProvider, MetricsUtilization
 from rebalancer.usage.providers import Providers
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case

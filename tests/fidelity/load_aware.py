@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rebalancer.cluster.loads import NodeLoads
-from rebalancer.policy.providers import LoadWatcher
+from rebalancer.policy.usage import LoadWatcher
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator

@@ -9,7 +9,7 @@ from typing import Self
 
 import yaml
 
-from rebalancer.policy.providers import LoadWatcher
+from rebalancer.policy.usage import LoadWatcher
 from rebalancer.usage import load_watcher
 from tests.e2e.api import Object
 from tests.e2e.harness import ControlPlane

@@ -5,7 +5,7 @@ from dataclasses import replace
 from rebalancer.marking.evaluation import PressureReading
 from rebalancer.marking.rules import MarkingRules
 from rebalancer.policy.load import decode_policy
-from rebalancer.policy.providers import MetricsProvider
+from rebalancer.policy.usage import MetricsProvider
 from rebalancer.run.marking.nodes import answers
 from rebalancer.usage.providers import Providers
 from tests.fake_servers import FakePrometheus, sample

@@ -13,8 +13,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.errors import SourceError
-from rebalancer.policy.providers import MetricsProvider
-from rebalancer.policy.usage import MetricsUtilization
+from rebalancer.policy.usage import MetricsProvider, MetricsUtilization
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
 from rebalancer.usage.sample_age import Sampled, ignored
