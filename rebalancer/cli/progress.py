@@ -10,15 +10,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress as Bar
-    from rich.progress import TaskID
 
     from rebalancer.report.view import Color
 
@@ -118,22 +116,15 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: "Colo
     """
     if output not in ("table", "wide") or log_as_json:
         return Progress()
-    if _is_terminal():
+    stream = sys.stderr
+    is_terminal = stream is not None and not stream.closed and stream.isatty()
+    if is_terminal and os.environ.get("TERM") not in ("dumb", "unknown"):  # else a line cannot be written over
         return ProgressWatch(MovingLine(colored=color != "never"), None if verbosity else Retries())
     return ProgressWatch(Lines()) if verbosity else Progress()
 
 
-def _is_terminal() -> bool:
-    """Say whether standard error can be written over."""
-    stream = sys.stderr
-    return stream is not None and not stream.closed and stream.isatty() and os.environ.get("TERM") not in _PLAIN
-
-
-_PLAIN = ("dumb", "unknown")
-
-
 class MovingLine:
-    """A bar where it is known how far it goes, and words.
+    """A bar where it is known how far it goes, and words; log lines are written above it, whole.
 
     Args:
         colored: whether it may have colours; NO_COLOR takes them away as well.
@@ -144,23 +135,34 @@ class MovingLine:
 
     def __init__(self, *, colored: bool) -> None:
         self._colored = colored
-        self._shown: tuple[Bar, TaskID, _Logs] | None = None
+        self._bar: Bar | None = None
+        self._stream: TextIO = sys.stderr
+        self._logs: list[logging.StreamHandler[Any]] = []
 
     def show(self, standing: Stage) -> None:
         """Show it, in the place of the one before."""
-        progress, task, _ = self._shown = self._shown or self._open()
-        progress.update(task, description=standing.words, completed=standing.done or 0, total=standing.of)
-        progress.refresh()
+        bar = self._bar = self._bar or self._open()
+        bar.update(bar.task_ids[0], description=standing.words, completed=standing.done or 0, total=standing.of)
+        bar.refresh()
 
     def close(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            progress, _, logs = self._shown
-            progress.stop()
-            logs.give_back()
-            self._shown = None
+        """Take the line away, and give the log back to standard error."""
+        if self._bar:
+            self._bar.stop()
+            for each in self._logs:
+                each.setStream(self._stream)
+            self._bar = None
 
-    def _open(self) -> "tuple[Bar, TaskID, _Logs]":
+    def write(self, text: str) -> None:
+        """Write what is logged above the line (this is the stream of the log meanwhile)."""
+        assert self._bar is not None
+        self._bar.console.out(text, end="", highlight=False)
+
+    def flush(self) -> None:
+        """Let standard error be written."""
+        self._stream.flush()
+
+    def _open(self) -> "Bar":
         from rich.console import Console  # noqa: PLC0415  see the module's docstring
         from rich.progress import BarColumn, SpinnerColumn, TextColumn  # noqa: PLC0415
         from rich.progress import Progress as Bar  # noqa: PLC0415
@@ -178,29 +180,10 @@ class MovingLine:
             redirect_stderr=False,
         )
         progress.start()
-        return progress, progress.add_task("", total=None), _Logs(console)
-
-
-class _Logs:
-    """Lets log lines be written above the line that moves, whole, until they are given back to standard error."""
-
-    def __init__(self, console: "Console") -> None:
-        self._console = console
-        self._handlers = [
-            each
-            for each in logging.getLogger().handlers
-            if isinstance(each, logging.StreamHandler) and each.stream is sys.stderr
-        ]
-        self._stream: TextIO = sys.stderr
-        for each in self._handlers:
+        progress.add_task("", total=None)
+        self._bar, self._stream = progress, sys.stderr
+        logs = (each for each in logging.getLogger().handlers if isinstance(each, logging.StreamHandler))
+        self._logs = [each for each in logs if each.stream is sys.stderr]
+        for each in self._logs:
             each.setStream(self)
-
-    def give_back(self) -> None:
-        for each in self._handlers:
-            each.setStream(self._stream)
-
-    def write(self, text: str) -> None:
-        self._console.out(text, end="", highlight=False)
-
-    def flush(self) -> None:
-        self._stream.flush()
+        return progress
