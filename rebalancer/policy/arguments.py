@@ -110,10 +110,6 @@ class Namespaces(IncludeOrExclude):
         return (not self.include or namespace in self.include) and namespace not in self.exclude
 
 
-def _selector(value: object) -> object:
-    return parse_label_selector(value) if isinstance(value, Mapping) else value
-
-
 class LabelExpression(Part):
     """An expression of a label selector, as editors and helm are told of it; `parse_label_selector` checks it."""
 
@@ -129,7 +125,13 @@ class LabelSelectorKeys(Part):
     match_expressions: list[LabelExpression] = Field([], description="All of these have to hold as well.")
 
 
-Selector = Annotated[LabelSelector, BeforeValidator(_selector, json_schema_input_type=LabelSelectorKeys)]
+Selector = Annotated[
+    LabelSelector,
+    BeforeValidator(
+        lambda value: parse_label_selector(value) if isinstance(value, Mapping) else value,
+        json_schema_input_type=LabelSelectorKeys,
+    ),
+]
 """A Kubernetes LabelSelector (matchLabels, matchExpressions), parsed."""
 
 Names = Annotated[tuple[str, ...], Field(strict=False)]

@@ -156,7 +156,8 @@ def check_enabled(node: DocumentNode, plugins: Mapping[str, Plugin], findings: F
         for point, name, place in enabled:
             plugin = plugins.get(name)
             if plugin is None:
-                findings.error(place, f"no plugin is called {name!r}{did_you_mean(name, _names_at(point, plugins))}")
+                here = (each.name for each in plugins.values() if point in each.points)
+                findings.error(place, f"no plugin is called {name!r}{did_you_mean(name, here)}")
             elif point not in plugin.points:
                 points = " or ".join(sorted(plugin.points))
                 findings.error(place, f"{name} cannot be enabled under {point}: it belongs under {points}")
@@ -200,10 +201,6 @@ def _name(entry: DocumentNode) -> str:
     """Return the name in a `pluginConfig` entry; empty if it is missing or not a text."""
     name = entry.at("name")
     return name.value if name and isinstance(name.value, str) else ""
-
-
-def _names_at(point: str, plugins: Mapping[str, Plugin]) -> Iterator[str]:
-    return (name for name, plugin in plugins.items() if point in plugin.points)
 
 
 def _enabled(profile: DocumentNode) -> Iterator[tuple[str, str, Place]]:

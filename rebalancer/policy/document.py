@@ -115,12 +115,13 @@ class DocumentNode:
             node = node.entries().get(key) if node else None
         return node if node and node.value is not None else None
 
-    def plain(self) -> object:
-        """Return the value as fresh dicts and lists."""
+    def plain(self, *, nulls: bool = True) -> Any:
+        """Return the value as fresh dicts and lists; nulls of maps, which mean absence, may be left out."""
         if isinstance(self.value, Mapping):
-            return {key: each.plain() for key, each in self.value.items()}
+            found = self.value.items()
+            return {key: each.plain(nulls=nulls) for key, each in found if nulls or each.value is not None}
         if isinstance(self.value, tuple):
-            return [each.plain() for each in self.value]
+            return [each.plain(nulls=nulls) for each in self.value]
         return self.value
 
 

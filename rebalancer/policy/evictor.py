@@ -1,8 +1,8 @@
 """The arguments of DefaultEvictor, the one evictor there is."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
@@ -69,30 +69,33 @@ class ProtectionConfig(Part):
     pods_with_pvc: PvcProtection = Field(PvcProtection(), alias="PodsWithPVC", description="For PodsWithPVC.")
 
 
+def _once_of(known: tuple[str, ...]) -> AfterValidator:
+    """Return the validator of a list of these names, each at most once."""
+
+    def checked(names: tuple[str, ...]) -> tuple[str, ...]:
+        problems = [f"{name!r} is not one of {', '.join(known)}" for name in names if name not in known]
+        problems += [f"{name!r} is listed twice" for name in sorted(set(names)) if names.count(name) > 1]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return names
+
+    return AfterValidator(checked)
+
+
 class PodProtections(Part):
     """Which protections are on."""
 
-    default_disabled: Names = Field(
+    default_disabled: Annotated[Names, _once_of(DEFAULT_PROTECTIONS)] = Field(
         (),
         description=f"Switch these off: {', '.join(DEFAULT_PROTECTIONS)}.",
         json_schema_extra={"items": {"enum": [*DEFAULT_PROTECTIONS]}},
     )
-    extra_enabled: Names = Field(
+    extra_enabled: Annotated[Names, _once_of(EXTRA_PROTECTIONS)] = Field(
         (),
         description=f"Switch these on: {', '.join(EXTRA_PROTECTIONS)}.",
         json_schema_extra={"items": {"enum": [*EXTRA_PROTECTIONS]}},
     )
     config: ProtectionConfig = Field(ProtectionConfig(), description="Settings of single protections.")
-
-    @field_validator("default_disabled")
-    @classmethod
-    def _defaults(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return _known_once(names, DEFAULT_PROTECTIONS)
-
-    @field_validator("extra_enabled")
-    @classmethod
-    def _extras(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return _known_once(names, EXTRA_PROTECTIONS)
 
     @model_validator(mode="after")
     def _class_names(self) -> Self:
@@ -100,18 +103,6 @@ class PodProtections(Part):
         if PVC in self.extra_enabled and any(not each.name for each in classes):
             raise ValueError("a protected storage class needs a name")
         return self
-
-
-def _known_once(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    problems = [f"{name!r} is not one of {', '.join(known)}" for name in names if name not in known]
-    problems += [f"{name!r} is listed twice" for name in sorted(set(names)) if names.count(name) > 1]
-    if problems:
-        raise ValueError("; ".join(problems))
-    return names
-
-
-def _no_null_threshold(value: Any) -> Any:
-    return {} if value is None else value
 
 
 class DefaultEvictorArgs(Args):
@@ -122,8 +113,8 @@ class DefaultEvictorArgs(Args):
     namespace_label_selector: Selector = Field(
         LabelSelector(), description="Only pods in namespaces with matching labels may be evicted."
     )
-    priority_threshold: Annotated[PriorityThreshold, BeforeValidator(_no_null_threshold)] = Field(
-        PriorityThreshold(), description="Pods of this priority and above stay."
+    priority_threshold: Annotated[PriorityThreshold, BeforeValidator(lambda value: {} if value is None else value)] = (
+        Field(PriorityThreshold(), description="Pods of this priority and above stay.")
     )
     node_fit: bool | Literal["scheduler"] = Field(
         False,

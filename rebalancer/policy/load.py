@@ -145,7 +145,7 @@ def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -
         if not (enabled and enabled.value):
             notes.append(f"line {each.place.line}, {each.place.path}: {name} is not enabled and left out")
     comments = [f"# {printable(each)}\n" for each in notes]
-    return "".join(comments) + yaml.dump(_filled(node.plain()), Dumper=_Quoting, sort_keys=False)
+    return "".join(comments) + yaml.dump(node.plain(nulls=False), Dumper=_Quoting, sort_keys=False)
 
 
 class _Quoting(yaml.SafeDumper):
@@ -158,13 +158,6 @@ class _Quoting(yaml.SafeDumper):
 
 
 _Quoting.add_representer(str, _Quoting.represent_text)
-
-
-def _filled(value: object) -> object:
-    """Return a document without what is null: the conversion leaves keys empty that the author did not give."""
-    if isinstance(value, dict):
-        return {key: _filled(each) for key, each in value.items() if each is not None}
-    return [_filled(each) for each in value] if isinstance(value, list) else value
 
 
 def _document(text: str, findings: Findings) -> DocumentNode:

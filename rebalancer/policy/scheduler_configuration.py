@@ -76,9 +76,7 @@ def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfigur
     if _is_configuration(node, findings):
         _check(node, findings)
     warnings = findings.settle(source, strict=False, error=SchedulerConfigurationError)
-    document = _plain(node)
-    assert isinstance(document, dict)
-    return SchedulerConfiguration(document, warnings)
+    return SchedulerConfiguration(node.plain(nulls=False), warnings)
 
 
 def _as_configuration(node: DocumentNode, findings: Findings) -> DocumentNode:
@@ -188,7 +186,7 @@ def _check_arguments(profile: DocumentNode, findings: Findings) -> None:
         args = entry.at("args")
         if args and name in READERS:
             try:
-                READERS[name](_plain(args))
+                READERS[name](args.plain(nulls=False))
             except (ConfigurationError, ValueError) as error:
                 _misread(args, str(error).removeprefix(f"{name}: "), findings)
 
@@ -214,17 +212,10 @@ def _check_list(node: DocumentNode, key: str, findings: Findings) -> None:
 
 def _read(node: DocumentNode, kind: type[T], findings: Findings) -> T | None:
     try:
-        return msgspec.convert(_plain(node), kind)
+        return msgspec.convert(node.plain(nulls=False), kind)
     except msgspec.ValidationError as error:
         _misread(node, str(error), findings)
         return None
-
-
-def _plain(node: DocumentNode) -> Any:
-    """Return the value without its nulls, which mean the same as absent keys."""
-    if isinstance(node.value, Mapping):
-        return {key: _plain(each) for key, each in node.value.items() if each.value is not None}
-    return [_plain(each) for each in node.value] if isinstance(node.value, tuple) else node.value
 
 
 def _misread(node: DocumentNode, message: str, findings: Findings) -> None:

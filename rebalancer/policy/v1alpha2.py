@@ -29,11 +29,7 @@ EVICTOR = "DefaultEvictor"
 POINTS = ("deschedule", "balance", "filter", "preEvictionFilter")
 
 
-def _word(value: object) -> object:
-    return "" if value is None else value
-
-
-Word = Annotated[str, BeforeValidator(_word)]
+Word = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 """Text; null is the empty text."""
 
 Words = Annotated[tuple[Word, ...], Field(strict=False)]

@@ -139,25 +139,20 @@ def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
 
 
 def clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) -> tuple[datetime, str]:
-    """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it."""
+    """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it.
+
+    Raises:
+        UsageError: the time that is given is none.
+    """
     if given is not None:
-        return parse_now(given), "option"
+        try:
+            moment = datetime.fromisoformat(given)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            raise UsageError(f"--now {given!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
+        return moment, "option"
     if file.recorded is not None:
         return file.recorded, "snapshot"
     newest = snapshot.newest()
     return (newest, "newest") if newest else (snapshot.now, "wall")
-
-
-def parse_now(text: str) -> datetime:
-    """Read a time as RFC 3339 writes it, with its offset.
-
-    Raises:
-        UsageError: it is not such a time.
-    """
-    try:
-        time_given = datetime.fromisoformat(text)
-    except ValueError:
-        time_given = None
-    if time_given is None or time_given.tzinfo is None:
-        raise UsageError(f"--now {text!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
-    return time_given

@@ -37,7 +37,6 @@ from rebalancer.untrusted.address import Address, read_address
 
 if TYPE_CHECKING:
     from rebalancer.telemetry.tracing import OpenTelemetry
-    from rebalancer.usage.session import Session
 
 _LOG = logging.getLogger(__name__)
 
@@ -327,15 +326,12 @@ def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_end
 
         def handler(
             url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
-        ) -> Callable[[], None]:
+        ) -> Callable[[], Any]:
             del timeout  # that of the session counts, from the first try to the last
-            return partial(_send, session, method, url, dict(headers), data)
+            request = partial(session.request, method, url, headers=dict(headers), data=data)
+            return partial(session.tries, request)
 
         push_to_gateway(address.url, _JOB, metrics.registry, key, handler=handler)
-
-
-def _send(session: "Session", method: str, url: str, headers: dict[str, str], data: bytes) -> None:
-    session.tries(lambda: session.request(method, url, headers=headers, data=data))
 
 
 def cluster_name(cluster: dict[str, str | None]) -> str:
