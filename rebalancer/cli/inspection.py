@@ -23,7 +23,7 @@ from rebalancer.cli.options import (
     steer_option,
     value,
 )
-from rebalancer.cli.plan import dry_options, dry_run
+from rebalancer.cli.plan import dry_options, dry_run, write_out
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.run.interruption import Interruption
 from rebalancer.untrusted.printable import printable
@@ -147,13 +147,7 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
         page = html(document)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(f"{path} is not a whole report: {type(error).__name__}: {error}") from None
-    if out == "-":
-        sys.stdout.write(page)
-        return
-    try:
-        Path(out).write_text(page)
-    except OSError as error:
-        raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
+    write_out(page, out)
 
 
 def _of_cluster(

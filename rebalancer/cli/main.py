@@ -127,10 +127,9 @@ def run(
     is_json = log_format == "json"
     shape = output or ("lines" if is_json else "table")
     with Interruption() as interruption:
-        from rebalancer.cli.progress import progress_for  # noqa: PLC0415
-        from rebalancer.cli.question import Question  # noqa: PLC0415
+        from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415
         from rebalancer.policy.steering import parse_hold  # noqa: PLC0415
-        from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
+        from rebalancer.run.options import Outcome  # noqa: PLC0415
         from rebalancer.run.policies import policy_text  # noqa: PLC0415
         from rebalancer.run.start import run  # noqa: PLC0415
 
@@ -210,7 +209,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: 
     Only what a decision may look at is in it, and only its owner may read it.
     """
     with Interruption():
-        from rebalancer.cli.progress import progress_for  # noqa: PLC0415
+        from rebalancer.cli.terminal import progress_for  # noqa: PLC0415
         from rebalancer.run.capture import capture  # noqa: PLC0415
 
         progress = progress_for("table", verbosity(), log_as_json=False)

@@ -106,8 +106,7 @@ def apply(
 
     Exit codes are those of `run`.
     """
-    from rebalancer.cli.progress import progress_for  # noqa: PLC0415  `--help` answers at once
-    from rebalancer.cli.question import Question  # noqa: PLC0415
+    from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415  `--help` answers at once
     from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
 
@@ -222,7 +221,7 @@ def dry_options(**given: Any) -> Options:
 
 def dry_run(asked: Options, interruption: Interruption) -> "Outcome":
     """Run one cycle that changes nothing and asks nobody."""
-    from rebalancer.cli.question import Question  # noqa: PLC0415  as above
+    from rebalancer.cli.terminal import Question  # noqa: PLC0415  as above
     from rebalancer.run.start import run  # noqa: PLC0415
 
     return run(asked, Question(yes=True), interruption)
@@ -239,6 +238,21 @@ def deliver_report(report: Mapping[str, Any], output: str, exit_code: int, *, ev
     return exit_code if has_evicted(report) else 1
 
 
+def write_out(text: str, out: str) -> None:
+    """Write a text to the file that `--out` names, `-` for standard output.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if out == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(out).write_text(text)
+    except OSError as error:
+        raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
+
+
 def _write(made: "Plan", out: str) -> None:
     document = made.document()
     if out.endswith((".yaml", ".yml")):
@@ -247,15 +261,10 @@ def _write(made: "Plan", out: str) -> None:
         text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     else:
         text = json.dumps(document, indent=2) + "\n"
-    if out == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(out).write_text(text)
-    except OSError as error:
-        raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
+    write_out(text, out)
     count = len(made.moves)
-    click.echo(f"{printable(out)}: {count} move{'' if count == 1 else 's'}", err=True)
+    if out != "-":
+        click.echo(f"{printable(out)}: {count} move{'' if count == 1 else 's'}", err=True)
 
 
 def _read(path: str) -> "Plan":

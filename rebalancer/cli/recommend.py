@@ -100,7 +100,7 @@ def recommend(
     """
     if context.invoked_subcommand:
         return
-    from rebalancer.cli.progress import progress_for  # noqa: PLC0415
+    from rebalancer.cli.terminal import progress_for  # noqa: PLC0415
     from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
     from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
     from rebalancer.report.recommendations import as_text  # noqa: PLC0415

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cli.question import Question
+from rebalancer.cli.terminal import Question
 from rebalancer.errors import ClusterError, Interrupted
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.run.interruption import Interruption

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rebalancer.cli.question import Question
+from rebalancer.cli.terminal import Question
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions, Options

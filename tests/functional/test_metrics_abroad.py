@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rebalancer.cli.question import Question
+from rebalancer.cli.terminal import Question
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ExportOptions, LeaseOptions, Options
 from rebalancer.run.start import run

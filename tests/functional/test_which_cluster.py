@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from rebalancer.cli.question import Question
+from rebalancer.cli.terminal import Question
 from rebalancer.errors import ClusterError
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.run.interruption import Interruption

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyte
 import pytest
 
-from rebalancer.cli.progress import Lines, ProgressWatch, progress_for
+from rebalancer.cli.terminal import Lines, ProgressWatch, progress_for
 from rebalancer.run.progress import Progress, Stage
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
@@ -123,12 +123,12 @@ def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home, 
             if standing.words == "reading pods: 500 of 600":
                 reading.set()
 
-    monkeypatch.setattr("rebalancer.cli.progress.Lines", Hasty)
+    monkeypatch.setattr("rebalancer.cli.terminal.Lines", Hasty)
 
     outcome = at_home(*live(at_home, "--dry-run", "-v", "1"))
 
     assert outcome.exit_code == 0
-    assert "INFO rebalancer.cli.progress: reading pods: 500 of 600\n" in outcome.stderr
+    assert "INFO rebalancer.cli.terminal: reading pods: 500 of 600\n" in outcome.stderr
     assert at_home(*live(at_home, "--dry-run")).stderr == ""
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rebalancer.cli.question import Question
+from rebalancer.cli.terminal import Question
 from rebalancer.errors import Interrupted
 from rebalancer.run.interruption import Interruption
 

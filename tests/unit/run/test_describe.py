@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.cli.question import Question
+from rebalancer.cli.terminal import Question
 from rebalancer.errors import UsageError
 from rebalancer.policy.load import load_policy
 from rebalancer.run.interruption import Interruption
