@@ -33,11 +33,5 @@ class LaterClock:
         return self._latest
 
 
-def _counting_sleep() -> Clock:
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return lambda: time.clock_gettime(time.CLOCK_BOOTTIME)
-    return LaterClock()
-
-
 #: Seconds on a clock that also runs while the machine sleeps.
-boottime = _counting_sleep()
+boottime: Clock = (lambda: time.clock_gettime(time.CLOCK_BOOTTIME)) if hasattr(time, "CLOCK_BOOTTIME") else LaterClock()

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -141,7 +142,7 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
     """
     try:
         events = yaml.parse(text, Loader=_Loader)
-        check_yaml(_first_document(events))
+        check_yaml(takewhile(lambda event: not isinstance(event, yaml.DocumentEndEvent), events))
         _look_further(events, findings)
         root = _compose(text)
         return _Reader(findings).read(root, TOP) if root else DocumentNode(None, TOP)
@@ -154,13 +155,6 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
     except yaml.YAMLError as error:
         findings.error(_mark(error), f"this is neither YAML nor JSON: {_reason(error)}")
     return DocumentNode(None, TOP)
-
-
-def _first_document(events: Iterator[yaml.Event]) -> Iterator[yaml.Event]:
-    for event in events:
-        yield event
-        if isinstance(event, yaml.DocumentEndEvent):
-            return
 
 
 def _look_further(events: Iterator[yaml.Event], findings: Findings) -> None:

@@ -9,7 +9,6 @@ from statistics import pstdev
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction.causes import Cause
@@ -254,7 +253,7 @@ def _held(ledger: Ledger, cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def _eviction(entry: Entry) -> dict[str, Any]:
-    lands = entry.destination
+    lands, owner = entry.destination, entry.pod.controller
     restarted = entry.verdict.restarted if isinstance(entry.verdict, Granted) else ""
     way = f"; the rollout of Deployment {restarted} is restarted, nothing is evicted" if restarted else ""
     return {
@@ -262,7 +261,7 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "name": entry.pod.name,
         "uid": entry.pod.uid,
         "node": entry.pod.node,
-        "owner": _owner(entry.pod),
+        "owner": owner and {"kind": owner.kind, "name": owner.name},
         "profile": entry.profile,
         "strategy": entry.strategy,
         "reason": text(entry.because) + way,
@@ -271,11 +270,6 @@ def _eviction(entry: Entry) -> dict[str, Any]:
         "background": isinstance(entry.verdict, Granted) and entry.verdict.background,
         "restarted": restarted or None,
     }
-
-
-def _owner(pod: Pod) -> dict[str, str] | None:
-    owner = pod.controller
-    return {"kind": owner.kind, "name": owner.name} if owner else None
 
 
 def _refusal(entry: Entry, verdict: Refused) -> dict[str, Any]:
