@@ -2,9 +2,7 @@
 
     RebalancerError
     ├── UsageError            bad options or environment            exit 2
-    │   ├── PolicyError       the policy cannot be used as it is    exit 2
-    │   │   ├── SchedulerConfigurationError   the scheduler's configuration cannot be used
-    │   │   └── MarkingRulesError             the rules of `mark` cannot be used
+    │   ├── PolicyError       the policy, or another document, cannot be used as it is    exit 2
     │   └── SnapshotError     the snapshot file cannot be read      exit 2
     ├── ClusterError          no cluster to work on                 exit 3
     │   ├── Unreachable       no answer, or none in time
@@ -67,38 +65,21 @@ class Problem:
 
 
 class PolicyError(UsageError):
-    """The policy has problems; all of them are in `problems`.
+    """The policy, or another document, has problems; all of them are in `problems`.
 
     Args:
-        source: where the policy is from.
+        source: where the document is from.
         problems: in the order of the file.
         why: why it is refused.
+        what: what it is.
     """
 
-    what = "policy"
-
-    def __init__(self, source: str, problems: tuple[Problem, ...], *, why: str = CANNOT_BE_USED) -> None:
+    def __init__(
+        self, source: str, problems: tuple[Problem, ...], *, why: str = CANNOT_BE_USED, what: str = "policy"
+    ) -> None:
         self.source = source
         self.problems = problems
-        super().__init__("\n".join([f"{self.what} {source} {why}:", *(f"  {each}" for each in problems)]))
-
-
-class SchedulerConfigurationError(PolicyError):
-    """The KubeSchedulerConfiguration has problems; all of them are in `problems`."""
-
-    what = "scheduler configuration"
-
-
-class MarkingRulesError(PolicyError):
-    """The rules of `mark` have problems; all of them are in `problems`."""
-
-    what = "marking rules"
-
-
-class HistoryQueriesError(PolicyError):
-    """The queries of `recommend` have problems; all of them are in `problems`."""
-
-    what = "queries"
+        super().__init__("\n".join([f"{what} {source} {why}:", *(f"  {each}" for each in problems)]))
 
 
 class SnapshotError(UsageError):

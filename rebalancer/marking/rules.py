@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from rebalancer.cluster.selectors import check_label_value, key_fault
-from rebalancer.errors import MarkingRulesError
 from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
 from rebalancer.policy.document import DocumentNode, WantedDocument, at, wanted_document
 from rebalancer.policy.findings import Findings
@@ -193,7 +192,7 @@ def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRule
         source: where the text is from, for messages.
 
     Raises:
-        MarkingRulesError: the rules cannot be used; all their problems are in it.
+        PolicyError: the rules cannot be used; all their problems are in it.
     """
     findings = Findings()
     node = wanted_document(text, findings, _WANTED)
@@ -201,7 +200,7 @@ def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRule
     if rules is not None:
         _check_sources(rules, node, policy, findings)
         _check_taint(rules, node, policy, findings)
-    findings.settle(source, strict=True, error=MarkingRulesError)
+    findings.settle(source, strict=True, what="marking rules")
     assert rules is not None
     return rules
 

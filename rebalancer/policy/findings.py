@@ -79,25 +79,24 @@ class Findings:
         """Note something worth knowing; never an error."""
         self._notices[_problem(place, message)] = None
 
-    def settle(
-        self, source: str, *, strict: bool, live: bool = False, error: type[PolicyError] = PolicyError
-    ) -> tuple[Problem, ...]:
+    def settle(self, source: str, *, strict: bool, live: bool = False, what: str = "policy") -> tuple[Problem, ...]:
         """Return the warnings, in the order of the file, or raise the errors.
 
         Args:
             source: where the text is from, for messages.
             strict: whether parts that are ignored are errors.
             live: whether evictions follow.
-            error: what is raised.
+            what: what the text is, for messages.
 
         Raises:
-            PolicyError: there are errors; of the class `error`.  It also names the parts that are ignored: these are
+            PolicyError: there are errors.  It also names the parts that are ignored: these are
                 often the cause.
         """
         if self._errors or (strict and self._ignored):
-            raise error(source, _by_line(self._errors | self._ignored), why=CANNOT_BE_USED if self._errors else STRICT)
+            why = CANNOT_BE_USED if self._errors else STRICT
+            raise PolicyError(source, _by_line(self._errors | self._ignored), why=why, what=what)
         if live and self._unsafe:
-            raise error(source, _by_line(self._unsafe), why=UNSAFE)
+            raise PolicyError(source, _by_line(self._unsafe), why=UNSAFE, what=what)
         return _by_line(self._ignored | self._notices)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rebalancer.errors import Problem, SchedulerConfigurationError
+from rebalancer.errors import Problem
 from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, wanted_document
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.scheduling.simulator.configuration import (
@@ -69,13 +69,13 @@ def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfigur
         source: where the text is from, for messages.
 
     Raises:
-        SchedulerConfigurationError: it cannot be used; all its problems are in it.
+        PolicyError: it cannot be used; all its problems are in it.
     """
     findings = Findings()
     node = _as_configuration(wanted_document(text, findings, _WANTED), findings)
     if _is_configuration(node, findings):
         _check(node, findings)
-    warnings = findings.settle(source, strict=False, error=SchedulerConfigurationError)
+    warnings = findings.settle(source, strict=False, what="scheduler configuration")
     return SchedulerConfiguration(node.plain(nulls=False), warnings)
 
 

@@ -38,10 +38,6 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 Text = Annotated[str, StringConstraints(max_length=_LONGEST)]
 
 
-class PlanError(UsageError):
-    """The file is not a plan that can be used."""
-
-
 class _Part(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, defer_build=True
@@ -184,21 +180,21 @@ def read_plan(text: str, name: str) -> Plan:
         name: what messages call it.
 
     Raises:
-        PlanError: the document is not a plan; the message has every problem and its place.
+        UsageError: the document is not a plan; the message has every problem and its place.
     """
     try:
         document = _parsed(text)
     except (ValueError, RecursionError, yaml.YAMLError, Unreadable) as error:
-        raise PlanError(f"plan {name} cannot be read: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"plan {name} cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(document, Mapping) or document.get("kind") != "Plan":
         kind = f" but of the kind {str(document.get('kind'))[:40]!r}" if isinstance(document, Mapping) else ""
-        raise PlanError(f"{name} is not a plan{kind}: write one with `rebalancer plan --out FILE`")
+        raise UsageError(f"{name} is not a plan{kind}: write one with `rebalancer plan --out FILE`")
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:
-        raise PlanError(_told(name, error)) from None
+        raise UsageError(_told(name, error)) from None
     if len({move.uid for move in plan.moves}) != len(plan.moves):
-        raise PlanError(f"plan {name} cannot be used: it names a pod twice")
+        raise UsageError(f"plan {name} cannot be used: it names a pod twice")
     return plan
 
 

@@ -26,7 +26,6 @@ from rebalancer.eviction.verdict import Failed, Refused, Unknown
 from rebalancer.policy.arguments import Args
 from rebalancer.report.plan import (
     Plan,
-    PlanError,
     PlannedMove,
     PlannedNode,
     PlanOptions,
@@ -71,21 +70,21 @@ class ChosenPart:
         """Refuse a plan of another cluster, or one that is too old.
 
         Raises:
-            PlanError: it is.
+            UsageError: it is.
         """
         wanted, found = self.plan.cluster.get("uid"), snapshot.cluster_uid
         if not wanted or not found:
             where = "the plan does" if not wanted else "this cluster's objects do"
-            raise PlanError(f"{where} not tell which cluster it is: the namespace kube-system could not be read")
+            raise UsageError(f"{where} not tell which cluster it is: the namespace kube-system could not be read")
         if wanted != found:
-            raise PlanError(f"the plan is for another cluster: kube-system has the UID {wanted} there, {found} here")
+            raise UsageError(f"the plan is for another cluster: kube-system has the UID {wanted} there, {found} here")
         age = snapshot.now - self.plan.created
         if age > self.max_age:
-            raise PlanError(
+            raise UsageError(
                 f"the plan is {_minutes(age)} old, and --max-age is {_minutes(self.max_age)}: make a new one"
             )
         if age < -_SKEW:
-            raise PlanError(f"the plan was made {_minutes(-age)} in the future: look at the clocks")
+            raise UsageError(f"the plan was made {_minutes(-age)} in the future: look at the clocks")
 
 
 class AsPlannedArgs(Args):

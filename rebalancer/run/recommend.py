@@ -10,7 +10,7 @@ from threading import Event
 from zoneinfo import ZoneInfo
 
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.errors import HistoryQueriesError, SourceError, UsageError
+from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.usage import HistoryQueries, Prometheus, SecretReference
@@ -251,7 +251,7 @@ def history_queries(path: str | None, cpu: str | None, memory: str | None) -> Hi
             raise UsageError(f"--queries {path}: there is no such file") from None
         problems = Findings()
         queries = read_strictly(HistoryQueries, read_document(text, problems), problems) or queries
-        problems.settle(path, strict=True, error=HistoryQueriesError)
+        problems.settle(path, strict=True, what="queries")
     changed = {
         name: getattr(queries, name).model_copy(update={"query": query})
         for name, query in (("cpu", cpu), ("memory", memory))

@@ -49,7 +49,7 @@ def read_scheduler(path: str | None) -> Scheduler:
     """Read the configuration from a file, `-` for standard input; None for the defaults.
 
     Raises:
-        SchedulerConfigurationError: it has problems.
+        PolicyError: it has problems.
         UsageError: the file cannot be read.
     """
     if path is None:

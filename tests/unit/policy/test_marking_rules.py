@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.errors import MarkingRulesError
+from rebalancer.errors import PolicyError
 from rebalancer.marking.rules import Sign, Signs, load_marking_rules
 from rebalancer.policy.load import decode_policy
 from rebalancer.run.policies import known_plugins
@@ -19,7 +19,7 @@ def load(text, policy=HEAD + PROMETHEUS):
 
 
 def problems(text, policy=HEAD + PROMETHEUS):
-    with pytest.raises(MarkingRulesError) as raised:
+    with pytest.raises(PolicyError) as raised:
         load(text, policy)
     return [(each.line, each.path, each.message) for each in raised.value.problems]
 

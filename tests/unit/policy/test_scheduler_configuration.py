@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.errors import SchedulerConfigurationError
+from rebalancer.errors import PolicyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import (
     DEFAULT_PLUGINS,
@@ -49,7 +49,7 @@ def load(text: str):
 
 def problems(text: str) -> list[str]:
     """What is wrong, line by line."""
-    with pytest.raises(SchedulerConfigurationError) as caught:
+    with pytest.raises(PolicyError) as caught:
         load(text)
     first, *rest = str(caught.value).splitlines()
     assert first == "scheduler configuration scheduler.yaml cannot be used:"
