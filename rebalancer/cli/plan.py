@@ -175,7 +175,7 @@ def diff(
     Exit codes: 0 both could be made; 1 a strategy failed; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode
     10 if they differ.
     """
-    from rebalancer.report.plan import difference  # noqa: PLC0415  as above
+    from rebalancer.report.plan import difference, difference_lines, moves_apart  # noqa: PLC0415  as above
 
     if policy and snapshot:
         raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")
@@ -186,13 +186,12 @@ def diff(
     else:
         pair = [(_read(each), 0) for each in (first, second)]
     (one, code), (other, other_code) = pair
-    found = difference(one, other)
     if output == "json":
-        click.echo(json.dumps(found.document(), indent=2))
+        click.echo(json.dumps(difference(one, other), indent=2))
     else:
-        for line in found.lines():
+        for line in difference_lines(one, other):
             click.echo(printable(line))
-    sys.exit(code or other_code or (CHANGES if detailed_exitcode and not found.is_empty else 0))
+    sys.exit(code or other_code or (CHANGES if detailed_exitcode and any(moves_apart(one, other)) else 0))
 
 
 def _planned(**options: Any) -> tuple["Plan", int]:

@@ -7,8 +7,7 @@ Markdown, and the difference of two plans.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -262,73 +261,63 @@ def _cell(text: str) -> str:
     return re.sub(r"([\\|`*_<>\[\]])", r"\\\1", printable(text))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanDifference:
-    """What tells two plans apart.
+Moves = Sequence[PlannedMove]
 
-    Attributes:
-        only_first: moves of the first plan alone, in its order.
-        only_second: moves of the second alone.
-        elsewhere: moves of both, whose replacements are expected on other nodes; as in the first and in the second.
-        nodes: by name, how full a node is in the end, by resource, in the first and in the second.
+
+def moves_apart(first: Plan, second: Plan) -> tuple[Moves, Moves, Sequence[tuple[PlannedMove, PlannedMove]]]:
+    """Return the moves of the first plan alone, of the second alone, and of both whose replacements land elsewhere.
+
+    Pods are the same by UID.
     """
+    one, two = ({move.uid: move for move in plan.moves} for plan in (first, second))
+    return (
+        [move for uid, move in one.items() if uid not in two],
+        [move for uid, move in two.items() if uid not in one],
+        [(move, two[uid]) for uid, move in one.items() if uid in two and move.lands != two[uid].lands],
+    )
 
-    only_first: tuple[PlannedMove, ...]
-    only_second: tuple[PlannedMove, ...]
-    elsewhere: tuple[tuple[PlannedMove, PlannedMove], ...]
-    nodes: Mapping[str, tuple[Mapping[str, float | None], Mapping[str, float | None]]]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the moves are the same."""
-        return not (self.only_first or self.only_second or self.elsewhere)
+def difference(first: Plan, second: Plan) -> dict[str, Any]:
+    """Return what tells two plans apart, as plain values: moves, and how full each node is in the end, by resource."""
+    only_first, only_second, elsewhere = moves_apart(first, second)
+    before, after = ({node.name: node.after for node in plan.nodes} for plan in (first, second))
+    return {
+        "apiVersion": "rebalancer/v1",
+        "kind": "PlanDifference",
+        "onlyFirst": [each.model_dump(mode="json", by_alias=True) for each in only_first],
+        "onlySecond": [each.model_dump(mode="json", by_alias=True) for each in only_second],
+        "elsewhere": [
+            {
+                **one.model_dump(include={"namespace", "name", "uid"}),
+                "first": list(one.lands),
+                "second": list(two.lands),
+            }
+            for one, two in elsewhere
+        ],
+        "nodes": [
+            {"name": name, "first": dict(before.get(name, {})), "second": dict(after.get(name, {}))}
+            for name in sorted({*before, *after})
+        ],
+    }
 
-    def document(self) -> dict[str, Any]:
-        """Return the difference as plain values."""
-        names = ("namespace", "name", "uid")
-        return {
-            "apiVersion": "rebalancer/v1",
-            "kind": "PlanDifference",
-            "onlyFirst": [each.model_dump(mode="json", by_alias=True) for each in self.only_first],
-            "onlySecond": [each.model_dump(mode="json", by_alias=True) for each in self.only_second],
-            "elsewhere": [
-                {**{name: getattr(one, name) for name in names}, "first": list(one.lands), "second": list(two.lands)}
-                for one, two in self.elsewhere
-            ],
-            "nodes": [
-                {"name": name, "first": dict(first), "second": dict(second)}
-                for name, (first, second) in self.nodes.items()
-            ],
-        }
 
-    def lines(self) -> Iterator[str]:
-        """Yield the difference for people."""
-        if self.is_empty:
-            yield "The two plans make the same moves."
-        for sign, moves in (("-", self.only_first), ("+", self.only_second)):
-            for move in moves:
-                yield f"{sign} {move}  {move.node} -> {move.likely or '?'}  {move.strategy}: {move.reason}"
-        for one, two in self.elsewhere:
-            yield f"~ {one}  {one.node} -> {one.likely or '?'}, then {two.likely or '?'}"
-        for name, (first, second) in self.nodes.items():
-            if first != second:
-                yield f"  {name}: {_full(first)} in the end, then {_full(second)}"
+def difference_lines(first: Plan, second: Plan) -> Iterator[str]:
+    """Yield the same for people."""
+    only_first, only_second, elsewhere = moves_apart(first, second)
+    if not (only_first or only_second or elsewhere):
+        yield "The two plans make the same moves."
+    for sign, moves in (("-", only_first), ("+", only_second)):
+        for move in moves:
+            yield f"{sign} {move}  {move.node} -> {move.likely or '?'}  {move.strategy}: {move.reason}"
+    for one, two in elsewhere:
+        yield f"~ {one}  {one.node} -> {one.likely or '?'}, then {two.likely or '?'}"
+    for node in difference(first, second)["nodes"]:
+        if node["first"] != node["second"]:
+            yield f"  {node['name']}: {_full(node['first'])} in the end, then {_full(node['second'])}"
 
 
 def _full(shares: Mapping[str, float | None]) -> str:
     return ", ".join(f"{name} {share:.0f} %" for name, share in shares.items() if share is not None) or "unknown"
-
-
-def difference(first: Plan, second: Plan) -> PlanDifference:
-    """Return what tells two plans apart; pods are the same by UID."""
-    one, two = ({move.uid: move for move in plan.moves} for plan in (first, second))
-    before, after = ({node.name: node.after for node in plan.nodes} for plan in (first, second))
-    return PlanDifference(
-        tuple(move for uid, move in one.items() if uid not in two),
-        tuple(move for uid, move in two.items() if uid not in one),
-        tuple((move, two[uid]) for uid, move in one.items() if uid in two and move.lands != two[uid].lands),
-        {name: (before.get(name, {}), after.get(name, {})) for name in sorted({*before, *after})},
-    )
 
 
 if __name__ == "__main__":  # for `make schema`
