@@ -6,7 +6,7 @@ of it.  Source of the flags: descheduler v0.36.0, its command line.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import click
@@ -215,28 +215,20 @@ _SWITCHES = {
 }
 
 
-def _changing_nothing(name: str, outcome: str) -> Decorator:
-    def remember(context: click.Context, _: click.Parameter, value: Any) -> None:
+def _without_meaning(name: str, told: str) -> Decorator:
+    """Return a hidden flag that changes nothing, or that is refused; `told` is what became of it, or its cure."""
+
+    def hear(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is not None and name in GONE:
+            raise click.UsageError(f"{name} is a flag of old versions of the descheduler: {told}")
         if value is not None:
-            accept(context, f"{name} changes nothing: {outcome}")
+            accept(context, f"{name} changes nothing: {told}")
 
-    return _hidden(name, remember)
-
-
-def _refused(name: str, cure: str) -> Decorator:
-    def refuse(_: click.Context, __: click.Parameter, value: Any) -> None:
-        if value is not None:
-            raise click.UsageError(f"{name} is a flag of old versions of the descheduler: {cure}")
-
-    return _hidden(name, refuse)
-
-
-def _hidden(name: str, callback: Callable[..., None]) -> Decorator:
-    value: Any = {"is_flag": False, "flag_value": "true"} if name in _SWITCHES else {}
-    return click.option(name, hidden=True, expose_value=False, callback=callback, **value)
+    switch: Any = {"is_flag": False, "flag_value": "true"} if name in _SWITCHES else {}
+    return click.option(name, hidden=True, expose_value=False, callback=hear, **switch)
 
 
 descheduler_flags = options(
-    *(_refused(name, cure) for name, cure in reversed(GONE.items())),
-    *(_changing_nothing(name, outcome) for name, outcome in ACCEPTED.items()),
+    *(_without_meaning(name, cure) for name, cure in reversed(GONE.items())),
+    *(_without_meaning(name, outcome) for name, outcome in ACCEPTED.items()),
 )
