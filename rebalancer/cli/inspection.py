@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebalancer.cli.options import (
-    FILE,
-    NAMESPACE,
-    POLICY,
-    cluster_options,
-    file_option,
-    logged,
-    now_option,
-    output_option,
-    policy_option,
-    scheduler_config_option,
-    steer_option,
-    value,
-)
+from rebalancer.cli import options as flags
 from rebalancer.cli.plan import dry_options, dry_run, write_out
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.run.interruption import Interruption
@@ -37,12 +24,14 @@ _MOST = 20
 
 
 @click.command(short_help="Check what runs depend on, and say how to mend it.")
-@value("--policy", "FILE|PRESET", "The policy that is to be run.", POLICY, default="safe", show_default=True)
-@cluster_options
-@value("--snapshot", "FILE", "Check the cluster of a file: without what only a server can say.", FILE)
-@scheduler_config_option
-@output_option("table", "json")
-@logged
+@flags.value(
+    "--policy", "FILE|PRESET", "The policy that is to be run.", flags.POLICY, default="safe", show_default=True
+)
+@flags.cluster_options
+@flags.value("--snapshot", "FILE", "Check the cluster of a file: without what only a server can say.", flags.FILE)
+@flags.scheduler_config_option
+@flags.output_option("table", "json")
+@flags.logged
 def doctor(output: str, **options: Any) -> None:
     """Check what runs depend on: the API server, permissions, usage, PDBs, replicas, room, marks, other deschedulers.
 
@@ -85,16 +74,16 @@ def _print_checks(findings: Iterable["Finding"], output: str) -> None:
 
 @click.command(short_help="Say why a pod goes or stays, and where it could go.")
 @click.argument("target", metavar="POD|deploy/NAME|node/NAME")
-@value("-n --namespace", "NAME", "Of the pod or owner.", NAMESPACE, default="default", show_default=True)
-@policy_option
-@cluster_options
-@file_option
-@now_option
-@scheduler_config_option
-@steer_option
+@flags.value("-n --namespace", "NAME", "Of the pod or owner.", flags.NAMESPACE, default="default", show_default=True)
+@flags.policy_option
+@flags.cluster_options
+@flags.file_option
+@flags.now_option
+@flags.scheduler_config_option
+@flags.steer_option
 @click.option("--scores", is_flag=True, help="Also what each node scores, plugin by plugin.")
-@output_option("table", "json")
-@logged
+@flags.output_option("table", "json")
+@flags.logged
 def explain(target: str, namespace: str, output: str, *, scores: bool, **options: Any) -> None:
     """Say what each strategy of a policy thinks of a pod, all that holds it, and where its replacement could go.
 
@@ -127,11 +116,11 @@ def _print_explanations(pods: Sequence[Iterable[str]]) -> None:
 
 
 @click.command(short_help="Make a page in HTML of a plan, a report, or the cluster.")
-@click.argument("path", type=FILE, metavar="[FILE|-]", required=False)
-@cluster_options
-@value("--snapshot", "FILE", "Show the cluster of a file, and not the live one.", FILE)
-@value("--out", "FILE|-", "Where to.", FILE, default="-")
-@logged
+@click.argument("path", type=flags.FILE, metavar="[FILE|-]", required=False)
+@flags.cluster_options
+@flags.value("--snapshot", "FILE", "Show the cluster of a file, and not the live one.", flags.FILE)
+@flags.value("--out", "FILE|-", "Where to.", flags.FILE, default="-")
+@flags.logged
 def report(path: str | None, out: str, **cluster: Any) -> None:
     """Make one HTML file of a plan (`rebalancer plan`) or of a report (`rebalancer run --output json`).
 

@@ -13,30 +13,10 @@ import click
 from click.shell_completion import get_completion_class
 
 from rebalancer import __version__
+from rebalancer.cli import options as flags
 from rebalancer.cli.group import Spelled, descheduler_flags, service_flags
 from rebalancer.cli.inspection import doctor, explain, report
 from rebalancer.cli.logs import complain, exit_on_error
-from rebalancer.cli.options import (
-    FILE,
-    POLICY,
-    PRESET,
-    STRATEGY,
-    cluster_options,
-    detailed_option,
-    dry_run_option,
-    duration,
-    log_format_option,
-    logged,
-    policies_option,
-    policy_option,
-    scheduler_config_option,
-    seconds,
-    strict_option,
-    value,
-    verbosity,
-    warn_of_insecurity,
-    yes_option,
-)
 from rebalancer.cli.plan import apply, deliver_report, diff, plan
 from rebalancer.cli.recommend import recommend
 from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
@@ -68,11 +48,11 @@ def main() -> None:
 
 
 @main.command(short_help="Run one cycle, or a loop of cycles.")
-@policy_option
-@cluster_options
-@dry_run_option
-@value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster; always a dry run.", FILE)
-@value("--now", "TIME", "The clock of the cycle, RFC 3339; goes with --snapshot.")
+@flags.policy_option
+@flags.cluster_options
+@flags.dry_run_option
+@flags.value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster; always a dry run.", flags.FILE)
+@flags.value("--now", "TIME", "The clock of the cycle, RFC 3339; goes with --snapshot.")
 @click.option(
     "-o",
     "--output",
@@ -86,15 +66,15 @@ def main() -> None:
     show_default=True,
     help="auto: on a terminal.",
 )
-@log_format_option
-@strict_option
-@duration("--descheduling-interval", "0 runs one cycle and ends.", "0", type=str)
-@duration("--deadline", "No eviction later after the snapshot.", "5m", type=str)
+@flags.log_format_option
+@flags.strict_option
+@flags.duration("--descheduling-interval", "0 runs one cycle and ends.", "0", type=str)
+@flags.duration("--deadline", "No eviction later after the snapshot.", "5m", type=str)
 @click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
-@detailed_option
-@yes_option
-@value("--max-evictions", "N", "No more in one cycle, whatever the policy allows.", click.IntRange(min=0))
-@value(
+@flags.detailed_option
+@flags.yes_option
+@flags.value("--max-evictions", "N", "No more in one cycle, whatever the policy allows.", click.IntRange(min=0))
+@flags.value(
     "--max-parallel",
     "N",
     "Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
@@ -102,16 +82,16 @@ def main() -> None:
     default=1,
     show_default=True,
 )
-@scheduler_config_option
+@flags.scheduler_config_option
 @click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
-@value(
+@flags.value(
     "--hold",
     "DURATION",
     "Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
 )
 @service_flags
 @descheduler_flags
-@logged
+@flags.logged
 def run(
     output: str | None,
     log_format: str,
@@ -135,17 +115,17 @@ def run(
 
         asked = Options(
             policy_text=policy_text(options["policy"]) if shape == "html" else None,
-            deadline=_read("--deadline", deadline, seconds),
-            interval=_read("--descheduling-interval", descheduling_interval, seconds),
+            deadline=_read("--deadline", deadline, flags.seconds),
+            interval=_read("--descheduling-interval", descheduling_interval, flags.seconds),
             hold=None if hold is None else _read("--hold", hold, parse_hold),
             **options,
         )
 
         def delivered(outcome: Outcome) -> int:
             shown = _with_policy(outcome.report, asked)
-            return deliver_report(shown, shape, outcome.exit_code, everything=verbosity() > 0, color=color)
+            return deliver_report(shown, shape, outcome.exit_code, everything=flags.verbosity() > 0, color=color)
 
-        question, progress = Question(yes=yes), progress_for(shape, verbosity(), log_as_json=is_json, color=color)
+        question, progress = Question(yes=yes), progress_for(shape, flags.verbosity(), log_as_json=is_json, color=color)
         if not asked.interval:
             sys.exit(run(asked, question, interruption, progress=progress, deliver=delivered).exit_code)
         from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
@@ -154,9 +134,9 @@ def run(
 
 
 @main.command(short_help="Check policies without a cluster.")
-@policies_option
+@flags.policies_option
 @click.option("--lenient", is_flag=True, help="Let warnings pass.")
-@scheduler_config_option
+@flags.scheduler_config_option
 @exit_on_error
 def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: bool) -> None:
     """Check policies without a cluster; what the descheduler would silently ignore is an error."""
@@ -169,7 +149,7 @@ def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: b
 
 
 @main.command(short_help="Write a v1alpha1 policy as v1alpha2.")
-@click.argument("policy", type=POLICY, metavar="FILE|-")
+@click.argument("policy", type=flags.POLICY, metavar="FILE|-")
 @exit_on_error
 def convert(policy: str) -> None:
     """Write a policy `descheduler/v1alpha1` as `descheduler/v1alpha2`, which real usage and steering need.
@@ -200,9 +180,9 @@ def _checked(name: str, *, lenient: bool) -> int:
 
 
 @main.command()
-@cluster_options
-@value("-o --output path", "FILE|-", "Where to; gzipped if it ends in .gz.", FILE, required=True)
-@logged
+@flags.cluster_options
+@flags.value("-o --output path", "FILE|-", "Where to; gzipped if it ends in .gz.", flags.FILE, required=True)
+@flags.logged
 def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: "ClientOptions") -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
@@ -212,7 +192,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: 
         from rebalancer.cli.terminal import progress_for  # noqa: PLC0415
         from rebalancer.run.capture import capture  # noqa: PLC0415
 
-        progress = progress_for("table", verbosity(), log_as_json=False)
+        progress = progress_for("table", flags.verbosity(), log_as_json=False)
         counts, warnings = capture(kubeconfig, context, path, client, progress)
     for warning in warnings:
         complain(f"Warning: {warning}")
@@ -220,9 +200,9 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: 
 
 
 @main.command()
-@cluster_options
-@value("--out", "FOLDER", "Where to; a file for each day is in it.", FILE, required=True)
-@duration("--keep", "Remove files of days longer ago.", "720h")
+@flags.cluster_options
+@flags.value("--out", "FOLDER", "Where to; a file for each day is in it.", flags.FILE, required=True)
+@flags.duration("--keep", "Remove files of days longer ago.", "720h")
 @exit_on_error
 def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *, client: "ClientOptions") -> None:
     """Append to a folder what containers use now.
@@ -230,7 +210,7 @@ def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *
     metrics-server is asked, and `recommend --samples` reads the folder. Run it every five minutes, for example as a
     CronJob. Several may write to one folder.
     """
-    warn_of_insecurity(client)
+    flags.warn_of_insecurity(client)
     from rebalancer.run.record import record as record_now  # noqa: PLC0415
 
     with Interruption():
@@ -239,7 +219,7 @@ def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *
 
 
 @main.command()
-@click.argument("name", type=STRATEGY, required=False)
+@click.argument("name", type=flags.STRATEGY, required=False)
 @exit_on_error
 def strategies(name: str | None) -> None:
     """List the strategies, or explain one of them."""
@@ -250,7 +230,7 @@ def strategies(name: str | None) -> None:
 
 
 @main.command(short_help="List the presets (policies that are ready to use), or print one.")
-@click.argument("name", type=PRESET, required=False)
+@click.argument("name", type=flags.PRESET, required=False)
 @exit_on_error
 def presets(name: str | None) -> None:
     """List the presets, or print one of them, to use as it is or to start from."""

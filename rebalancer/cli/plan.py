@@ -9,26 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rebalancer.cli import options as flags
 from rebalancer.cli.group import service_flags
 from rebalancer.cli.logs import complain
-from rebalancer.cli.options import (
-    FILE,
-    POLICY,
-    cluster_options,
-    detailed_option,
-    dry_run_option,
-    duration,
-    file_option,
-    logged,
-    now_option,
-    output_option,
-    policy_option,
-    scheduler_config_option,
-    steer_option,
-    value,
-    verbosity,
-    yes_option,
-)
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import CHANGES, Options
@@ -41,17 +24,17 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Write to a file what a run would do.")
-@policy_option
-@cluster_options
-@file_option
-@now_option
-@value("--out", "FILE|-", "Where to; YAML if it ends in .yaml.", FILE, default="-")
+@flags.policy_option
+@flags.cluster_options
+@flags.file_option
+@flags.now_option
+@flags.value("--out", "FILE|-", "Where to; YAML if it ends in .yaml.", flags.FILE, default="-")
 @click.option("--summary", type=click.Choice(["markdown"]), help="Print a summary instead, for a pull request.")
-@value("--max-evictions", "N", "As for `run`.", click.IntRange(min=0))
-@scheduler_config_option
-@steer_option
-@detailed_option
-@logged
+@flags.value("--max-evictions", "N", "As for `run`.", click.IntRange(min=0))
+@flags.scheduler_config_option
+@flags.steer_option
+@flags.detailed_option
+@flags.logged
 def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: Any) -> None:
     """Write what a run would do to a file: its moves in order, with their premises.
 
@@ -70,24 +53,24 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
 
 
 @click.command(short_help="Carry out a plan: what still holds of it, and nothing else.")
-@click.argument("path", type=FILE, metavar="PLAN")
-@policy_option
-@cluster_options
-@file_option
-@now_option
-@dry_run_option
-@value("--only", "PATTERN", "Moves of these pods alone: `team-a/*`; repeatable.", multiple=True)
-@value("--exclude", "PATTERN", "No moves of these pods; repeatable.", multiple=True)
-@duration("--max-age", "Refuse an older plan.", "30m")
+@click.argument("path", type=flags.FILE, metavar="PLAN")
+@flags.policy_option
+@flags.cluster_options
+@flags.file_option
+@flags.now_option
+@flags.dry_run_option
+@flags.value("--only", "PATTERN", "Moves of these pods alone: `team-a/*`; repeatable.", multiple=True)
+@flags.value("--exclude", "PATTERN", "No moves of these pods; repeatable.", multiple=True)
+@flags.duration("--max-age", "Refuse an older plan.", "30m")
 @click.option(
     "--force-premises", is_flag=True, help="Evict also what no strategy picks any more; protections hold as ever."
 )
-@output_option("table", "wide", "json", "yaml", show_default=False, help="The report.")
-@duration("--deadline", "As for `run`.", "5m")
-@yes_option
-@scheduler_config_option
+@flags.output_option("table", "wide", "json", "yaml", show_default=False, help="The report.")
+@flags.duration("--deadline", "As for `run`.", "5m")
+@flags.yes_option
+@flags.scheduler_config_option
 @service_flags
-@logged
+@flags.logged
 def apply(
     path: str,
     policy: str,
@@ -118,11 +101,11 @@ def apply(
     chosen = ChosenPart(read, moves, timedelta(seconds=max_age), force_premises)
 
     def delivered(outcome: "Outcome") -> int:
-        return deliver_report(outcome.report, output, outcome.exit_code, everything=verbosity() > 0, color="auto")
+        return deliver_report(outcome.report, output, outcome.exit_code, everything=flags.verbosity() > 0, color="auto")
 
     with Interruption() as interruption:
         asked = Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **_as_planned(read), **options)
-        progress = progress_for(output, verbosity(), log_as_json=False)
+        progress = progress_for(output, flags.verbosity(), log_as_json=False)
         sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
 
 
@@ -149,15 +132,15 @@ def _as_planned(read: "Plan") -> dict[str, Any]:
 
 
 @click.command(short_help="Compare two plans, two policies, or two snapshots.")
-@click.argument("first", type=FILE, metavar="A")
-@click.argument("second", type=FILE, metavar="B")
-@value("--policy", "FILE|PRESET", "A and B are snapshots, both under this policy.", POLICY)
-@cluster_options
-@value("--snapshot", "FILE", "A and B are policies, both on this cluster file.", FILE)
-@scheduler_config_option
-@output_option("table", "json")
-@detailed_option
-@logged
+@click.argument("first", type=flags.FILE, metavar="A")
+@click.argument("second", type=flags.FILE, metavar="B")
+@flags.value("--policy", "FILE|PRESET", "A and B are snapshots, both under this policy.", flags.POLICY)
+@flags.cluster_options
+@flags.value("--snapshot", "FILE", "A and B are policies, both on this cluster file.", flags.FILE)
+@flags.scheduler_config_option
+@flags.output_option("table", "json")
+@flags.detailed_option
+@flags.logged
 def diff(
     first: str,
     second: str,

@@ -7,16 +7,8 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from rebalancer.cli import options as flags
 from rebalancer.cli.logs import complain, exit_on_error, set_up
-from rebalancer.cli.options import (
-    FILE,
-    POLICY,
-    duration,
-    output_option,
-    scheduler_config_option,
-    value,
-    verbosity_option,
-)
 from rebalancer.errors import UsageError
 from rebalancer.untrusted.printable import printable_lines
 
@@ -30,9 +22,9 @@ _HOW_TO_APPLY = {
     "--patches": "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
     "A conflict names who has set these amounts: take them out of there, and apply with --force-conflicts"
 }
-_policy_option = value("--policy", "FILE|PRESET", "Or the Prometheus of a policy.", POLICY)
-_history_option = duration("--history", "Of Prometheus: so long, until now.", "336h")
-_now_option = value("--now", "TIME", "The end of the history, RFC 3339; by default now.")
+_policy_option = flags.value("--policy", "FILE|PRESET", "Or the Prometheus of a policy.", flags.POLICY)
+_history_option = flags.duration("--history", "Of Prometheus: so long, until now.", "336h")
+_now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by default now.")
 
 
 @click.group(
@@ -40,18 +32,18 @@ _now_option = value("--now", "TIME", "The end of the history, RFC 3339; by defau
     subcommand_metavar="[nodes|rules]",
     short_help="Recommend requests and limits from what containers used.",
 )
-@value("--samples", "FOLDER", "What `kubectl top pods` printed, one file a time.", FILE)
-@value("--prometheus", "URL", "Or a Prometheus that asks for no credentials.")
+@flags.value("--samples", "FOLDER", "What `kubectl top pods` printed, one file a time.", flags.FILE)
+@flags.value("--prometheus", "URL", "Or a Prometheus that asks for no credentials.")
 @_policy_option
 @_history_option
-@duration("--step", "Of Prometheus: from sample to sample.", "5m")
-@value("--queries", "FILE", "How Prometheus is asked for cpu and memory, as YAML.", FILE)
-@value("--cpu-query", "PROMQL", "Cores by namespace, pod and container; default: by cAdvisor.")
-@value("--memory-query", "PROMQL", "Bytes, by the same labels.")
+@flags.duration("--step", "Of Prometheus: from sample to sample.", "5m")
+@flags.value("--queries", "FILE", "How Prometheus is asked for cpu and memory, as YAML.", flags.FILE)
+@flags.value("--cpu-query", "PROMQL", "Cores by namespace, pod and container; default: by cAdvisor.")
+@flags.value("--memory-query", "PROMQL", "Bytes, by the same labels.")
 @_now_option
-@value("--snapshot", "FILE", "Pods as JSON: what they request now, and who owns them.", FILE)
+@flags.value("--snapshot", "FILE", "Pods as JSON: what they request now, and who owns them.", flags.FILE)
 @click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
-@value("--peak", "HH:MM-HH:MM[,...]", "The hours that count; by default they are found.")
+@flags.value("--peak", "HH:MM-HH:MM[,...]", "The hours that count; by default they are found.")
 @click.option("--days", default="mon-sun", show_default=True, help="The days that count, like mon-fri.")
 @click.option("--timezone", default="UTC", show_default=True, help="Of the windows and of the times in file names.")
 @click.option("--rule", default="peak-mean", show_default=True, help="peak-mean, seed-literal, quantile, target.")
@@ -71,13 +63,13 @@ _now_option = value("--now", "TIME", "The end of the history, RFC 3339; by defau
 )
 @click.option("--min-days", type=click.IntRange(min=1), default=14, show_default=True, help="Fewer give no number.")
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
-@duration("--warmup", "Counts for limits only.", "5m")
-@output_option("table", "json", "yaml", "csv")
-@value("--patches", "FOLDER", "Write a server-side-apply file for each workload; needs --snapshot.", FILE)
-@value("--vpa", "FOLDER", "Write a VerticalPodAutoscaler that is off for each workload.", FILE)
+@flags.duration("--warmup", "Counts for limits only.", "5m")
+@flags.output_option("table", "json", "yaml", "csv")
+@flags.value("--patches", "FOLDER", "Write a server-side-apply file for each workload; needs --snapshot.", flags.FILE)
+@flags.value("--vpa", "FOLDER", "Write a VerticalPodAutoscaler that is off for each workload.", flags.FILE)
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
-@scheduler_config_option
-@verbosity_option
+@flags.scheduler_config_option
+@flags.verbosity_option
 @click.pass_context
 @exit_on_error
 def recommend(
@@ -142,12 +134,12 @@ def _write(found: "Sequence[Recommendation]", patches: str | None, vpa: str | No
 
 
 @recommend.command()
-@value("--snapshot", "FILE", "A file of `rebalancer snapshot`.", FILE, required=True)
-@value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials.")
+@flags.value("--snapshot", "FILE", "A file of `rebalancer snapshot`.", flags.FILE, required=True)
+@flags.value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials.")
 @_policy_option
 @_history_option
 @_now_option
-@output_option("table", "json", "yaml")
+@flags.output_option("table", "json", "yaml")
 @exit_on_error
 def nodes(snapshot: str, output: str, **given: Any) -> None:
     """Recommend what kubelets keep for the system, so that they evict before the kernel kills.

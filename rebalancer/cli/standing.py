@@ -8,38 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rebalancer.cli import options as flags
 from rebalancer.cli.group import service_flags
-from rebalancer.cli.options import (
-    FILE,
-    NAMESPACE,
-    Command,
-    cluster_options,
-    duration,
-    log_format_option,
-    logged,
-    options,
-    output_option,
-    packed,
-    policy_option,
-    strict_option,
-    value,
-)
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable
 
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
-@policy_option
-@value("-r --rules", "FILE|-", "When a node is marked, and how (MarkingRules).", FILE, required=True)
-@cluster_options
+@flags.policy_option
+@flags.value("-r --rules", "FILE|-", "When a node is marked, and how (MarkingRules).", flags.FILE, required=True)
+@flags.cluster_options
 @click.option("--dry-run", is_flag=True, help="Say which nodes would be marked, and change nothing.")
-@duration("--interval", "From evaluation to evaluation; 0 evaluates once and ends.", "0")
-@output_option("table", "json", show_default=False, help="The report.")
-@log_format_option
-@strict_option
+@flags.duration("--interval", "From evaluation to evaluation; 0 evaluates once and ends.", "0")
+@flags.output_option("table", "json", show_default=False, help="The report.")
+@flags.log_format_option
+@flags.strict_option
 @service_flags
-@logged
+@flags.logged
 def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # noqa: ARG001  the log has its format
     """Mark nodes that are under pressure, for as long as it lasts, so that the scheduler prefers others.
 
@@ -82,26 +68,26 @@ def _print(report: dict[str, Any]) -> None:
 
 
 @click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
-@cluster_options
+@flags.cluster_options
 @click.option(
     "--all", "everything", is_flag=True, help="Also marks that have not expired: a run may still rely on them."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
-@value(
+@flags.value(
     "--key",
     "KEY",
     "The key of the soft taints of steered runs, as the policy has it.",
     default="kube-rebalancer/avoid",
     show_default=True,
 )
-@value(
+@flags.value(
     "--mark",
     "KEY[=VALUE]",
     "The label or soft taint of `rebalancer mark`, as its rules have it.",
     default="kube-rebalancer/pressure",
     show_default=True,
 )
-@logged
+@flags.logged
 def unmark(
     kubeconfig: str | None,
     context: str | None,
@@ -129,7 +115,7 @@ if TYPE_CHECKING:
     from rebalancer.run.standing import Standing
 
 
-def _standing(command: Command) -> Command:
+def _standing(command: flags.Command) -> flags.Command:
     """Let a command take the options that lead to a cluster, and hand on what it reads and writes there."""
 
     @wraps(command)
@@ -141,29 +127,29 @@ def _standing(command: Command) -> Command:
         with Interruption("before anything was changed"):
             command(Standing(kubeconfig, context, client, lease), **given)
 
-    return _WHERE(logged(on_cluster))
+    return _WHERE(flags.logged(on_cluster))
 
 
-_WHERE = options(
-    cluster_options,
-    packed(
+_WHERE = flags.options(
+    flags.cluster_options,
+    flags.packed(
         "lease",
         LeaseOptions,
-        value(
+        flags.value(
             "--leader-elect-resource-namespace resource_namespace",
             "NAMESPACE",
             "The namespace of both.",
             default="kube-system",
             show_default=True,
         ),
-        value(
+        flags.value(
             "--memory",
             "NAME",
             "The ConfigMap in which the runs remember.",
             default="kube-rebalancer-memory",
             show_default=True,
         ),
-        value(
+        flags.value(
             "--leader-elect-resource-name resource_name",
             "NAME",
             "The Lease of the runs.",
@@ -172,9 +158,9 @@ _WHERE = options(
         ),
     ),
 )
-_target = options(
-    value("-n --namespace", "NAMESPACE", "Only pods of this namespace.", NAMESPACE, default=""),
-    value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web.", default=""),
+_target = flags.options(
+    flags.value("-n --namespace", "NAMESPACE", "Only pods of this namespace.", flags.NAMESPACE, default=""),
+    flags.value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web.", default=""),
 )
 
 
@@ -212,8 +198,8 @@ def reset(standing: "Standing") -> None:
 
 @click.command(short_help="Let runs evict nothing for a while.")
 @_target
-@duration("--for lasting", "For so long, like 2h; else until resumed.")
-@value("--reason", "TEXT", "Why: reports and `rebalancer status` show it.", default="")
+@flags.duration("--for lasting", "For so long, like 2h; else until resumed.")
+@flags.value("--reason", "TEXT", "Why: reports and `rebalancer status` show it.", default="")
 @_standing
 def pause(standing: "Standing", namespace: str, owner: str, lasting: float | None, reason: str) -> None:
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
@@ -234,7 +220,7 @@ def resume(standing: "Standing", namespace: str, owner: str) -> None:
 
 
 @click.command(short_help="Say what the levels of `appetite` mean.")
-@logged
+@flags.logged
 def appetite() -> None:
     """Say what the levels of a policy's key `appetite` mean."""
     from rebalancer.policy.values import appetite_lines  # noqa: PLC0415
