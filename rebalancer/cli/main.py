@@ -15,10 +15,9 @@ from click.shell_completion import get_completion_class
 from rebalancer import __version__
 from rebalancer.cli import options as flags
 from rebalancer.cli.group import Spelled, descheduler_flags, service_flags
-from rebalancer.cli.inspection import doctor, explain, report
+from rebalancer.cli.inspection import doctor, explain, recommend, report
 from rebalancer.cli.logs import complain, exit_on_error
 from rebalancer.cli.plan import apply, deliver_report, diff, plan
-from rebalancer.cli.recommend import recommend
 from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption

@@ -14,6 +14,9 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable
 
+if TYPE_CHECKING:
+    from rebalancer.run.standing import Standing
+
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
 @flags.policy_option
@@ -109,10 +112,6 @@ def unmark(
     for line in outcome.lines:
         click.echo(printable(line))
     sys.exit(outcome.exit_code)
-
-
-if TYPE_CHECKING:
-    from rebalancer.run.standing import Standing
 
 
 def _standing(command: flags.Command) -> flags.Command:

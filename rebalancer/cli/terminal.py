@@ -20,15 +20,13 @@ import click
 
 from rebalancer.errors import Declined, UsageError
 from rebalancer.report.layout import hanging, listed
-from rebalancer.report.view import lines, move_lines, question_lines
+from rebalancer.report.view import Color, lines, move_lines, question_lines
 from rebalancer.run.options import in_pod
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.untrusted.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
-
-    from rebalancer.report.view import Color
 
 
 _LOG = logging.getLogger(__name__)
@@ -115,7 +113,7 @@ class ProgressWatch(Progress):
         self._display.close()
 
 
-def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: "Color" = "auto") -> Progress:
+def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color = "auto") -> Progress:
     """Return what shows signs of life beside a report; with one for programs there are none.
 
     Args:
