@@ -17,7 +17,7 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from rebalancer.recommendation.rules import MEBI, Need, Rule, Settings
+from rebalancer.recommendation.rules import MEBI, Need, Rule, Settings, in_whole_mebi
 from rebalancer.recommendation.samples import Samples
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
@@ -217,7 +217,7 @@ def adjusted(
 
 
 def _after_kills(need: Need, known: ContainerCircumstances, highest: float, remarks: list[str]) -> Need:
-    wanted = _whole_mebi(max(highest * _OOM_SHARE, highest + _OOM_LEAST))
+    wanted = in_whole_mebi(max(highest * _OOM_SHARE, highest + _OOM_LEAST))
     request, limit = need.memory_request or 0, need.memory_limit
     pods = "1 pod" if known.oom_kills == 1 else f"{known.oom_kills} pods"
     if "memory" in known.scaled or max(request, limit or 0) >= wanted:
@@ -226,7 +226,7 @@ def _after_kills(need: Need, known: ContainerCircumstances, highest: float, rema
     remarks.append(f"OOM killed in {pods}: memory raised to {wanted // MEBI}Mi")
     if limit is None:
         return replace(need, memory_request=wanted)
-    return replace(need, memory_request=_whole_mebi(wanted * request / limit), memory_limit=wanted)
+    return replace(need, memory_request=in_whole_mebi(wanted * request / limit), memory_limit=wanted)
 
 
 def _unthrottled(need: Need, known: ContainerCircumstances, now: int, remarks: list[str]) -> Need:
@@ -241,7 +241,3 @@ def _unthrottled(need: Need, known: ContainerCircumstances, now: int, remarks: l
     return replace(
         need, cpu_request=ceil(wanted * request / limit) if limit else request, cpu_limit=max(wanted, request)
     )
-
-
-def _whole_mebi(value: float) -> int:
-    return ceil(value / MEBI) * MEBI

@@ -11,8 +11,7 @@ from typing import Any
 import yaml
 
 from rebalancer.recommendation.findings import ClusterOutlook, Neighbours, PodKey, Recommendations, WhatIf
-from rebalancer.recommendation.reservations import Reservation
-from rebalancer.recommendation.rules import MEBI
+from rebalancer.recommendation.rules import MEBI, Reservation
 from rebalancer.recommendation.workloads import Now, Recommendation, Workload
 from rebalancer.report.layout import count, hanging, listed, table, wrapped
 from rebalancer.untrusted.printable import printable

@@ -7,7 +7,7 @@ from math import inf
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, add
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError
-from rebalancer.recommendation.reservations import Reservation, reservations
+from rebalancer.recommendation.rules import Reservation, reservations
 from rebalancer.run.recommend import PrometheusOptions, connected, span_of
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.usage.history import AskRange, Span
