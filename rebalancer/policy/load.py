@@ -6,15 +6,8 @@ from types import MappingProxyType
 
 import yaml
 
-from rebalancer.policy import v1alpha1
+from rebalancer.policy import checks, v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
-from rebalancer.policy.checks import (
-    check_effect,
-    check_enabled,
-    check_fields,
-    check_providers,
-    check_sources,
-)
 from rebalancer.policy.document import TOP, DocumentNode, WantedDocument, items, wanted_document
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
@@ -100,8 +93,8 @@ def load_policy(
     findings = Findings()
     node = _versioned(_document(text, findings), plugins, findings)
     policy = _policy(node, plugins, findings)
-    check_enabled(node, plugins, findings)
-    check_sources(policy, node, findings)
+    checks.check_enabled(node, plugins, findings)
+    checks.check_sources(policy, node, findings)
     if not any(profile.deschedule or profile.balance for profile in policy.profiles):
         findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
@@ -204,11 +197,11 @@ def _names_a_policy(document: DocumentNode, findings: Findings) -> bool:
 def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
     wire = read_leniently(WirePolicy, node, findings) or WirePolicy()
     args = [_arguments(each, plugins, findings) for each in items(node, "profiles")]
-    check_effect(node, findings)
-    check_providers(wire, node, findings)
+    checks.check_effect(node, findings)
+    checks.check_providers(wire, node, findings)
     return Policy(
         profiles=tuple(_profile(each, found, plugins) for each, found in zip(wire.profiles, args, strict=False)),
-        node_selector=check_fields(wire, node, findings),
+        node_selector=checks.check_fields(wire, node, findings),
         max_per_node=wire.max_no_of_pods_to_evict_per_node,
         max_per_namespace=wire.max_no_of_pods_to_evict_per_namespace,
         max_total=wire.max_no_of_pods_to_evict_total,

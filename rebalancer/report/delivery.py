@@ -40,11 +40,7 @@ def report_lines(report: Mapping[str, Any], *, everything: bool = False) -> Iter
             yield _about(report, "Node", profile=run["profile"], strategy=run["strategy"], **node)
     for warning in report["warnings"]:
         yield _about(report, "Warning", msg=warning)
-    yield _summary(report)
-
-
-def _summary(report: Mapping[str, Any]) -> Line:
-    return _about(
+    yield _about(
         report,
         "Summary",
         dryRun=report["dryRun"],

@@ -11,17 +11,9 @@ from typing import Any
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
+from rebalancer.eviction import observation
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.holding import Held
-from rebalancer.eviction.observation import (
-    NONE_OVER,
-    NONE_RECEIVES,
-    NONE_UNDER,
-    OVERUTILIZED,
-    TOO_FEW_UNDER,
-    Observation,
-    WeighedNode,
-)
 from rebalancer.eviction.steering import Landing, Move
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.layout import plural
@@ -47,10 +39,10 @@ _COUNTED: Mapping[str, str | tuple[str, str]] = {
     "doubled": ("owner with several replicas on a node", "owners with several replicas on a node"),
 }
 _OBSTACLES = {
-    NONE_OVER: "nothing has to move",
-    NONE_UNDER: "there is no node to empty",
-    NONE_RECEIVES: "nothing can be received",
-    TOO_FEW_UNDER: "numberOfNodes asks for more than {numberOfNodes}",
+    observation.NONE_OVER: "nothing has to move",
+    observation.NONE_UNDER: "there is no node to empty",
+    observation.NONE_RECEIVES: "nothing can be received",
+    observation.TOO_FEW_UNDER: "numberOfNodes asks for more than {numberOfNodes}",
 }
 
 
@@ -76,7 +68,7 @@ def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
     return f"{number} {said.format(**shown)}"
 
 
-def _of_nodes(observed: Observation) -> str:
+def _of_nodes(observed: observation.Observation) -> str:
     counts = observed.counts
     of = f"of {plural(counts['nodes'], 'node')}"
     parts = []
@@ -90,10 +82,10 @@ def _of_nodes(observed: Observation) -> str:
     return f"{', '.join(parts)}{_outcome(observed)}"
 
 
-def _outcome(observed: Observation) -> str:
+def _outcome(observed: observation.Observation) -> str:
     if observed.obstacle:
         return f": {_OBSTACLES[observed.obstacle].format(**{key: f'{v:g}' for key, v in observed.figures.items()})}"
-    left = sum(node.state_after == OVERUTILIZED for node in observed.nodes)
+    left = sum(node.state_after == observation.OVERUTILIZED for node in observed.nodes)
     return f"; {left or 'none'} over target afterwards" if observed.counts.get("over") else ""
 
 
@@ -226,7 +218,7 @@ def _strategy(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
     }
 
 
-def _weighed(node: WeighedNode) -> dict[str, Any]:
+def _weighed(node: observation.WeighedNode) -> dict[str, Any]:
     percents = {"before": dict(node.before), "after": dict(node.after)}
     return {"name": node.name, **percents, "state": node.state, "stateAfter": node.state_after}
 
