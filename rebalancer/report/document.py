@@ -16,10 +16,9 @@ from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.holding import Held
 from rebalancer.eviction.steering import Landing, Move
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
-from rebalancer.report.layout import plural
+from rebalancer.report.layout import age_text, plural
 from rebalancer.report.overview import overview
 from rebalancer.report.words import notice_text, text
-from rebalancer.report.words.numbers import age_text
 
 #: The words after each number, of one and of several where they differ; figures stand in braces.
 _COUNTED: Mapping[str, str | tuple[str, str]] = {

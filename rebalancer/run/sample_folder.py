@@ -188,7 +188,7 @@ def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
         groups = [*apart, shared[0]] if each.pods else groups
     by_group = [[each for each in seen if each.pods and each.pods[0] in group] for group in groups]
     unknown = [each for each in seen if not each.pods]
-    ranked = sorted(by_group, key=lambda group: (-len(group), group[0].time))
+    ranked = sorted(by_group, key=lambda group: (-len(group), group[0].time, group[0].name))
     others = [group for group in ranked[1:] if _meet(ranked[0], group)]
     for group in others:
         pod = group[0].pods[0]

@@ -10,8 +10,8 @@ from typing import Any
 from rebalancer.cluster.resources import describe
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.report.words.numbers import Figures, ages_text, compared, number_text, words
-from rebalancer.report.words.stays import NODES, STAYS
+from rebalancer.report.layout import ages_text, compared, number_text
+from rebalancer.report.words.stays import NODES, STAYS, Figures, words
 
 _NAMED = 3  # other nodes where a pod may land
 

@@ -3,13 +3,22 @@
 And why nodes do not take a pod.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rebalancer.cluster.resources import describe
 from rebalancer.eviction.causes import Code
-from rebalancer.report.words.numbers import Figures, Words, age_text, ages_text, number_text, words
+from rebalancer.report.layout import age_text, ages_text, number_text
+
+Figures = Mapping[str, Any]
+Words = Callable[[Figures], str]
 
 _SHOWN = 3
+
+
+def words(table: Mapping[Code, str | Words]) -> dict[Code, Words]:
+    """Return the table with functions only; a template names details in braces."""
+    return {code: each.format_map if isinstance(each, str) else each for code, each in table.items()}
 
 
 def _insufficient(details: Figures) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.balancing.relief import furthest_first
 from rebalancer.balancing.utilization import Excess, NodeUtilization
-from rebalancer.report.words.numbers import number_text
+from rebalancer.report.layout import number_text
 from tests.measured import node
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Code, cause
+from rebalancer.report.layout import age_text, ages_text
 from rebalancer.report.words import GOES, NOTICES, notice_text, text
-from rebalancer.report.words.numbers import age_text, ages_text
 from rebalancer.report.words.stays import NODES, STAYS
 
 PRODUCT = Path(__file__).parents[4]
