@@ -210,14 +210,17 @@ def dry_run(asked: Options, interruption: Interruption) -> "Outcome":
 
 
 def deliver_report(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
-    """Write the report, and return the exit code; a report that is lost does not make a run that has evicted fail."""
-    from rebalancer.report.delivery import deliver, has_evicted, undelivered  # noqa: PLC0415  as above
+    """Write the report, and return the exit code.
+
+    A report that is lost does not make a run that has evicted fail: a Job would start it again.
+    """
+    from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415  as above
 
     trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
     if not trouble:
         return exit_code
     complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
-    return exit_code if has_evicted(report) else 1
+    return exit_code if report["evictions"] and not report["dryRun"] else 1
 
 
 def write_out(text: str, out: str) -> None:

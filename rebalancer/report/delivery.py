@@ -101,11 +101,6 @@ def undelivered(report: Report, trouble: str) -> str:
     return "; ".join(lines)
 
 
-def has_evicted(report: Report) -> bool:
-    """Return whether pods were evicted; then the run should not end in an error, or a Job would start it again."""
-    return bool(report["evictions"]) and not report["dryRun"]
-
-
 def _write(report: Report, output: str, stream: IO[str], *, everything: bool, color: Color) -> None:
     match output:
         case "json":
@@ -129,17 +124,13 @@ def _as_json(report: Report) -> str:
 
 
 def _given_up(stream: IO[str], error: Exception) -> str:
-    # Python would write the rest of the buffer again when it ends, and print another error.
-    if isinstance(error, OSError):
-        silence(stream)
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def silence(stream: IO[str]) -> None:
-    """Discard all further output to a stream."""
+    """Discard all further output: Python would write the rest of the buffer again when it ends, and fail again."""
+    if not isinstance(error, OSError):
+        return str(error)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+    return error.strerror or str(error)
 
 
 def _names(rows: list[Mapping[str, Any]]) -> str:
