@@ -244,7 +244,7 @@ class Question:
         if unseen:
             new = f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before"
             written += _show("new:", new)
-        _show_moves(report, _height() - written - _LINES_OF_QUESTION)
+        _show_moves(report, _size()[1] - written - _LINES_OF_QUESTION)
         question = "The plan has changed. Evict" if unseen else "Evict"
         answer = _SHOW[0]
         while answer in _SHOW:
@@ -258,7 +258,7 @@ class Question:
 
 def _show(label: str, text: str) -> int:
     """Print a line, wrapped where the terminal ends and not within a name; return how many lines it became."""
-    shown = next(hanging([(label.ljust(_LABEL),)], [printable_lines(text, _LONGEST_LINE)], _width()))
+    shown = next(hanging([(label.ljust(_LABEL),)], [printable_lines(text, _LONGEST_LINE)], _size()[0]))
     for line in shown:
         click.echo(line, err=True)
     return len(shown)
@@ -269,7 +269,7 @@ def _show_moves(report: Mapping[str, Any], room: int) -> None:
     moves = list(move_lines(report))
     names = [(printable(name),) for name, _ in moves]
     shown = 0
-    for move in hanging(names, [printable_lines(text, _LONGEST_LINE) for _, text in moves], _width()):
+    for move in hanging(names, [printable_lines(text, _LONGEST_LINE) for _, text in moves], _size()[0]):
         room -= len(move)
         if shown >= _FEWEST_MOVES and room < 0:
             break
@@ -282,7 +282,7 @@ def _show_moves(report: Mapping[str, Any], room: int) -> None:
 
 def _page(text: Sequence[str]) -> None:
     """Print lines, a screen at a time."""
-    size = max(_height() - 1, 1)
+    size = max(_size()[1] - 1, 1)
     for start in range(0, len(text), size):
         for line in text[start : start + size]:
             click.echo(line, err=True)
@@ -303,19 +303,13 @@ def _typed(terminal: TextIO) -> str:
     return terminal.readline()
 
 
-def _width() -> int:
-    return _size()[0] or _USUAL_WIDTH
-
-
-def _height() -> int:
-    return _size()[1] or _USUAL_HEIGHT
-
-
 def _size() -> tuple[int, int]:
+    """Return how many columns and lines there are; the usual ones without a terminal, or with a file behind it."""
     try:
-        return os.get_terminal_size(sys.stderr.fileno())
-    except (OSError, ValueError):  # no terminal any more, or none with a file behind it
-        return 0, 0
+        columns, rows = os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        columns, rows = 0, 0
+    return columns or _USUAL_WIDTH, rows or _USUAL_HEIGHT
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
