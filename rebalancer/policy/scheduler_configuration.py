@@ -5,7 +5,7 @@ kubernetes-sigs/scheduler-plugins, its values.yaml and the ConfigMap that it mak
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -166,14 +166,10 @@ def _check_profile(profile: DocumentNode, name: str, findings: Findings) -> None
         return
     _check_arguments(profile, findings)
     for plugin in unknown_plugins(read, (*DEFAULT_PLUGINS, *OTHER_PLUGINS)):
-        place = next(_named(plugins, plugin), profile).place
+        points = plugins.entries().values() if plugins else ()
+        listed = (each for point in points for each in items(point, "enabled") if at(each, "name").value == plugin)
+        place = next(listed, profile).place
         findings.notice(place, f"nothing is known of the plugin {plugin}: where pods of {name} go is unknown")
-
-
-def _named(node: DocumentNode | None, plugin: str) -> Iterator[DocumentNode]:
-    """Yield the entries of that plugin under all points."""
-    for point in node.entries().values() if node else ():
-        yield from (each for each in items(point, "enabled") if each.entries().get("name", each).value == plugin)
 
 
 def _check_arguments(profile: DocumentNode, findings: Findings) -> None:

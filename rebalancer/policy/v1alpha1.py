@@ -11,8 +11,8 @@ from itertools import chain
 from pydantic import Field
 
 from rebalancer.policy.arguments import Int, Part, Plugin
-from rebalancer.policy.document import DocumentNode
-from rebalancer.policy.findings import Findings, Place, did_you_mean
+from rebalancer.policy.document import DocumentNode, at
+from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND
 from rebalancer.policy.validation import read_leniently
@@ -220,21 +220,17 @@ def _evictor(
     """Return DefaultEvictor's arguments for a strategy's profile."""
     args = {key: node for key in _SWITCHES if (node := document.at(key))}
     if old.params.node_fit and name != _WITHOUT_NODE_FIT:
-        args["nodeFit"] = DocumentNode(True, _place(params, "nodeFit"))
+        args["nodeFit"] = DocumentNode(True, at(params, "nodeFit").place)
     class_name = old.params.threshold_priority_class_name
     if old.params.threshold_priority is not None:
-        place = _place(params, "thresholdPriority")
+        place = at(params, "thresholdPriority").place
         args["priorityThreshold"] = DocumentNode({"value": DocumentNode(old.params.threshold_priority, place)}, place)
         if class_name:
             findings.error(place, f"{name}: give either thresholdPriority or thresholdPriorityClassName, not both")
     elif class_name:
-        place = _place(params, "thresholdPriorityClassName")
+        place = at(params, "thresholdPriorityClassName").place
         args["priorityThreshold"] = DocumentNode({"name": DocumentNode(class_name, place)}, place)
     return args
-
-
-def _place(params: DocumentNode, key: str) -> Place:
-    return params.entries().get(key, params).place
 
 
 def _arguments(name: str, old: OldStrategy, params: DocumentNode) -> dict[str, DocumentNode]:
@@ -245,7 +241,7 @@ def _arguments(name: str, old: OldStrategy, params: DocumentNode) -> dict[str, D
         if found:
             args[argument] = _joined(found)
     if name == _SPREAD:
-        place = _place(params, "includeSoftConstraints")
+        place = at(params, "includeSoftConstraints").place
         wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.params.include_soft_constraints else []))
         args["constraints"] = DocumentNode(tuple(DocumentNode(each, place) for each in wanted), place)
         args["topologyBalanceNodeFit"] = DocumentNode(True, place)
