@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from html import escape
-from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -37,15 +36,13 @@ th {{ text-align: left; padding-right: 2rem; vertical-align: top }}</style></hea
 <body><h1>rebalancer</h1><table>{cells}</table><h2>Pages</h2><ul>{links}</ul></body></html>
 """
 
-NO_PAGES: Mapping[str, PageOf] = MappingProxyType({})
-
 
 @contextmanager
 def served(
     options: ServingOptions,
     telemetry: Telemetry,
     environ: Mapping[str, str] = os.environ,
-    more: Mapping[str, PageOf] = NO_PAGES,
+    more: Mapping[str, PageOf] | None = None,
 ) -> Iterator[None]:
     """Serve health and metrics while this is entered: by default in a pod, outside a pod only if asked for.
 
