@@ -282,17 +282,28 @@ def recommend(
 
 
 def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | None) -> None:
-    """Write the files that were asked for, and say how many."""
+    """Write the files that were asked for into new folders, and say how many.
+
+    Raises:
+        UsageError: a folder holds something, or cannot be written.
+    """
     from rebalancer.report.layout import count  # noqa: PLC0415  as above
     from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
     from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415
-    from rebalancer.run.recommend import write_files  # noqa: PLC0415
 
     for option, folder, files in (("--patches", patches, to_patches), ("--vpa", vpa, vertical_autoscalers)):
-        if folder is not None:
-            written = files(found)
-            write_files(option, folder, written)
-            complain(f"Note: {count(len(written), 'file')} written to {folder}{_HOW_TO_APPLY.get(option, '')}")
+        if folder is None:
+            continue
+        written = files(found)
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            if any(Path(folder).iterdir()):  # `kubectl apply -f` would apply what is there as well
+                raise UsageError(f"{option} {folder} is not empty; name a new folder")
+            for name, text in written.items():
+                Path(folder, name).write_text(text)
+        except OSError as error:
+            raise UsageError(f"{option} {folder} cannot be written: {error.strerror}") from None
+        complain(f"Note: {count(len(written), 'file')} written to {folder}{_HOW_TO_APPLY.get(option, '')}")
 
 
 @recommend.command()

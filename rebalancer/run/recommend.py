@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import ceil
-from pathlib import Path
 from threading import Event
 from zoneinfo import ZoneInfo
 
@@ -262,27 +261,6 @@ def history_queries(path: str | None, cpu: str | None, memory: str | None) -> Hi
 
 def _no_secret(reference: SecretReference) -> str:
     raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
-
-
-def write_files(option: str, folder: str, files: Mapping[str, str]) -> None:
-    """Write files into a folder.
-
-    Args:
-        option: by which the folder was named.
-        folder: is made if it is not there.
-        files: texts by name.
-
-    Raises:
-        UsageError: the folder holds something, or cannot be written.
-    """
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        if any(Path(folder).iterdir()):  # `kubectl apply -f` would apply what is there as well
-            raise UsageError(f"{option} {folder} is not empty; name a new folder")
-        for name, text in files.items():
-            Path(folder, name).write_text(text)
-    except OSError as error:
-        raise UsageError(f"{option} {folder} cannot be written: {error.strerror}") from None
 
 
 def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[Windows, list[str]]:
