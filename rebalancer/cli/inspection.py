@@ -165,11 +165,9 @@ def _document(path: str) -> dict[str, Any]:
     from rebalancer.report.plan import read_plan  # noqa: PLC0415  as above
     from rebalancer.run.policies import settings_text  # noqa: PLC0415
 
+    text = settings_text(path, "report", f"there is no file {path}")
     try:
-        text = settings_text(path, "report")
         document = json.loads(text)
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path}") from None
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is not JSON: give a plan, or what `rebalancer run --output json` prints") from None
     kind = document.get("kind") if isinstance(document, dict) else None

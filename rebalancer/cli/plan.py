@@ -256,10 +256,7 @@ def _read(path: str) -> "Plan":
     from rebalancer.report.plan import read_plan  # noqa: PLC0415  as above
     from rebalancer.run.policies import settings_text  # noqa: PLC0415
 
-    try:
-        return read_plan(settings_text(path, "plan"), path)
-    except FileNotFoundError:
-        raise UsageError(f"there is no plan {path}") from None
+    return read_plan(settings_text(path, "plan", f"there is no plan {path}"), path)
 
 
 def _is_plan(path: str) -> bool:

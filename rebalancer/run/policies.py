@@ -25,20 +25,23 @@ from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 
 
-def settings_text(name: str, what: str) -> str:
+def settings_text(name: str, what: str, missing: str = "") -> str:
     """Return the text of a file, `-` for standard input.
 
     Args:
         name: the file.
         what: what messages call it, like `policy`.
+        missing: what to say where there is no such file.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, and nothing to say about that.
         UsageError: it cannot be read.
     """
     try:
         return read_input(name, LARGEST_SETTINGS).decode()
     except FileNotFoundError:
+        if missing:
+            raise UsageError(missing) from None
         raise
     except OSError as error:
         raise UsageError(f"{what} {name} cannot be read: {error.strerror}") from error

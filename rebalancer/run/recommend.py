@@ -244,10 +244,7 @@ def history_queries(path: str | None, cpu: str | None, memory: str | None) -> Hi
     """
     queries = HistoryQueries()
     if path is not None:
-        try:
-            text = settings_text(path, "queries")
-        except FileNotFoundError:
-            raise UsageError(f"--queries {path}: there is no such file") from None
+        text = settings_text(path, "queries", f"--queries {path}: there is no such file")
         problems = Findings()
         queries = read_strictly(HistoryQueries, read_document(text, problems), problems) or queries
         problems.settle(path, strict=True, what="queries")
