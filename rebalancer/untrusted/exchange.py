@@ -1,17 +1,18 @@
 """HTTP exchanges that end: one limit on all of an exchange, and its sockets are closed when it is given up.
 
 A socket's time-out counts from one byte to the next, so a server that sends one byte per second could block a reader
-for ever.  So each exchange runs in a thread of its own.  When its time is up, its sockets are shut down: the thread
-gets an error, closes the connection and ends.  Only a DNS lookup cannot be cut short; it ends by its own time-out.
+for ever.  So another thread runs each exchange.  When its time is up, its sockets are shut down: the thread gets an
+error, closes the connection and ends.  Only a DNS lookup cannot be cut short; it ends by its own time-out.
 """
 
 import socket
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
 
 import urllib3
 
@@ -25,39 +26,59 @@ HURRIED_SECONDS = 4.0
 _BLINK_SECONDS = 0.1
 
 _here = threading.local()
+#: How many threads have nothing to do, and what they wait for.
+_idle = threading.Semaphore(0)
+_given: "SimpleQueue[_Exchange[Any]]" = SimpleQueue()
 
 
 class GivenUp(Exception):  # noqa: N818  it says what happened
     """The exchange took too long, or the program is told to end; its result is ignored."""
 
 
-class _Sockets:
-    """The sockets of one exchange."""
+class _Exchange(Generic[T]):
+    """One exchange: its work, what comes of it, and the sockets that it uses."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, work: Callable[[], T]) -> None:
+        self.outcome: Future[T] = Future()
+        self._work = work
         self._open: list[socket.socket] = []
         self._is_cut = False
 
     def add(self, each: socket.socket) -> None:
-        with self._lock:
-            self._open.append(each)
-            if self._is_cut:
-                _shut(each)
+        self._open.append(each)  # before the look, as `cut` looks after its mark: one of the two sees the other
+        if self._is_cut:
+            self.cut()
 
     def cut(self) -> None:
-        with self._lock:
-            self._is_cut = True
-            for each in self._open:
-                _shut(each)
+        self._is_cut = True
+        for each in tuple(self._open):
+            with suppress(OSError):  # closed already, or never connected
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own would take the session from its reader
+
+    def result(self, seconds: float, is_ending: Callable[[], bool]) -> T:
+        """Wait for what comes of it, but at most so long."""
+        while seconds > 0 and not self.outcome.done():
+            is_last = is_ending()
+            step = min(seconds, HURRIED_SECONDS if is_last else _BLINK_SECONDS)
+            with suppress(TimeoutError):
+                self.outcome.exception(step)
+            seconds = 0 if is_last else seconds - step
+        if self.outcome.done():
+            return self.outcome.result()
+        raise GivenUp
+
+    def run(self) -> bool:
+        """Do the work, and return whether it was not given up: then its thread takes another one."""
+        _here.exchange = self
+        try:
+            self.outcome.set_result(self._work())
+        except BaseException as error:  # noqa: BLE001  nothing is swallowed: it is raised where the result is waited for
+            self.outcome.set_exception(error)
+        _here.exchange = None  # an answer may be large
+        return not self._is_cut
 
 
-def _shut(each: socket.socket) -> None:
-    with suppress(OSError):  # closed already, or never connected
-        socket.socket.shutdown(each, socket.SHUT_RDWR)  # that of TLS would take the session from under its reader
-
-
-def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] | None = None) -> T:
+def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] = lambda: False) -> T:
     """Return what `work` returns, or raise what it raises, but wait at most so many seconds.
 
     Args:
@@ -68,36 +89,20 @@ def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] 
     Raises:
         GivenUp: the work was not done in time; its sockets are shut down.
     """
-    future: Future[T] = Future()
-    sockets = _Sockets()
-    threading.Thread(target=_settle, args=(future, work, sockets), name="request", daemon=True).start()
-    is_done = False
+    exchange = _Exchange(work)
     try:
-        is_done = _is_done(future, max(0.0, min(seconds, threading.TIMEOUT_MAX)), is_ending)
+        if not _idle.acquire(blocking=False):
+            threading.Thread(target=_serve, name="request", daemon=True).start()
+        _given.put(exchange)
+        return exchange.result(seconds, is_ending)
     finally:  # also where a signal's handler raises
-        if not is_done:
-            sockets.cut()
-    if not is_done:
-        raise GivenUp
-    return future.result()
+        if not exchange.outcome.done():
+            exchange.cut()
 
 
-def _is_done(future: "Future[T]", seconds: float, is_ending: Callable[[], bool] | None) -> bool:
-    if is_ending is None:
-        return bool(wait([future], timeout=seconds).done)
-    while seconds > 0 and not is_ending():
-        if wait([future], timeout=min(seconds, _BLINK_SECONDS)).done:
-            return True
-        seconds -= _BLINK_SECONDS
-    return bool(wait([future], timeout=max(0.0, min(seconds, HURRIED_SECONDS))).done)
-
-
-def _settle(future: "Future[T]", work: Callable[[], T], sockets: _Sockets) -> None:
-    _here.sockets = sockets
-    try:
-        future.set_result(work())
-    except BaseException as error:  # noqa: BLE001  nothing is swallowed: it is raised where the result is waited for
-        future.set_exception(error)
+def _serve() -> None:
+    while _given.get().run():
+        _idle.release()
 
 
 class _Cuttable:
@@ -110,19 +115,14 @@ class _Cuttable:
         _note(made)
         return made
 
-    def connect(self) -> None:
-        super().connect()  # type: ignore[misc]
-        _note(self.sock)
-
     def request(self, *args: Any, **kwargs: Any) -> None:
-        _note(self.sock)  # one that is used again
+        _note(self.sock)  # that of TLS, or one that is used again
         super().request(*args, **kwargs)  # type: ignore[misc]
 
 
 def _note(each: socket.socket | None) -> None:
-    sockets = getattr(_here, "sockets", None)
-    if each is not None and sockets is not None:
-        sockets.add(each)
+    if each is not None and (exchange := getattr(_here, "exchange", None)):
+        exchange.add(each)
 
 
 def cuttable(manager: ManagerT) -> ManagerT:

@@ -21,7 +21,9 @@ def trickling():
         over.set()
 
 
-def read(url):
+def read(url, threads=None):
+    if threads is not None:
+        threads.append(threading.current_thread())
     with urllib3.PoolManager() as pool:
         return cuttable(pool).request("GET", url, timeout=60, retries=False).data
 
@@ -29,15 +31,28 @@ def read(url):
 @pytest.mark.parametrize("part", ["headers", "body"])
 def test_neither_a_thread_nor_a_socket_is_lost(trickling, part):
     """The server would go on for ever; what is given up ends nevertheless."""
-    before = set(threading.enumerate())
+    threads = []
 
     with pytest.raises(GivenUp):
-        within(0.3, partial(read, f"{trickling.url}/{part}"))
+        within(0.3, partial(read, f"{trickling.url}/{part}", threads))
 
-    (left,) = [each for each in threading.enumerate() if each.name == "request" and each not in before] or [None]
-    if left:
-        left.join(10)
-        assert not left.is_alive()
+    assert_ended(threads)
+
+
+def assert_ended(threads):
+    (thread,) = threads
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_thread_does_one_exchange_after_the_other():
+    """Only what is under way at once takes more; an error that is raised is an answer like any other."""
+    done = [within(60, threading.current_thread)]
+    for _ in range(9):
+        with pytest.raises(ZeroDivisionError):
+            within(60, lambda: done.append(threading.current_thread()) or 1 / 0)
+
+    assert len(set(done)) < len(done)
 
 
 def test_silence_ends_when_the_program_is_told_to_end(monkeypatch):
@@ -58,16 +73,15 @@ def test_silence_ends_when_the_program_is_told_to_end(monkeypatch):
 def test_a_signal_that_raises_cuts_the_exchange(trickling):
     """As in a dry run, where SIGTERM raises wherever the program is."""
 
-    def interrupted():
-        raise KeyboardInterrupt
+    threads = []
 
-    before = set(threading.enumerate())
+    def interrupted():
+        if threads:
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        within(600, partial(read, f"{trickling.url}/body"), interrupted)
-    requests = [each for each in set(threading.enumerate()) - before if each.name == "request"]
-    for each in requests:
-        each.join(10)
-        assert not each.is_alive()
+        within(600, partial(read, f"{trickling.url}/body", threads), interrupted)
+    assert_ended(threads)
 
 
 def test_the_program_may_end_while_a_call_hangs():
