@@ -310,7 +310,7 @@ class Client:
 
     def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> HttpAnswer:
         wait = min(self.request_timeout, request.until.left()) or _BLINK
-        response = access.pool.request(
+        response = access.pool.urlopen(
             request.method,
             self.connection.server + request.target,
             body=request.guarded(),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import urllib3
@@ -252,7 +253,7 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
     Raises:
         NoCredentials: a file of it is missing or empty.
     """
-    configuration = Configuration()
+    configuration: Any = Configuration()  # the package gives its hook no type
     with _as_no_credentials("the pod's service account cannot be used"):
         loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # the package types its client only
             token_filename=str(service_account / "token"),
@@ -260,6 +261,14 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
             environ=environ,
         )
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # as above
+    renew = configuration.refresh_api_key_hook
+
+    def renew_in_time(settings: Any) -> None:  # `renew` itself sets all settings again for each request
+        if loader.token_expires_at <= datetime.now():  # noqa: DTZ005  as the package has it
+            renew(settings)
+            settings.refresh_api_key_hook = renew_in_time
+
+    configuration.refresh_api_key_hook = renew_in_time
     if overrides.insecure:
         configuration.verify_ssl, configuration.ssl_ca_cert = False, None
     return _access(configuration, impersonation({}, overrides))

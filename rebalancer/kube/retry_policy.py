@@ -10,13 +10,15 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import tenacity
+from typing import ParamSpec, TypeVar
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Transient
 from rebalancer.kube.halt import Deadline
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -51,18 +53,10 @@ class RetryPolicy:
     jitter: Callable[[float, float], float] = random.uniform
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def tries(self, deadline: Deadline | None = None) -> tenacity.Retrying:
+    def tries(self, deadline: Deadline | None = None) -> "_Tries":
         """Return an object that calls a function until it raises no `Transient`; after the last try it raises that."""
         end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
-        tries = _Tries(self, end, end.left())
-        return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(Transient),
-            wait=tries.wait,
-            stop=tries.is_over,
-            sleep=self.wait,
-            before_sleep=_log_next_try,
-            reraise=True,
-        )
+        return _Tries(self, end, end.left())
 
     def bounds(self, failure: Transient, attempt: int) -> tuple[float, float]:
         """Return the shortest and the longest wait after a failed attempt, counted from 1."""
@@ -91,40 +85,32 @@ class _Tries:
         policy: how often, and how long to wait.
         end: no try begins later.
         seconds: that were left at the beginning.
-        next_wait: the longest that the next wait could take, in seconds.
         waited: the longest that all waits so far and the next one could take together.
     """
 
     policy: RetryPolicy
     end: Deadline
     seconds: float
-    next_wait: float = 0.0
     waited: float = 0.0
 
-    def wait(self, state: tenacity.RetryCallState) -> float:
-        """Return how long to wait; asked for before `is_over`."""
-        shortest, self.next_wait = self.policy.bounds(_failure(state), state.attempt_number)
-        self.waited += self.next_wait
-        return self.policy.jitter(shortest, self.next_wait)
+    def __call__(self, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return request(*args, **named)
+            except Transient as failure:
+                shortest, longest = self.policy.bounds(failure, attempt)
+                self.waited += longest
+                wait = self.policy.jitter(shortest, longest)
+                if self._is_over(failure, attempt, longest):
+                    raise
+                level = logging.WARNING if attempt == 1 else logging.INFO  # one line for a person, all with -v 1
+                logger.log(level, "try %d failed: %s; trying again in %.1f s", attempt, failure, wait)
+            self.policy.wait(wait)
 
-    def is_over(self, state: tenacity.RetryCallState) -> bool:
-        """Return whether no further try may begin."""
-        if self.policy.stop.is_set() or self.waited >= self.seconds or self.next_wait >= self.end.left():
+    def _is_over(self, failure: Transient, attempt: int, next_wait: float) -> bool:
+        """Return whether no further try may begin; the next wait could take so long."""
+        if self.policy.stop.is_set() or self.waited >= self.seconds or next_wait >= self.end.left():
             return True
-        return not _failure(state).connected and state.attempt_number >= self.policy.tries_unconnected
-
-
-def _failure(state: tenacity.RetryCallState) -> Transient:
-    failure = state.outcome.exception() if state.outcome else None
-    assert isinstance(failure, Transient)
-    return failure
-
-
-def _log_next_try(state: tenacity.RetryCallState) -> None:
-    logger.log(
-        logging.WARNING if state.attempt_number == 1 else logging.INFO,  # one line for a person, all with -v 1
-        "try %d failed: %s; trying again in %.1f s",
-        state.attempt_number,
-        _failure(state),
-        state.upcoming_sleep,
-    )
+        return not failure.connected and attempt >= self.policy.tries_unconnected

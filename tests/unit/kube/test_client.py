@@ -310,13 +310,13 @@ def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
 
 def test_a_connection_is_given_up_before_its_request(client, connection):
     """Where none is established in nine tenths of the time, it is certain that the request was not sent."""
-    real, seen = connection.access().pool.request, []
+    real, seen = connection.access().pool.urlopen, []
 
     def request(*arguments, timeout, **settings):
         seen.append((timeout.connect_timeout, timeout.read_timeout))
         return real(*arguments, timeout=timeout, **settings)
 
-    connection.access().pool.request = request
+    connection.access().pool.urlopen = request
     client.get(PODS)
 
     assert seen == [(54.0, 60.0)]

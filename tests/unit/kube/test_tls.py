@@ -1,7 +1,12 @@
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+
 import pytest
+from kubernetes.config import incluster_config
 
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.eviction.verdict import GRANTED
+from rebalancer.kube import credentials
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
@@ -63,7 +68,25 @@ def test_a_pod_reaches_its_own_cluster(secure, tmp_path, time):
     secure.token = "rotated"
 
     assert b"PodList" in client.get(PODS)
+    assert len(secure.requests) == 3
     connection.close()
+
+
+def test_a_rotated_token_is_read_after_a_minute(tmp_path, monkeypatch):
+    """Before the server refuses the old one; after that minute as well."""
+    (tmp_path / "ca.crt").write_bytes(CERTIFICATE.read_bytes())
+    (tmp_path / "token").write_text("1")
+    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "localhost", "KUBERNETES_SERVICE_PORT": "6443"}
+    access = connect(None, None, environ=environ, service_account=tmp_path).access()
+    sent = []
+    for step, token in enumerate("223345"):
+        (tmp_path / "token").write_text(token)
+        later = SimpleNamespace(now=lambda at=step * timedelta(minutes=0.7): datetime.now() + at)  # noqa: DTZ005  as the package has it
+        monkeypatch.setattr(incluster_config, "datetime", SimpleNamespace(datetime=later, timedelta=timedelta))
+        monkeypatch.setattr(credentials, "datetime", later)
+        sent.append(access.headers()["Authorization"][-1])
+
+    assert "".join(sent) == "113344"
 
 
 def test_the_command_line_goes_above_a_service_account(secure, tmp_path, time):
