@@ -10,7 +10,7 @@ _BY_SIGNAL = 128
 
 #: New objects between two garbage collections.  With Python's default of 700, a tenth of a run goes into collections
 #: that free nothing, since the whole cluster is in use.
-_COLLECT_EVERY = 100_000
+_COLLECT_EVERY = 1_000_000
 
 
 def main() -> None:
