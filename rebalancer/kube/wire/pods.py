@@ -193,11 +193,12 @@ def _is_evacuating(annotations: Annotations, status: _PodStatus) -> bool:
 def _conditions(wire: list[_PodCondition]) -> tuple[Condition, ...]:
     """Return conditions that share what is equal: of a hundred thousand pods each text would count."""
     found = []
-    time: datetime | None = None
+    given = time = None
     for each in wire:
-        if each.last_transition_time != time:
-            time = each.last_transition_time
-        found.append(Condition(intern(each.type), intern(each.status or ""), intern(each.reason or ""), aware(time)))
+        if each.last_transition_time != given:
+            given = each.last_transition_time
+            time = aware(given)
+        found.append(Condition(intern(each.type), intern(each.status or ""), intern(each.reason or ""), time))
     return tuple(found)
 
 

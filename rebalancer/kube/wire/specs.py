@@ -64,8 +64,7 @@ _SOURCES = attrgetter("gce_persistent_disk", "aws_elastic_block_store", "rbd", "
 
 def claims(volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
     """Return the names of the claims that volumes name."""
-    named = [each.persistent_volume_claim for each in volumes or ()]
-    return tuple([each.claim_name for each in named if each is not None])
+    return tuple([claim.claim_name for each in volumes or () if (claim := each.persistent_volume_claim) is not None])
 
 
 def own_claims(pod: str, volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
