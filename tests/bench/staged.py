@@ -31,10 +31,9 @@ STAGES = {
 
 def main() -> None:
     spent: Counter[str] = Counter()
-    importlib.import_module("rebalancer.run.start")
     is_live = "--snapshot" not in sys.argv  # other runs do without the imports of live ones
-    if is_live:
-        importlib.import_module("rebalancer.run.live_run")
+    for name in ("cli.main", "run.start", "run.live_run") if is_live else ("cli.main", "run.start"):
+        importlib.import_module(f"rebalancer.{name}")
     spent["import"] = time.process_time()
     for stage, functions in STAGES.items():
         for module, name in functions if is_live else functions[:1]:
