@@ -21,11 +21,9 @@ from functools import cache
 from itertools import tee
 from math import ceil
 
-from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.draft import Draft, Parts
 from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Offer, in_order
-from rebalancer.balancing.steering.pool import Pool
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer, Winners
@@ -48,27 +46,6 @@ _WORTH_JOINING = 0.5
 _TRIES = 60
 
 
-class _Fit:
-    """The candidates that may go to receivers of some places, as far as is known; none becomes fit later.
-
-    Attributes:
-        unfit: the pods that may not go there.
-    """
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self.unfit: set[Pod] = set()
-        self._known: dict[str, tuple[Sequence[Candidate], Sequence[Candidate]]] = {}
-
-    def on(self, nodes: Iterable[str]) -> Iterator[Candidate]:
-        """Yield the candidates of nodes."""
-        for name in nodes:
-            present, (known, fit) = self._pool.on_node(name), self._known.get(name, ((), ()))
-            left = [each for each in (fit if known is present else present) if each.pod not in self.unfit]
-            self._known[name] = (present, left)
-            yield from left
-
-
 class BroadWaves:
     """Puts waves together that go to many nodes.
 
@@ -79,7 +56,7 @@ class BroadWaves:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._turns: Counter[object] = Counter()
-        self._fit: defaultdict[object, _Fit] = defaultdict(lambda: _Fit(parts.pool))
+        self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -117,11 +94,12 @@ class BroadWaves:
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         """Return the wave with the pods of these nodes that bring most and may go together."""
         by_place = self._parts.zones.by_place(empty.receivers)
-        fit = self._fit[frozenset(by_place)]
-        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], fit.unfit)
+        unfit = self._unfit[frozenset(by_place)]  # of receivers in these places; no pod becomes fit later
+        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], unfit)
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.receivers[len(empty.receivers) // 2]
-            offers = in_order(self._parts.offers.offers(fit.on(givers[:count]), (middle,)))
+            fit = [each for each in self._parts.pool.on(givers[:count]) if each.pod not in unfit]
+            offers = in_order(self._parts.offers.offers(fit, (middle,)))
             if (draft := self._together(empty, offers, may_go)).offers:
                 return draft
         return None

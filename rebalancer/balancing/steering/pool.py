@@ -1,6 +1,6 @@
 """The pods that may go, node by node, before their eviction is asked for."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.figures import why_relieved
@@ -43,10 +43,9 @@ class Pool:
 
     def on(self, nodes: Iterable[str]) -> list[Candidate]:
         """Return the candidates of nodes; of pods that are all alike on one node, only the oldest."""
-        return [candidate for name in nodes for candidate in self.on_node(name)]
+        return [candidate for name in nodes for candidate in self._still_on(name)]
 
-    def on_node(self, name: str) -> Sequence[Candidate]:
-        """Return the same for one node; the same object until something changes there."""
+    def _still_on(self, name: str) -> list[Candidate]:
         if self._limit is not None and self._lost.get(name, 0) >= self._limit:
             return []
         if name in self._present:

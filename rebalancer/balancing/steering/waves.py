@@ -96,7 +96,7 @@ class Waves:
     def _offers(self) -> list[Offer]:
         """Return the moves that bring most, each to a node that the pod may use, whatever runs there."""
         offers, pool = self._parts.offers, self._parts.pool
-        givers = [name for name in offers.givers() if pool.on_node(name)]
+        givers = [name for name in offers.givers() if pool.on([name])]
         takers = offers.takers(self._receivers)
         reaching: dict[frozenset[str], list[Candidate]] = {}
         for candidate in pool.on(offers.sources(givers, takers)):
