@@ -12,7 +12,6 @@ from rebalancer.engine.patience import Recollection
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Circumstances, document
-from rebalancer.report.overview import overview
 from rebalancer.report.view import new_pods
 from rebalancer.run import policies
 from rebalancer.run.cluster_lists import read_cluster
@@ -157,7 +156,7 @@ class Consent:
             ClusterError: the cluster cannot be read.
         """
         _, finished = self._planned()
-        report = self._report(finished)
+        report = document(finished.ledger, finished.cluster, finished.circumstances)
         if report["evictions"] or for_later:
             self.person.agree(report, new_pods(report, self._shown) if self._shown else [])
         self._shown |= {each["uid"] for each in report["evictions"]}
@@ -207,11 +206,3 @@ class Consent:
 
     def _circumstances(self, warnings: tuple[str, ...], *, dry_run: bool) -> Circumstances:
         return Circumstances(dry_run, self.run.cluster.description, "wall", warnings)
-
-    def _report(self, finished: Finished) -> Report:
-        pods = [entry.pod for entry in finished.ledger.evictions]
-        snapshot = finished.cluster.snapshot
-        size = overview(pods, snapshot.pods, snapshot.budgets, policies.limits(self.work.policy))
-        report = document(finished.ledger, finished.cluster, finished.circumstances)
-        runs = [{"nodes": [], **run} for run in report["strategies"]]
-        return {"overview": size, **report, "strategies": runs}

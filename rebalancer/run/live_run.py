@@ -27,6 +27,7 @@ from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.rollouts import Rollouts
 from rebalancer.report.document import Circumstances
+from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, policies, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
 from rebalancer.run.interruption import Interruption
@@ -276,6 +277,4 @@ def warn_of_no_limits(work: Work) -> None:
 
 
 def _no_limits(work: Work) -> tuple[str, ...]:
-    if policies.limits(work.policy):
-        return ()
-    return ("the policy sets no limit on evictions (maxNoOfPodsToEvictTotal, ...PerNode, ...PerNamespace)",)
+    return () if policies.limits(work.policy) else (NO_LIMITS,)
