@@ -26,7 +26,7 @@ _MISSING: Mapping[str, Callable[[], str]] = {
 }
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """End the run at its start where something required is missing."""
     required = [each.strip() for each in os.environ.get(VARIABLE, "").split(",") if each.strip()]
     for name in required:

@@ -2,9 +2,7 @@
 
 import json
 import os
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +13,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from tests import forks
 from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.
@@ -87,14 +86,9 @@ class Program:
     def start(self, *arguments: object, **settings: Any) -> "subprocess.Popen[str]":
         """Start the command as a process of its own; the caller sees it end (`finish`)."""
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        settings = {**pipes, "preexec_fn": _hear_hangups, **settings}
         variables = {name: value for name, value in os.environ.items() if name not in _CLUSTER_VARIABLES}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "rebalancer", *map(str, arguments)],
-            env=variables | {"HOME": str(self.folder)} | dict(self.environment),
-            text=True,
-            **settings,
-        )
+        environment = variables | {"HOME": str(self.folder)} | dict(self.environment)
+        process = forks.start(arguments, env=environment, text=True, **{**pipes, **settings})
         self.started.append(process)
         return process
 
@@ -103,11 +97,6 @@ class Program:
         for process in self.started:
             with process:
                 process.kill()
-
-
-def _hear_hangups() -> None:
-    """Let a process notice SIGHUP, though the tests themselves run under `nohup` perhaps."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def finish(process: "subprocess.Popen[str]", *, within: float = TIMEOUT_SECONDS) -> Outcome:
