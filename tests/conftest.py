@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import absent
+from tests.attack.seeds import EXAMPLES
 from tests.conformance import summary
 
 TIMES = int(os.environ.get("REBALANCER_ATTACK") or 0)
 
 settings.register_profile(
     "steady",
-    max_examples=50,
+    max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=True,

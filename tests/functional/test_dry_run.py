@@ -5,9 +5,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.attack.seeds import examples
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import DAY, OLD, node, old_pods, pdb, pod, policy, two_nodes_with
 from tests.functional.program import Program
@@ -231,7 +232,7 @@ _POLICIES = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(15)
 @given(nodes=_NODES, pods=_PODS, pdbs=_PDBS, rules=_POLICIES)
 def test_a_live_run_does_what_the_dry_run_said(nodes, pods, pdbs, rules):
     """For any cluster and policy: the same pods in the same order, and the server has nothing to refuse."""

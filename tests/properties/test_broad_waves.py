@@ -2,13 +2,14 @@
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.offers import in_order
 from rebalancer.engine.limits import Limits
 from tests import make
+from tests.attack.seeds import examples
 from tests.measured import cluster, node, pod
 from tests.planner import planner
 
@@ -66,7 +67,7 @@ def slow(parts):
     return tuple(offer.candidate.pod for offer in chosen)
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(crowded(("a",)), st.integers(1, 6))
 def test_a_wave_has_the_pods_that_may_go_after_all_before_them(on, total):
     parts = planner(on, {"cpu": 20}, {"cpu": 50}, limits=Limits(total=total))
@@ -75,7 +76,7 @@ def test_a_wave_has_the_pods_that_may_go_after_all_before_them(on, total):
     assert drafted(parts)[0] == expected
 
 
-@settings(max_examples=25)
+@examples(15)
 @given(crowded(("a", "b", "c")), st.randoms(use_true_random=False))
 def test_wherever_the_pods_of_a_wave_land_no_owner_is_spread_worse_over_zones(on, dice):
     zone = {each.name: each.labels[ZONE] for each in on.nodes}

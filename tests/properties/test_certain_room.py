@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
@@ -14,6 +14,7 @@ from rebalancer.scheduling.certain_room import CertainRoom
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.replacement import Moment
 from tests import make
+from tests.attack.seeds import examples
 from tests.models.kube_scheduler import Kube
 from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
 from tests.properties.test_simulated_scheduler import READ, SERVICES
@@ -75,7 +76,7 @@ def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> Pod | None:
     return after.play()
 
 
-@settings(max_examples=30)
+@examples(15)
 @given(st.data())
 def test_all_replacements_find_a_node(data: Any) -> None:
     """With every rule that pods may have."""
@@ -91,7 +92,7 @@ def test_all_replacements_find_a_node(data: Any) -> None:
     assert play(cluster, crowd, data) is None
 
 
-@settings(max_examples=150)
+@examples(50)
 @given(st.data())
 def test_no_order_and_no_landing_strands_a_replacement(data: Any) -> None:
     """Where there is little room: all of them are tried; nodes of a few cores and slots, a port, a disk to be near."""

@@ -1,11 +1,12 @@
 """HighNodeUtilization decides as the model does."""
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rebalancer.engine.limits import Limits
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
+from tests.attack.seeds import examples
 from tests.models.node_utilization import High
 from tests.models.placement import World
 from tests.properties.uneven_clusters import LIMITS, THRESHOLDS, percents, worlds
@@ -20,7 +21,7 @@ ARGS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(worlds(), ARGS, LIMITS, st.booleans())
 def test_it_decides_as_the_model_does(world, args, limits, node_fit):
     """The same pods in the same order."""

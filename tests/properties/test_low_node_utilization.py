@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rebalancer.engine.limits import Limits
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
+from tests.attack.seeds import examples
 from tests.models.node_utilization import Low
 from tests.models.placement import World
 from tests.properties.uneven_clusters import LIMITS, THRESHOLDS, percents, worlds
@@ -43,7 +44,7 @@ def model(world, given_args, limits):
     )
 
 
-@settings(max_examples=100)
+@examples(50)
 @given(worlds(), args(), LIMITS, st.booleans())
 def test_it_decides_as_the_model_does(world, given_args, limits, node_fit):
     """The same pods in the same order, none from a node that is not over, and none at all when no node is under."""

@@ -1,11 +1,12 @@
 """RemoveDuplicates decides as the model does, and leaves no node fewer replicas than the upper average."""
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rebalancer.engine.limits import Limits
 from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
 from tests import make
+from tests.attack.seeds import examples
 from tests.models.placement import World
 from tests.models.remove_duplicates import Duplicates, group_keys
 from tests.properties.uneven_clusters import LIMITS, ONE_OWNER, worlds
@@ -26,7 +27,7 @@ def model(nodes, pods, args=None, **fields):
     )
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(worlds(), ARGS, LIMITS, st.booleans())
 def test_it_decides_as_the_model_does(world, args, limits, node_fit):
     """The same pods in the same order."""
@@ -45,7 +46,7 @@ def test_it_decides_as_the_model_does(world, args, limits, node_fit):
     assert [str(entry.pod) for entry in ledger.evictions] == expected
 
 
-@settings(max_examples=100)
+@examples(40)
 @given(worlds(ONE_OWNER))
 def test_no_node_falls_below_the_upper_average(world):
     """Where replicas have one owner, a node that loses some keeps as many as the upper average, and no more."""

@@ -1,7 +1,7 @@
 """The simulated scheduler answers as the slow one does, whatever comes and goes in between."""
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
@@ -9,6 +9,7 @@ from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
+from tests.attack.seeds import examples
 from tests.models.kube_scheduler import Kube
 from tests.properties.scheduled_clusters import NAMESPACES, nodes, pods
 
@@ -18,7 +19,7 @@ READ = SchedulerInputs(
 )
 
 
-@settings(max_examples=40)  # each places up to eight pods, and the slow scheduler is slow
+@examples(20)  # each places up to eight pods, and the slow scheduler is slow
 @given(st.data())
 def test_every_placement_is_the_slow_schedulers(data: st.DataObject) -> None:
     """Feasible nodes, every plugin's score and the winners; pods are placed one by one, and some leave again."""

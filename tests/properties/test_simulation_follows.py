@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
@@ -65,7 +65,6 @@ def scope(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> None:
             attempt.keep()
 
 
-@settings(max_examples=60)
 @given(clusters(), st.data())
 def test_after_any_steps_the_answers_are_those_of_one_built_anew(built: tuple[Cluster, list[Pod]], data: Any) -> None:
     """Answers, scores, and both under soft taints; what stands in for templates is the pods themselves."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.loads import LoadFigure, NodeLoads
@@ -59,7 +59,6 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
     return msgspec.structs.replace(pod, started=None) if draw(st.booleans()) else pod
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_load_is_packed_as_the_slow_model_packs_it(data: st.DataObject) -> None:
     """Pods that run, and pods that the plan expects on a node; some leave again."""
@@ -84,7 +83,6 @@ def test_load_is_packed_as_the_slow_model_packs_it(data: st.DataObject) -> None:
             state.remove(gone, home)
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_risk_is_what_the_slow_model_finds(data: st.DataObject) -> None:
     """With means, samples, deviations, any margin and any sensitivity but 0."""

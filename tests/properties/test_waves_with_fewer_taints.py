@@ -1,11 +1,12 @@
 """Taints that a wave does not need are left out; where all answers show that its pods land as before, none is asked."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.balancing.steering import waves
 from rebalancer.balancing.steering.waves import Waves
+from tests.attack.seeds import examples
 from tests.measured import cluster, node, pod
 from tests.planner import planner
 
@@ -44,7 +45,7 @@ def drafted(planned, former):
     return draft and (draft.expected, draft.avoid, {pod: dict(each) for pod, each in draft.shares.items()})
 
 
-@settings(max_examples=80)
+@examples(50)
 @given(uneven())
 def test_a_wave_is_the_same_as_if_each_pod_were_asked_about_again(case):
     on, former, unneeded = case

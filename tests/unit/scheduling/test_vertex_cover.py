@@ -56,7 +56,7 @@ def test_the_cover_of_a_small_graph_is_the_lightest(drawn: tuple[int, Edges], cl
     assert cover(of) == min((each for each in range(1 << size) if covers(each, edges)), key=of.weight)
 
 
-@pytest.mark.parametrize("size", [41, 100, 1001])
+@pytest.mark.parametrize("size", [41, 100, 401])
 def test_the_cover_of_a_large_graph_is_one(size: int) -> None:
     """A path has no twins, and may be too large to search; some of its vertices stay all the same."""
     edges = {(vertex, vertex + 1) for vertex in range(size - 1)}
