@@ -74,10 +74,15 @@ def pooled(scene, label, *, steered):
 
 @given(scenes(), st.booleans())
 def test_no_pod_leaves_its_pool(scene, steered):
-    """Whatever may happen meanwhile; and one pool of all nodes is as none, where thresholds are no distances."""
+    """Whatever may happen meanwhile, but that unsteered replacements may come in another order than their pods went.
+
+    And one pool of all nodes is as none, where thresholds are no distances.
+    """
     disks = {node.name: node.labels.get("disk", "") for node in scene.nodes}
-    for each in pooled(scene, "disk", steered=steered).evictions:
-        assert {disks[name] for name in each.destination.nodes} == {disks[each.pod.node]}
+    evictions = pooled(scene, "disk", steered=steered).evictions
+    for each in evictions:
+        likely = each.destination.nodes if steered or len(evictions) == 1 else each.destination.nodes[:1]
+        assert {disks[name] for name in likely} == {disks[each.pod.node]}
     fixed = replace(scene, args={**scene.args, "useDeviationThresholds": False})
     assert verdicts(pooled(fixed, "no-such-label", steered=False)) == verdicts(decide(fixed))
 
