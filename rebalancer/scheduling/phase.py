@@ -8,14 +8,17 @@ that is taken back, and the three share one cluster again.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from typing import TypeVar
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.simulator.answer import Answer, Weighing, Winners
+from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
+
+T = TypeVar("T")
 
 
 class Phase:
@@ -49,36 +52,18 @@ class Phase:
         elif comes:
             self._state.place(comes, node)
 
-    def ask(
-        self,
-        coming: Pod,
-        node: str,
-        there: Pod | None,
-        meanwhile: Pod | None,
-        winners: Winners = Winners.EXACT,
-        window: SamplingWindow | None = None,
-    ) -> Answer:
-        """Return where a pod would go.
+    def look(self, node: str, there: Pod | None, meanwhile: Pod | None, question: Callable[[Simulator], T]) -> T:
+        """Return what the scheduler answers about a pod that comes in place of another one.
 
         Args:
-            coming: the pod.
             node: the node of the pod that it replaces.
             there: the replaced pod as the state has it now: running, terminating, or None.
             meanwhile: the replaced pod as it is when the new one comes: terminating, or None.
-            winners: which nodes to name if the scheduler may look at any part of them.
-            window: where the scheduler begins to look; None for anywhere.
+            question: asks the scheduler.
         """
         self.exchange(node, there, meanwhile)
         try:
-            return self._simulator.ask(coming, winners, window)
-        finally:
-            self.exchange(node, meanwhile, there)
-
-    def weigh(self, coming: Pod, node: str, there: Pod | None, meanwhile: Pod | None) -> Weighing:
-        """Return what the scheduler thinks of each node; the arguments are those of `ask`."""
-        self.exchange(node, there, meanwhile)
-        try:
-            return self._simulator.weigh(coming)
+            return question(self._simulator)
         finally:
             self.exchange(node, meanwhile, there)
 

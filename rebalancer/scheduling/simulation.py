@@ -19,10 +19,10 @@ template, which no other pod carries.
 There is one simulation per cluster, which follows it: get it with `cluster.index(Simulation)`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
+from typing import TypeVar
 
 import msgspec
 
@@ -42,17 +42,10 @@ from rebalancer.scheduling.simulator.replacement import Moment, Replacement, rep
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State, newest_minor
 
+T = TypeVar("T")
+
 #: The answers of so many pods are kept with their scores: steering asks about the same ones again.
 _KEPT = 128
-
-
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """The cluster as it was read."""
-
-    nodes: Sequence[Node]
-    pods: Sequence[Pod]
-    namespaces: Mapping[str, Labels] | None
 
 
 class Simulation:
@@ -82,8 +75,7 @@ class Simulation:
         self._answers: dict[Pod, Answer] = {}
         self._in_turn: dict[Pod, dict[tuple[int, Winners], Answer]] = {}
         self.taints: Mapping[str, Sequence[Taint]] = {}
-        nodes = tuple(node.as_scheduled for node in snapshot.nodes)
-        start = _Start(nodes, snapshot.pods, snapshot.namespaces)
+        start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
         self._soon = self.phase()
         self._later: Phase | None = None  # None until something changes: both are the same till then
@@ -150,7 +142,9 @@ class Simulation:
         for number, phase in enumerate(self.phases):
             for winners in (Winners.BEST, Winners.ROUGH):
                 if (number, winners) not in known:
-                    known[number, winners] = self._ask(pod, phase, winners).without_scores()
+                    moments = self.replacement(pod).moments
+                    answers = [self.at(pod, phase, moment, winners) for moment in moments]
+                    known[number, winners] = reduce(either, answers).without_scores()
                 yield known[number, winners]
                 if not known[number, winners].sampled:
                     break
@@ -176,22 +170,23 @@ class Simulation:
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
 
-    def _ask(self, pod: Pod, phase: Phase, winners: Winners) -> Answer:
-        return reduce(either, [self.at(pod, phase, moment, winners) for moment in self.replacement(pod).moments])
-
     def at(self, pod: Pod, phase: Phase, moment: Moment, winners: Winners = Winners.EXACT) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments.
 
         `winners` as in `Simulator.ask`.
         """
         coming = self.replacement(pod)
-        if coming.pod is None:
+        made = coming.pod
+        if made is None:
             return Answer(unknown=coming.unknown)
-        present = pod if self._cluster.contains(pod) and pod.active else None
-        if present is None and phase is not self._later:
-            present = self._ending.get(pod)
+        return self._look(pod, phase, moment, lambda scheduler: scheduler.ask(made, winners))
+
+    def _look(self, pod: Pod, phase: Phase, moment: Moment, question: Callable[[Simulator], T]) -> T:
+        there = pod if self._cluster.contains(pod) and pod.active else None
+        if there is None and phase is not self._later:
+            there = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
-        return phase.ask(coming.pod, pod.node, present, meanwhile, winners)
+        return phase.look(pod.node, there, meanwhile, question)
 
     def weigh(self, pod: Pod) -> Weighing:
         """Return what the scheduler would think of each node for the replacement of a pod that goes now.
@@ -199,12 +194,11 @@ class Simulation:
         A node that only takes the replacement once the old pod is gone counts with what it scores then.
         """
         coming = self.replacement(pod)
-        if coming.pod is None:
+        made = coming.pod
+        if made is None:
             return Weighing(unknown=coming.unknown)
-        there = pod if self._cluster.contains(pod) and pod.active else self._ending.get(pod)
-        ending = self.ending(pod) if pod.active else None
-        meanwhile = [ending if moment is Moment.AT_ONCE else None for moment in coming.moments]
-        return reduce(Weighing.before, [self._soon.weigh(coming.pod, pod.node, there, each) for each in meanwhile])
+        found = (self._look(pod, self._soon, each, lambda scheduler: scheduler.weigh(made)) for each in coming.moments)
+        return reduce(Weighing.before, found)
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; always the same object."""

@@ -161,15 +161,16 @@ class Worlds:
 
     def _ask(self, pod: Pod, phase: Phase, moment: Moment, draw: Draw) -> Answer:
         self.questions += 1
-        made, simulation = self._simulation.replacement(pod), self._simulation
-        if made.pod is None:
+        made, window = self._simulation.replacement(pod), draw.window(pod)
+        coming = made.pod
+        if coming is None:
             return Answer(unknown=made.unknown)
         there: Pod | None = pod
         if not pod.active or pod in self._gone:
             there = None if draw.is_gone(pod) else self._gone.get(pod)
-        ending = self._gone.get(pod) or simulation.ending(pod)
+        ending = self._gone.get(pod) or self._simulation.ending(pod)
         meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
-        return phase.ask(made.pod, pod.node, there, meanwhile, window=draw.window(pod))
+        return phase.look(pod.node, there, meanwhile, lambda scheduler: scheduler.ask(coming, window=window))
 
     def _taken(self, pod: Pod, phase: Phase, answer: Answer, draw: Draw) -> str:
         if not answer.nodes:

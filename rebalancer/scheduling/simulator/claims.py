@@ -48,7 +48,7 @@ class Claims:
     """Sorts the claims of pods into bound and waiting ones."""
 
     def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
-        self._companions = scheduler_inputs
+        self._inputs = scheduler_inputs
 
     def of(self, pod: Pod) -> PodClaims:
         """Return the claims of a pod.
@@ -58,7 +58,7 @@ class Claims:
             UnknownPlacementError: what the answer depends on was not read.
         """
         claims = [self._claim(pod, name) for name in names(pod)]
-        volumes = read("PersistentVolumes", self._companions.volumes) if claims else {}
+        volumes = read("PersistentVolumes", self._inputs.volumes) if claims else {}
         bound = tuple((claim, volumes.get(claim.volume)) for claim in claims if claim.bound)
         others = [claim for claim in claims if not claim.bound]
         if any(claim.volume or not self.storage_class(claim).waits for claim in others):
@@ -66,7 +66,7 @@ class Claims:
         return PodClaims(bound, tuple(others))
 
     def _claim(self, pod: Pod, name: str) -> Claim:
-        known: Mapping[tuple[str, str], Claim] = read("PersistentVolumeClaims", self._companions.claims)
+        known: Mapping[tuple[str, str], Claim] = read("PersistentVolumeClaims", self._inputs.claims)
         claim = known.get((pod.namespace, name))
         if claim is None and name in pod.own_claims:
             raise PodUnschedulableError(
@@ -86,7 +86,7 @@ class Claims:
         """
         if not claim.storage_class:
             return StorageClass(name="")
-        found = read("StorageClasses", self._companions.storage_classes).get(claim.storage_class)
+        found = read("StorageClasses", self._inputs.storage_classes).get(claim.storage_class)
         if found is None:
             raise UnknownPlacementError(f"there is no StorageClass {claim.storage_class!r}")
         return found

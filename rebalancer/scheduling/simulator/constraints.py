@@ -91,7 +91,7 @@ class DefaultSelectors:
     """The selectors of default constraints: those of a pod's Services and of its controller, combined."""
 
     def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
-        self._companions = scheduler_inputs
+        self._inputs = scheduler_inputs
         self._known: dict[object, tuple[Labels, LabelSelector]] = {}
         self._services: defaultdict[tuple[str, str, str], list[LabelSelector]] = defaultdict(list)
         for (namespace, _), selector in (scheduler_inputs.services or {}).items():
@@ -116,7 +116,7 @@ class DefaultSelectors:
         return known[1]
 
     def _work_out(self, pod: Pod, kind: str, name: str) -> LabelSelector:
-        if self._companions.services is None:
+        if self._inputs.services is None:
             raise UnknownPlacementError("default spreading goes by Services, which were not read")
         selector = EVERYTHING.narrowed(self._by_services(pod))
         owned = self._by_owner(kind).get((pod.namespace, name))
@@ -134,9 +134,9 @@ class DefaultSelectors:
 
     def _by_owner(self, kind: str) -> Mapping[tuple[str, str], LabelSelector | None]:
         read = {
-            "ReplicaSet": self._companions.replica_sets,
-            "ReplicationController": self._companions.replication_controllers,
-            "StatefulSet": self._companions.stateful_sets,
+            "ReplicaSet": self._inputs.replica_sets,
+            "ReplicationController": self._inputs.replication_controllers,
+            "StatefulSet": self._inputs.stateful_sets,
         }
         if kind not in read:
             return {}

@@ -84,10 +84,10 @@ class _Balance(msgspec.Struct):
     resources: tuple[_Resource, ...] = ()
 
 
-def balance(args: Args) -> Mapping[str, int]:
+def balance(args: Args) -> tuple[Mapping[str, int]]:
     """Return the resources that are balanced."""
     wire = converted("NodeResourcesBalancedAllocation", args, _Balance)
-    return {each.name: each.weight or 1 for each in wire.resources} or EVEN
+    return ({each.name: each.weight or 1 for each in wire.resources} or EVEN,)
 
 
 class _Pods(msgspec.Struct, rename="camel"):
@@ -112,14 +112,14 @@ class _Spread(msgspec.Struct, rename="camel"):
     defaulting_type: str = "System"
 
 
-def spread(args: Args) -> tuple[SpreadConstraint, ...] | None:
+def spread(args: Args) -> tuple[tuple[SpreadConstraint, ...] | None]:
     """Return the default constraints of the profile; None for kube-scheduler's own."""
     wire = converted("PodTopologySpread", args, _Spread)
     if wire.defaulting_type != "List":
-        return None
-    return tuple(
-        SpreadConstraint(each.max_skew, each.topology_key, each.when_unsatisfiable, None)
-        for each in wire.default_constraints
+        return (None,)
+    declared = wire.default_constraints
+    return (
+        tuple(SpreadConstraint(each.max_skew, each.topology_key, each.when_unsatisfiable, None) for each in declared),
     )
 
 
@@ -159,13 +159,18 @@ def node_affinity(args: Args) -> tuple[tuple[NodeSelectorTerm, ...] | None, tupl
     return required, tuple(PreferredTerm(each.weight, each.preference.selector) for each in added.preferred)
 
 
-#: The reader of each plugin that takes arguments.
-READERS: Mapping[str, Callable[[Args], object]] = {
+#: By name of each plugin of Kubernetes that is configured, what reads that as the arguments with which it is made.
+ARGUMENTS: Mapping[str, Callable[[Args], tuple[object, ...]]] = {
     "NodeResourcesFit": fit,
     "NodeResourcesBalancedAllocation": balance,
     "InterPodAffinity": pods,
     "PodTopologySpread": spread,
     "NodeAffinity": node_affinity,
+}
+
+#: The reader of each plugin that takes arguments.
+READERS: Mapping[str, Callable[[Args], object]] = {
+    **ARGUMENTS,
     "TargetLoadPacking": packing,
     "LoadVariationRiskBalancing": variation,
 }

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from rebalancer.scheduling.simulator import plugin_arguments as arguments
 from rebalancer.scheduling.simulator.configuration import (
     DEFAULT_PLUGINS,
     Configuration,
@@ -12,6 +12,7 @@ from rebalancer.scheduling.simulator.configuration import (
     unknown_plugins,
 )
 from rebalancer.scheduling.simulator.plugin import Filter, Score
+from rebalancer.scheduling.simulator.plugin_arguments import ARGUMENTS
 from rebalancer.scheduling.simulator.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from rebalancer.scheduling.simulator.plugins.image_locality import ImageLocality
 from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodAffinity
@@ -30,6 +31,16 @@ from rebalancer.scheduling.simulator.plugins.volumes import (
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import AskLoads, shared_target
 from rebalancer.scheduling.simulator.trimaran import makers as trimaran
+
+#: The plugins of Kubernetes, and one more, in the order in which the scheduler asks them.
+_PLUGINS: Mapping[str, Callable[..., Filter | Score]] = {
+    each.name: each
+    for each in (
+        *(NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions),
+        *(NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity),
+        *(NodeResourcesBalancedAllocation, ImageLocality, PodCapacityOfNode),
+    )
+}
 
 #: Filters whose answer depends only on the pod's spec and the node.
 _STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
@@ -73,7 +84,7 @@ def profiles(
     target, percentage = shared_target(wanted), wanted.percentage_of_nodes_to_score or 0
     return {
         each.scheduler_name: _profile(
-            each, {**_makers(state, each), **trimaran(state, each, target, ask)}, percentage, unknown
+            each, {**_plugins(state, each), **trimaran(state, each, target, ask)}, percentage, unknown
         )
         for each in wanted.profiles
     }
@@ -95,23 +106,10 @@ def _profile(
     )
 
 
-def _makers(state: State, config: ProfileConfig) -> Mapping[str, Callable[[], Filter | Score]]:
-    """Return what makes each plugin, in the order in which the scheduler asks them."""
-    return {
-        "NodeUnschedulable": lambda: NodeUnschedulable(state),
-        "TaintToleration": lambda: TaintToleration(state),
-        "NodeAffinity": lambda: NodeAffinity(state, *arguments.node_affinity(config.args("NodeAffinity"))),
-        "NodePorts": lambda: NodePorts(state),
-        "NodeResourcesFit": lambda: NodeResourcesFit(state, *arguments.fit(config.args("NodeResourcesFit"))),
-        "VolumeRestrictions": lambda: VolumeRestrictions(state),
-        "NodeVolumeLimits": lambda: NodeVolumeLimits(state),
-        "VolumeBinding": lambda: VolumeBinding(state),
-        "VolumeZone": lambda: VolumeZone(state),
-        "PodTopologySpread": lambda: PodTopologySpread(state, arguments.spread(config.args("PodTopologySpread"))),
-        "InterPodAffinity": lambda: InterPodAffinity(state, *arguments.pods(config.args("InterPodAffinity"))),
-        "NodeResourcesBalancedAllocation": lambda: NodeResourcesBalancedAllocation(
-            state, arguments.balance(config.args("NodeResourcesBalancedAllocation"))
-        ),
-        "ImageLocality": lambda: ImageLocality(state),
-        "PodCapacityOfNode": lambda: PodCapacityOfNode(state),
-    }
+def _plugins(state: State, config: ProfileConfig) -> dict[str, Callable[[], Filter | Score]]:
+    """Return what makes each plugin."""
+
+    def made(name: str) -> Filter | Score:
+        return _PLUGINS[name](state, *(ARGUMENTS[name](config.args(name)) if name in ARGUMENTS else ()))
+
+    return {name: partial(made, name) for name in _PLUGINS}

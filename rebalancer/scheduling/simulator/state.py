@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import ASSUMED
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
-from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.alike import AlikeNodes, Demands
 from rebalancer.scheduling.simulator.claims import names
@@ -31,25 +31,6 @@ HOSTNAME = "kubernetes.io/hostname"
 _SIDECARS_ASSUMED = 32
 
 T = TypeVar("T")
-
-
-class ClusterView(Protocol):
-    """What a state is built from; a snapshot offers it.
-
-    Attributes:
-        nodes: all nodes, ready or not.
-        pods: all pods, of any phase, bound or not.
-        namespaces: labels by namespace, None where they were not read.
-    """
-
-    @property
-    def nodes(self) -> Iterable[Node]: ...  # noqa: D102
-
-    @property
-    def pods(self) -> Iterable[Pod]: ...  # noqa: D102
-
-    @property
-    def namespaces(self) -> Mapping[str, Labels] | None: ...  # noqa: D102
 
 
 class State:
@@ -78,17 +59,17 @@ class State:
     """
 
     def __init__(
-        self, view: ClusterView, scheduler_inputs: SchedulerInputs = NOTHING_READ, minor: int = NEWEST_MINOR
+        self, snapshot: Snapshot, scheduler_inputs: SchedulerInputs = NOTHING_READ, minor: int = NEWEST_MINOR
     ) -> None:
         self.minor = minor
-        self.nodes = sorted(view.nodes, key=lambda node: node.name)
+        self.nodes = sorted(snapshot.nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
         self.index = {name: index for index, name in enumerate(self.names)}
         self.alike = AlikeNodes(self.nodes)
         self.demands = Demands()
-        self.namespaces = view.namespaces
+        self.namespaces = snapshot.namespaces
         self.scheduler_inputs = scheduler_inputs
-        namespaces = dict(view.namespaces or {})
+        namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
         self._values: dict[str, list[str | None]] = {}
@@ -106,7 +87,7 @@ class State:
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
         self._owned: set[int] | None = None  # None for all nodes
         self._amounts_of: dict[int, tuple[PodSpec, list[tuple[list[int], int]]]] = {}
-        for pod in view.pods:
+        for pod in snapshot.pods:
             self._take_in(pod)
 
     def copy(self) -> "State":

@@ -97,13 +97,11 @@ class Tally:
 
     Attributes:
         nodes: by index of the node.
-        total: the sum over all nodes.
     """
 
     def __init__(self, matcher: Matcher) -> None:
         self.matcher = matcher
         self.nodes: defaultdict[int, int] = defaultdict(int)
-        self.total = 0
         self._shared = False
 
     def copy(self) -> "Tally":
@@ -116,7 +114,6 @@ class Tally:
         if self._shared:
             self.nodes, self._shared = self.nodes.copy(), False
         self.nodes[node] += change
-        self.total += change
 
 
 class Tallies:

@@ -66,7 +66,8 @@ def test_to_ask_about_a_replacement_scores_no_node_anew() -> None:
     simulator, scored = counting(state)
     phase = Phase(state, lambda _: simulator)
     for pod in pods:
-        phase.ask(make.pod("new"), pod.node, pod, msgspec.structs.replace(pod, terminating=True))
+        ending = msgspec.structs.replace(pod, terminating=True)
+        phase.look(pod.node, pod, ending, lambda scheduler: scheduler.ask(make.pod("new")))
 
     assert scored == [200]
 
