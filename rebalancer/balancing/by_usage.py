@@ -1,7 +1,7 @@
 """Relief, filling and emptying put together, for strategies that decide on measured usage."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rebalancer.balancing.band import Band, Bounds, PoolNodes, band_of, offsets, pooled
 from rebalancer.balancing.candidates import Selection
@@ -11,7 +11,7 @@ from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_by
 from rebalancer.balancing.moves import Moves, Worth
-from rebalancer.balancing.relief import Relief, furthest_first
+from rebalancer.balancing.relief import Relief, furthest_first, staying_over
 from rebalancer.balancing.steering.draft import Parts
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
@@ -56,6 +56,7 @@ class ByUsage:
         self._evict = evict.with_owner_limit()
         self._usage = measured_usage_by(args, cluster, evict)
         self._selection = Selection(cluster, self._evict, self._usage, wanted, args.rest)
+        self._pooling = args.metrics_utilization.pools if args.metrics_utilization else None
 
     def relieve(self, bounds: Bounds, limit: int | None) -> None:
         """Take pods off nodes above target; where bounds are distances from the mean, also fill nodes below it.
@@ -85,7 +86,8 @@ class ByUsage:
             (not under, NONE_RECEIVES),
             (few, TOO_FEW_UNDER),
         )
-        with self._told(UsageWeighing(sources, self._usage.of_pod, low, high), counts, obstacles):
+        weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
+        with told(weighing, self._cluster, self._evict, counts, obstacles, self._args.number_of_nodes):
             if few:
                 return
             for pool in self._compared(pools) or [{each.node.name for each in nodes}]:
@@ -109,13 +111,11 @@ class ByUsage:
 
     def _pools(self, nodes: Iterable[NodeUtilization]) -> list[list[NodeUtilization]]:
         """Return the nodes pool by pool; nothing where all are compared with each other."""
-        wanted = self._args.metrics_utilization.pools if self._args.metrics_utilization else None
-        return pooled(nodes, wanted.label) if wanted else []
+        return pooled(nodes, self._pooling.label) if self._pooling else []
 
     def _compared(self, pools: Iterable[Iterable[NodeUtilization]]) -> list[set[str]]:
         """Return the names of nodes among which pods may move, pool by pool; nothing where that is among all."""
-        wanted = self._args.metrics_utilization.pools if self._args.metrics_utilization else None
-        stay = wanted is not None and wanted.moves == "within"
+        stay = self._pooling is not None and self._pooling.moves == "within"
         return [{each.node.name for each in pool} for pool in pools] if stay else []
 
     def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None) -> None:
@@ -141,7 +141,8 @@ class ByUsage:
                 destinations.limit(band.above(LAST_CEILING))
                 relief.run(sources)
             Filling(moves, destinations, band).run(sources)
-        relief.warn(sources)
+        for over in staying_over(sources, band.high) if self._usage.pods_known else ():
+            evict.warn(over)
 
     def empty(self, ceilings: Percentages) -> None:
         """Empty nodes that are nearly idle, each as a whole or not at all.
@@ -155,18 +156,13 @@ class ByUsage:
         args, sources = self._args, self._usage.sources()
         under = [source for source in sources if source.within(args.thresholds)]
         idle = {source.node.name for source in under}
-        others = [each.node for each in sources if each.node.name not in idle and self._cluster.receives(each.node)]
-        few = len(under) <= max(args.number_of_nodes, 0)
-        counts = {"nodes": len(sources), "under": len(under), "receivers": len(others)}
-        obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not others, NONE_RECEIVES))
-        weighing = UsageWeighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
-        with self._told(weighing, counts, obstacles):
-            if few or not others:
+        others = [each for each in sources if each.node.name not in idle and self._cluster.receives(each.node)]
+        with self._emptying(sources, under, under, others) as may_go:
+            if not may_go:
                 return
-            peaks = map(self._usage.destination, others)
             destinations = Destinations(
                 self._cluster,
-                peaks,
+                [self._usage.destination(each.node) for each in others],
                 {**_PACKED, **ceilings},
                 self._usage.of_pod,
                 packed=True,
@@ -194,11 +190,8 @@ class ByUsage:
         under = [source for source in sources if source.within(low)]
         candidates = in_use.candidates(under)
         receivers = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]
-        few = len(under) <= max(args.number_of_nodes, 0)
-        counts = {"nodes": len(sources), "under": len(under), "receivers": len(receivers)}
-        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
-        with self._told(UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True), counts, obstacles):
-            if few or not receivers:
+        with self._emptying(sources, under, candidates, receivers) as may_go:
+            if not may_go:
                 return
             bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
             landings = landings_by(args, cluster, evict)
@@ -214,11 +207,22 @@ class ByUsage:
             parts = (usage, self._selection, destinations, in_use, ways, low)
             Compaction(cluster, evict, steer, *parts).run(candidates)
 
-    def _told(
-        self, weighing: UsageWeighing, counts: Mapping[str, int], obstacles: Sequence[tuple[bool, str]]
-    ) -> AbstractContextManager[None]:
-        figures = {"numberOfNodes": self._args.number_of_nodes}
-        return told(weighing, self._cluster, self._evict, counts, obstacles, figures)
+    @contextmanager
+    def _emptying(
+        self,
+        sources: Sequence[NodeUtilization],
+        under: Sequence[NodeUtilization],
+        candidates: Sequence[NodeUtilization],
+        receivers: Sequence[NodeUtilization],
+    ) -> Iterator[bool]:
+        """Report what was weighed to empty nodes (see `told`), and yield whether enough are idle and some receive."""
+        args = self._args
+        few = len(under) <= max(args.number_of_nodes, 0)
+        counts = {"nodes": len(sources), "under": len(under), "receivers": len(receivers)}
+        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
+        weighing = UsageWeighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
+        with told(weighing, self._cluster, self._evict, counts, obstacles, args.number_of_nodes):
+            yield not few and bool(receivers)
 
     def _destinations(self, group: PoolNodes, band: Band) -> Destinations:
         return Destinations(

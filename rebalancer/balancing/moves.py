@@ -221,10 +221,6 @@ class Moves:
                 attempt.keep()
         return verdict
 
-    def warn(self, what: Cause) -> None:
-        """Add a warning to the report."""
-        self._evict.warn(what)
-
 
 def node_is_spent(verdict: Verdict) -> bool:
     """Return whether no more may leave the node."""

@@ -48,11 +48,6 @@ class Relief:
         for source in furthest_first(sources, self._purpose.targets):
             self._relieve(source)
 
-    def warn(self, sources: Iterable[NodeUtilization]) -> None:
-        """Warn of the nodes that stay above their targets; of none if the usage of pods is not known."""
-        for each in staying_over(sources, self._purpose.targets) if self._moves.pods_known else ():
-            self._moves.warn(each)
-
     def _relieve(self, source: NodeUtilization) -> None:
         """Evict pods of one node until it is within its targets or no pod that may go helps any more."""
         for candidate in self._choices(source):

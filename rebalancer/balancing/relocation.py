@@ -1,6 +1,6 @@
 """Relocation: the descheduler's way to pick pods, cheapest first, as long as the destinations have room."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from rebalancer.balancing.band import Bounds
@@ -90,20 +90,16 @@ class Relocation:
         """
         sources = self._usage.sources(self._cluster)
         low, high = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
-        peaks = self._usage.destinations(self._cluster)
-        under = [peak for peak in peaks if self._cluster.receives(peak.node) and peak.within(low)]
+        under = [peak for peak in self._receivers() if peak.within(low)]
         over = [source for source in sources if not source.within(high)]
         few = len(under) <= max(number_of_nodes, 0)
         weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
-        weighing.receive_on(under)
         counts = {"nodes": len(sources), "over": len(over), "under": len(under)}
         obstacles = ((not over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
-        with told(weighing, self._cluster, self._evict, counts, obstacles, {"numberOfNodes": number_of_nodes}):
-            if few:
-                return
-            room = Room(under, high)
-            for source in sorted(over, key=lambda each: (-each.total, each.node.name)):
-                self._drain(source, room, weighing, partial(above_caps, source, high))
+        with told(weighing, self._cluster, self._evict, counts, obstacles, number_of_nodes):
+            if not few:
+                fullest_first = sorted(over, key=lambda each: (-each.total, each.node.name))
+                self._drain_all(fullest_first, under, high, weighing, partial(above_caps, targets=high))
 
     def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
         """Take the pods off underutilized nodes, the emptiest first, while the others have room.
@@ -118,19 +114,32 @@ class Relocation:
         sources = self._usage.sources(self._cluster)
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}
-        peaks = self._usage.destinations(self._cluster)
-        destinations = [peak for peak in peaks if peak.node.name not in idle and self._cluster.receives(peak.node)]
+        destinations = [peak for peak in self._receivers() if peak.node.name not in idle]
         few = len(under) <= max(number_of_nodes, 0)
         weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
-        weighing.receive_on(destinations)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(destinations)}
         obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not destinations, NONE_RECEIVES))
-        with told(weighing, self._cluster, self._evict, counts, obstacles, {"numberOfNodes": number_of_nodes}):
-            if few or not destinations:
-                return
-            room = Room(destinations, {})
-            for source in sorted(under, key=lambda each: (each.total, each.node.name)):
-                self._drain(source, room, weighing, partial(underutilized, source, thresholds))
+        with told(weighing, self._cluster, self._evict, counts, obstacles, number_of_nodes):
+            if not few and destinations:
+                emptiest_first = sorted(under, key=lambda each: (each.total, each.node.name))
+                why = partial(underutilized, thresholds=thresholds)
+                self._drain_all(emptiest_first, destinations, {}, weighing, why)
+
+    def _receivers(self) -> list[NodeUtilization]:
+        return [peak for peak in self._usage.destinations(self._cluster) if self._cluster.receives(peak.node)]
+
+    def _drain_all(
+        self,
+        sources: Iterable[NodeUtilization],
+        destinations: Sequence[NodeUtilization],
+        targets: Percentages,
+        weighing: UsageWeighing,
+        why: Callable[[NodeUtilization], Cause | None],
+    ) -> None:
+        weighing.receive_on(destinations)
+        room = Room(destinations, targets)
+        for source in sources:
+            self._drain(source, room, weighing, partial(why, source))
 
     def _drain(
         self, source: NodeUtilization, room: Room, weighing: UsageWeighing, because: Callable[[], Cause | None]

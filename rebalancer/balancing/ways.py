@@ -20,15 +20,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.steering.foresight import Avoid, Foresight
+from rebalancer.balancing.steering.foresight import Avoid, Foresight, avoiding_others, takes_pods
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import Resources, add
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, Landing, Move
+from rebalancer.eviction.steering import Landing, Move
 from rebalancer.eviction.verdict import Refused, refused
 
 _Key = tuple[str, Owner | None]
@@ -182,7 +181,7 @@ class SteeredWay:
         replicas: Replicas,
     ) -> None:
         self._open = [node.name for node in nodes if not node.unschedulable]
-        self._receivers = [node for node in receivers if _takes_pods(node)]
+        self._receivers = [node for node in receivers if takes_pods(node)]
         self._destinations = destinations
         self._ceilings = ceilings
         self._foresight = foresight
@@ -202,18 +201,14 @@ class SteeredWay:
         hot = frozenset((*empty, node.name))
         able = [each.name for each in self._ranked() if each.name not in hot and self._has_room(each, usage[0])]
         if wide:
-            yield Way(hot, tuple(able), self._avoided(able, hot, MIDDLING))
+            yield Way(hot, tuple(able), avoiding_others(self._open, able, hot))
             return
         least = self._enough(able, usage)
         for count in sorted({least * each for each in _GROWTH if least * each < len(able)}):
             chosen = tuple(able[:count])
-            for level in (MIDDLING, HOT):
-                avoid = self._avoided(chosen, hot, level)
+            for most in (hot, None):
+                avoid = avoiding_others(self._open, chosen, most)
                 yield Way({*hot, *avoid}, chosen, avoid)
-
-    def _avoided(self, receivers: Collection[str], hot: Collection[str], level: int) -> Avoid:
-        others = (name for name in self._open if name not in receivers)
-        return {name: HOT if name in hot else level for name in others}
 
     def avoiding(self, way: Way) -> AbstractContextManager[None]:
         """Answer within this context as if the nodes of a way were avoided."""
@@ -253,7 +248,3 @@ class SteeredWay:
             if all(amount >= wanted.get(name, 0) for name, amount in room.items()):
                 return count
         return len(able)
-
-
-def _takes_pods(node: Node) -> bool:
-    return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)

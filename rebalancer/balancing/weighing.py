@@ -116,7 +116,7 @@ def told(
     evict: Evict,
     counts: Mapping[str, int],
     obstacles: Sequence[tuple[bool, str]],
-    figures: Mapping[str, float],
+    number_of_nodes: int,
 ) -> Iterator[None]:
     """Follow the cluster within this context, and report at its end what was observed, also after an error.
 
@@ -128,7 +128,7 @@ def told(
         evict: what takes the observation.
         counts: numbers of nodes.
         obstacles: reasons why nothing can be done, each with whether it holds; the first that holds counts.
-        figures: the arguments that the numbers are compared with.
+        number_of_nodes: more nodes than this must be underutilized.
     """
     obstacle = next((code for is_so, code in obstacles if is_so), "")
     if _LOG.isEnabledFor(logging.INFO):
@@ -137,7 +137,7 @@ def told(
     try:
         yield
     finally:
-        evict.observe(weighing.observation(counts, figures, obstacle))
+        evict.observe(weighing.observation(counts, {"numberOfNodes": number_of_nodes}, obstacle))
 
 
 def _rounded(node: NodeUtilization) -> Percentages:

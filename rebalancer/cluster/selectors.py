@@ -74,10 +74,14 @@ class LabelSelector(msgspec.Struct, frozen=True, gc=False):
     def __bool__(self) -> bool:
         return bool(self.requirements)
 
-    def narrowed(self, labels: Labels) -> "LabelSelector":
-        """Return this selector with `key == value` added for each of these labels."""
-        extra = (Requirement(key, "In", (value,)) for key, value in labels.items())
-        return LabelSelector(tuple(sorted((*self.requirements, *extra))))
+    def narrowed(self, labels: Labels, equal: Iterable[str], apart: Iterable[str] = ()) -> "LabelSelector":
+        """Return this selector with `key == value` added for these of the labels, and `key != value` for those apart.
+
+        So `matchLabelKeys` and `mismatchLabelKeys` narrow the selector of a pod with these labels.
+        """
+        keys = (*((key, "In") for key in equal), *((key, "NotIn") for key in apart))
+        extra = {Requirement(key, operator, (labels[key],)) for key, operator in keys if key in labels}
+        return LabelSelector(tuple(sorted({*self.requirements, *extra}))) if extra else self
 
 
 EVERYTHING = LabelSelector()

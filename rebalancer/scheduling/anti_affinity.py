@@ -18,7 +18,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import is_narrow, of_pods
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
-from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+from rebalancer.cluster.selectors import Labels, LabelSelector
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.scheduling.conflict_graph import Chosen, Clash, fewest
 from rebalancer.scheduling.eligibility import EligibleNodes
@@ -70,15 +70,8 @@ def domain_of(node: Node, topology_key: str) -> Domain:
 
 def _rule(term: PodAffinityTerm, selector: LabelSelector, pod: Pod) -> SeparationRule:
     own = () if term.namespaces or term.namespace_selector is not None else (pod.namespace,)
-    return SeparationRule(
-        term.topology_key, _narrowed(selector, term, pod.labels), term.namespaces or own, term.namespace_selector
-    )
-
-
-def _narrowed(selector: LabelSelector, term: PodAffinityTerm, labels: Labels) -> LabelSelector:
-    keys = [("In", key) for key in term.match_label_keys] + [("NotIn", key) for key in term.mismatch_label_keys]
-    extra = [Requirement(key, operator, (labels[key],)) for operator, key in keys if key in labels]
-    return LabelSelector(tuple(sorted((*selector.requirements, *extra)))) if extra else selector
+    narrowed = selector.narrowed(pod.labels, term.match_label_keys, term.mismatch_label_keys)
+    return SeparationRule(term.topology_key, narrowed, term.namespaces or own, term.namespace_selector)
 
 
 class Welcome:

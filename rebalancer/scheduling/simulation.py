@@ -308,7 +308,7 @@ def completed(scheduler_inputs: SchedulerInputs, pods: Iterable[Pod]) -> tuple[S
         return scheduler_inputs, [] if templates else [NO_TEMPLATES]
     standing_in: dict[str, dict[Key, LabelSelector]] = {kind: {} for kind in kinds}
     for (kind, key), labels in _shared_labels(pods).items():
-        standing_in[_KINDS[kind]][key] = EVERYTHING.narrowed(labels)
+        standing_in[_KINDS[kind]][key] = EVERYTHING.narrowed(labels, labels)
     return msgspec.structs.replace(scheduler_inputs, **standing_in), [NO_SELECTORS if templates else NEITHER]
 
 

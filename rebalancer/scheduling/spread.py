@@ -69,11 +69,10 @@ def spreads(pods: Iterable[Pod], when_unsatisfiable: Collection[str]) -> list[Sp
 
 
 def _spread(constraint: SpreadConstraint, selector: LabelSelector, pod: Pod) -> Spread:
-    own = {key: pod.labels[key] for key in constraint.match_label_keys if key in pod.labels}
     return Spread(
         constraint.topology_key,
         constraint.max_skew,
-        selector.narrowed(own),
+        selector.narrowed(pod.labels, constraint.match_label_keys),
         _restriction(constraint, pod.spec),
         constraint.min_domains or 1,
     )
@@ -130,7 +129,8 @@ class Domains:
 
     def below_average(self) -> list[Node]:
         """Return the nodes of the domains that have fewer pods than the average domain: where pods should go."""
-        return below_average(self.sorted)
+        _, high = _average([len(domain.pods) for domain in self.sorted])
+        return [node for domain in self.sorted if len(domain.pods) < high for node in domain.nodes]
 
 
 class Topology:
@@ -207,12 +207,6 @@ def moves(sizes: Sequence[int], max_skew: int) -> Iterator[DomainMove]:
         yield DomainMove(source, target, number)
         now[source] -= number
         now[target] += number
-
-
-def below_average(domains: Sequence[SpreadDomain]) -> list[Node]:
-    """Return the nodes of the domains that have fewer pods than the average domain: where pods should go."""
-    _, high = _average([len(domain.pods) for domain in domains])
-    return [node for domain in domains if len(domain.pods) < high for node in domain.nodes]
 
 
 def _average(sizes: Sequence[int]) -> tuple[int, int]:

@@ -90,7 +90,7 @@ def main() -> int:
         for each in templates
         for number in range(REPLICAS)
     ]
-    services = {(each.namespace, each.name): EVERYTHING.narrowed(each.labels) for each in templates}
+    services = {(each.namespace, each.name): EVERYTHING.narrowed(each.labels, each.labels) for each in templates}
     read = SchedulerInputs(services=services, replica_sets={}, replication_controllers={}, stateful_sets={})
     start = time.perf_counter()
     state = State(make.snapshot(places, pods, namespaces={}), read)

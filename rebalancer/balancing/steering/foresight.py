@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
 from rebalancer.eviction.steering import HOT, MIDDLING
 from rebalancer.scheduling.simulation import Simulation
@@ -57,6 +58,11 @@ class Foresight:
         more = {name: level - (name in self._held) for name, level in avoid.items()}
         with self.simulation.tainted({name: self._taints[level] for name, level in more.items() if level > 0}):
             yield
+
+
+def takes_pods(node: Node) -> bool:
+    """Return whether a node may be a destination: not with soft taints of others, who want it to receive nothing."""
+    return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)
 
 
 def total(answer: Answer, name: str) -> int | None:

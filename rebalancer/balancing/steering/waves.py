@@ -25,11 +25,17 @@ from math import ceil
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.draft import Draft, Parts
-from rebalancer.balancing.steering.foresight import SPARE_POINTS, Avoid, avoiding_others, may_win, needless, total
+from rebalancer.balancing.steering.foresight import (
+    SPARE_POINTS,
+    Avoid,
+    avoiding_others,
+    may_win,
+    needless,
+    takes_pods,
+    total,
+)
 from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Offer, in_order
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.worlds import Seen
@@ -62,7 +68,7 @@ class Waves:
         self._eligible = parts.cluster.index(EligibleNodes)
         self._open = [node for node in parts.cluster.nodes if not node.unschedulable]
         known = parts.fullness.sources.keys() - parts.cluster.held
-        self._receivers = [node for node in self._open if _takes_pods(node) and node.name in known]
+        self._receivers = [node for node in self._open if takes_pods(node) and node.name in known]
 
     def close(self, names: Collection[str]) -> None:
         """Send no pods to these nodes any more; they are avoided like all others."""
@@ -201,7 +207,7 @@ class Waves:
     def _is_plain(self, name: str) -> bool:
         """Return whether a node has no soft taint but those of waves."""
         node = self._parts.cluster.node(name)
-        return node is not None and _takes_pods(node) and name not in self._parts.cluster.held
+        return node is not None and takes_pods(node) and name not in self._parts.cluster.held
 
     def _verified(self, draft: Draft) -> Draft | None:
         """Return the wave without pods that land elsewhere in a drawn order; None if none is left."""
@@ -337,8 +343,3 @@ def _close_behind(answer: Answer, names: Iterable[str]) -> Iterator[str]:
 
 def _owner(pod: Pod) -> object:
     return pod.controller.uid if pod.controller else pod.key
-
-
-def _takes_pods(node: Node) -> bool:
-    """Return whether a node may be a destination: not with soft taints of others, who want it to receive nothing."""
-    return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)

@@ -266,7 +266,8 @@ def _part(amount: int | str | None, *, least: int) -> float:
 
 def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
     """Return the selector of a kind whose selector is a map of labels; an empty one counts as absent."""
-    return EVERYTHING.narrowed({key: str(value) for key, value in (labels or {}).items()}) or None
+    wanted = {key: str(value) for key, value in (labels or {}).items()}
+    return EVERYTHING.narrowed(wanted, wanted) or None
 
 
 def _key(metadata: _WorkloadMetadata) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
 from rebalancer.scheduling.alike import asked_labels
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
+from rebalancer.scheduling.simulator.replacement import of_constraint
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
 
@@ -62,7 +63,7 @@ class Constraints:
         """
         declared = [each for each in pod.spec.spread or self._defaults if each.when_unsatisfiable == when]
         if pod.spec.spread:
-            return [_constraint(each, _narrowed(each, pod.labels), pod) for each in declared]
+            return [_constraint(each, of_constraint(each, pod.labels), pod) for each in declared]
         if not declared:
             return []
         selector = self._selectors.of(pod)
@@ -79,12 +80,6 @@ def _constraint(declared: SpreadConstraint, selector: LabelSelector | None, pod:
         declared.node_affinity_policy == _HONOR,
         declared.node_taints_policy == _HONOR,
     )
-
-
-def _narrowed(declared: SpreadConstraint, labels: Labels) -> LabelSelector | None:
-    if declared.selector is None:
-        return None
-    return declared.selector.narrowed({key: labels[key] for key in declared.match_label_keys if key in labels})
 
 
 class DefaultSelectors:
@@ -118,7 +113,8 @@ class DefaultSelectors:
     def _work_out(self, pod: Pod, kind: str, name: str) -> LabelSelector:
         if self._inputs.services is None:
             raise UnknownPlacementError("default spreading goes by Services, which were not read")
-        selector = EVERYTHING.narrowed(self._by_services(pod))
+        by_services = self._by_services(pod)
+        selector = EVERYTHING.narrowed(by_services, by_services)
         owned = self._by_owner(kind).get((pod.namespace, name))
         if owned is None:
             return selector

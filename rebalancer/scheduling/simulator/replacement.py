@@ -18,7 +18,7 @@ import msgspec
 from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
 from rebalancer.cluster.pod import Owner, Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Template
-from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+from rebalancer.cluster.selectors import Labels, LabelSelector
 
 STATEFUL_SET = "StatefulSet"
 
@@ -147,17 +147,17 @@ def _weighted(weighted: WeightedPodTerm, labels: Labels) -> WeightedPodTerm:
 
 
 def _term(term: PodAffinityTerm, labels: Labels) -> PodAffinityTerm:
-    keys = [("In", key) for key in term.match_label_keys] + [("NotIn", key) for key in term.mismatch_label_keys]
-    return msgspec.structs.replace(term, selector=_with(term.selector, keys, labels))
+    if term.selector is None:
+        return term
+    selector = term.selector.narrowed(labels, term.match_label_keys, term.mismatch_label_keys)
+    return msgspec.structs.replace(term, selector=selector)
 
 
 def _constraint(constraint: SpreadConstraint, labels: Labels) -> SpreadConstraint:
-    keys = [("In", key) for key in constraint.match_label_keys]
-    return msgspec.structs.replace(constraint, selector=_with(constraint.selector, keys, labels))
+    return msgspec.structs.replace(constraint, selector=of_constraint(constraint, labels))
 
 
-def _with(selector: LabelSelector | None, keys: list[tuple[str, str]], labels: Labels) -> LabelSelector | None:
-    if selector is None or not keys:
-        return selector
-    extra = [Requirement(key, operator, (labels[key],)) for operator, key in keys if key in labels]
-    return LabelSelector(tuple(sorted({*selector.requirements, *extra})))
+def of_constraint(constraint: SpreadConstraint, labels: Labels) -> LabelSelector | None:
+    """Return the selector of a constraint as it applies to a pod with these labels."""
+    selector = constraint.selector
+    return None if selector is None else selector.narrowed(labels, constraint.match_label_keys)

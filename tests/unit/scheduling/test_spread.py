@@ -5,7 +5,7 @@ import pytest
 
 from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.spread import SpreadDomain, Topology, below_average, spreads
+from rebalancer.scheduling.spread import Domains, SpreadDomain, Topology, spreads
 from tests.make import cluster, node, pod, selector
 
 SSD = (NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),)),)
@@ -56,17 +56,11 @@ def test_domains_come_smallest_first_and_equal_ones_by_value():
     assert [(each.value, len(each.pods)) for each in domains] == [("c", 0), ("e", 0), ("a", 1), ("d", 1), ("b", 2)]
 
 
-def test_pods_should_go_below_the_average():
+@pytest.mark.parametrize(("sizes", "below"), [((1, 2, 3, 4), ["n-a", "n-b"]), ((1, 2, 2, 3), ["n-a"])])
+def test_pods_should_go_below_the_average(sizes, below):
     """To the nodes of domains that have fewer pods than two and a half, not of those at the average."""
+    (spread,) = spreads([pod("p", spread=(constraint(),))], {"DoNotSchedule"})
     nodes = [node(f"n-{zone}", labels={"zone": zone}) for zone in "abcd"]
-    domains = [
-        SpreadDomain(each.labels["zone"], [each], ["pod"] * size)
-        for each, size in zip(nodes, (1, 2, 3, 4), strict=True)
-    ]
-    even = [
-        SpreadDomain(each.labels["zone"], [each], ["pod"] * size)
-        for each, size in zip(nodes, (1, 2, 2, 3), strict=True)
-    ]
+    domains = [SpreadDomain(each.name, [each], ["pod"] * size) for each, size in zip(nodes, sizes, strict=True)]
 
-    assert [each.name for each in below_average(domains)] == ["n-a", "n-b"]
-    assert [each.name for each in below_average(even)] == ["n-a"]
+    assert [each.name for each in Domains(spread, domains, len(domains)).below_average()] == below
