@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from rebalancer.balancing.band import Band, Bounds, PoolNodes, band_of, offsets, pooled
 from rebalancer.balancing.candidates import Selection
-from rebalancer.balancing.compaction import Compaction, CompactionDemands, NodesInUse
+from rebalancer.balancing.compaction import Compaction, NodesInUse
 from rebalancer.balancing.destinations import Destinations, landings_by
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
@@ -120,7 +120,7 @@ class ByUsage:
 
     def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None) -> None:
         cluster, evict = self._cluster, self._evict
-        goal = Goal.of(band, MARGIN * steer.min_gain, deviation=band.deviation)
+        goal = Goal.of(band, MARGIN * steer.min_gain)
         fullness = Fullness(cluster, self._usage, goal.names, names)
         pool = Pool(cluster, self._selection, fullness, band.high, limit)
         inner = dict(zip(goal.names, goal.inner_high, strict=True))
@@ -186,7 +186,7 @@ class ByUsage:
         """
         args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
         sources = usage.sources()
-        in_use = NodesInUse(cluster, CompactionDemands(keep_free, group_label, keep_nodes))
+        in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)
         under = [source for source in sources if source.within(low)]
         candidates = in_use.candidates(under)
         receivers = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]

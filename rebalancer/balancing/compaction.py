@@ -22,11 +22,11 @@ second one nothing would be free of the last 10 cores: the second stays.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.figures import underutilized, with_pod_gone
+from rebalancer.balancing.figures import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
 from rebalancer.balancing.ways import Kept, SteeredWay, Unsteered, Way
@@ -40,32 +40,19 @@ from rebalancer.eviction.steering import Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionDemands:
-    """What the policy wants to be kept.
-
-    Attributes:
-        keep_free: by resource, which percentage of what the nodes in use have allocatable no pod may request.
-        group_label: the label that names a node's group; nodes without it are not emptied.  Empty: all may be.
-        keep_nodes: how many nodes of each group stay in use.
-    """
-
-    keep_free: Percentages
-    group_label: str = ""
-    keep_nodes: int = 0
-
-
 class NodesInUse:
     """The nodes with pods that would have to move, and whether one of them may be emptied.
 
     Args:
         cluster: the cluster.
-        demands: what is to be kept.
+        keep_free: by resource, which percentage of what the nodes in use have allocatable no pod may request.
+        group_label: the label that names a node's group; nodes without it are not emptied.  Empty: all may be.
+        keep_nodes: how many nodes of each group stay in use.
     """
 
-    def __init__(self, cluster: Cluster, demands: CompactionDemands) -> None:
+    def __init__(self, cluster: Cluster, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
         self._cluster = cluster
-        self._demands = demands
+        self._keep_free, self._group_label, self._keep_nodes = keep_free, group_label, keep_nodes
         self._nodes = {node.name: node for node in cluster.nodes if occupants(cluster, node)}
 
     def __contains__(self, name: object) -> bool:
@@ -85,15 +72,14 @@ class NodesInUse:
         return sorted(able, key=lambda each: (len(occupants(self._cluster, each.node)), each.fullness, each.node.name))
 
     def _is_removable(self, node: Node) -> bool:
-        label = self._demands.group_label
-        return not node.keeping and (not label or label in node.labels)
+        return not node.keeping and (not self._group_label or self._group_label in node.labels)
 
     def refusal(self, node: Node, pods: Iterable[Pod]) -> Refused | None:
         """Return why a node has to stay in use; None if it may be emptied of these pods."""
         return self._too_few_of_group(node) or self._too_little_free(node, pods)
 
     def _too_few_of_group(self, node: Node) -> Refused | None:
-        label, keep = self._demands.group_label, self._demands.keep_nodes
+        label, keep = self._group_label, self._keep_nodes
         if not label:
             return None
         group = node.labels[label]
@@ -104,7 +90,7 @@ class NodesInUse:
     def _too_little_free(self, node: Node, pods: Iterable[Pod]) -> Refused | None:
         kept = [each for each in self._nodes.values() if each.name != node.name and self._cluster.receives(each)]
         coming = list(pods)
-        for name, percent in sorted(self._demands.keep_free.items()):
+        for name, percent in sorted(self._keep_free.items()):
             offered = sum(each.allocatable.get(name, 0) for each in kept)
             free = sum(self._cluster.free(each)(name) for each in kept) - sum(_requested(pod, name) for pod in coming)
             share = free / offered * 100 if offered else 0.0
@@ -182,17 +168,16 @@ class Compaction:
                 if self._is_over:
                     return
                 kept = self._tried(source, wide=wide)
-                if kept and kept.is_for_want_of_a_place and wide != self._ways.rounds[-1]:
+                if kept and kept[1].cause.code is Code.NO_DESTINATION and wide != self._ways.rounds[-1]:
                     again.append(source)
                 elif kept:
-                    self._leave(source, kept)
+                    self._leave(source, *kept)
             sources = again
 
-    def _leave(self, source: NodeUtilization, kept: Kept) -> None:
-        refusal = Refused(kept.refusal.cause.with_details(keeps_node=source.node.name))
-        self._evict.refuse(kept.pod, underutilized(source, self._thresholds), refusal)
+    def _leave(self, source: NodeUtilization, pod: Pod, refusal: Refused) -> None:
+        self._evict.refuse(pod, underutilized(source, self._thresholds), keeping(source.node, refusal))
         # The nodes that follow have as many pods or more: the limit would stop them, too.
-        self._is_over = self._is_over or kept.refusal.cause.code is Code.TOTAL_LIMIT
+        self._is_over = self._is_over or refusal.cause.code is Code.TOTAL_LIMIT
 
     def _tried(self, source: NodeUtilization, *, wide: bool) -> Kept | None:
         """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
@@ -207,20 +192,21 @@ class Compaction:
             kept = self._emptied(source, pods, way)
             if not kept:
                 return None
-        return kept or Kept(pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
+        return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
 
     def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], way: Way) -> Kept | None:
         self._destinations.bar(way.barred)
         with self._ways.avoiding(way):
             found = self._moves(source, pods, underutilized(source, self._thresholds))
-        kept = found if isinstance(found, Kept) else self._ways.objection(source.node, found)
-        if isinstance(found, Kept) or kept:
-            return kept
-        moves = [replace(move, likely=way.receivers or move.likely) for move in found]
-        self._carry_out(source.node, Wave(way.avoid, tuple(moves)))
+        if isinstance(found, tuple):
+            return found
+        if objection := self._ways.objection(source.node, found):
+            return objection
+        moves = tuple(replace(move, likely=way.receivers or move.likely) for move in found)
+        self._carry_out(source.node, Wave(way.avoid, moves))
         return None
 
-    def _moves(self, source: NodeUtilization, pods: Sequence[Pod], reason: Cause) -> tuple[Move, ...] | Kept:
+    def _moves(self, source: NodeUtilization, pods: Sequence[Pod], reason: Cause) -> list[Move] | Kept:
         """Return a move for each pod, in their order, or the first one that has nowhere to go.
 
         This is tried out in the cluster's picture of the future, and taken back.  For each one all pods of the node
@@ -233,9 +219,9 @@ class Compaction:
             for pod in pods:
                 move = self._move(source, pod, reason)
                 if isinstance(move, Refused):
-                    return Kept(pod, move)
+                    return pod, move
                 moves.append(move)
-        return tuple(moves)
+        return moves
 
     def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
         usage = self._usage.of_pod(pod)
@@ -249,12 +235,11 @@ class Compaction:
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
         """Return what keeps a node, whatever the destinations."""
         if refusal := self._in_use.refusal(node, pods):
-            return Kept(pods[0], refusal)
+            return pods[0], refusal
         holding = next((pod for pod in pods if pod.holding), None)
         if holding:
-            return Kept(holding, refused(Code.HOLDS_NODE, annotation=holding.holding))
-        found = self._selection.first_immovable(pods) or self._evict.first_refusal(pods)
-        return Kept(*found) if found else None
+            return holding, refused(Code.HOLDS_NODE, annotation=holding.holding)
+        return self._selection.first_immovable(pods) or self._evict.first_refusal(pods)
 
     def _carry_out(self, node: Node, wave: Wave) -> None:
         self._steer.begin(wave)

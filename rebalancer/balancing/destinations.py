@@ -186,7 +186,7 @@ class Destinations:
             return refused(Code.NO_DESTINATION, unknown=answer.unknown)
         nodes = [node for name in answer.nodes if (node := self._cluster.node(name))]
         for node in nodes:
-            with nullcontext() if world is None else self._in_world(world, node):
+            with self._in_world(world, node):
                 harm = self._harm(pod, node, usage)
             if harm:
                 chosen = {"likely": node.name} if world is None else {"may_choose": node.name}
@@ -293,13 +293,15 @@ class Destinations:
         passed = utilization.passed(usage, self._ceilings)
         return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
 
-    def _in_world(self, number: int, node: Node) -> AbstractContextManager[None]:
+    def _in_world(self, number: int | None, node: Node) -> AbstractContextManager[None]:
         """Let a node use what it would use in a possible history, within the block."""
         utilization = self._known.get(node.name)
-        if utilization is None or self._landings is None:
+        if number is None or utilization is None or self._landings is None:
             return nullcontext()
-        more, fewer = (map(self._of_pod, pods) for pods in self._landings.worlds.others_on(number, node.name))
-        return utilization.exchanged(fewer, more)
+        more, fewer = self._landings.worlds.others_on(number, node.name)
+        if not more and not fewer:  # as a rule
+            return nullcontext()
+        return utilization.exchanged(map(self._of_pod, fewer), map(self._of_pod, more))
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):

@@ -10,7 +10,7 @@ from typing import Any
 
 from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.figures import underutilized, with_pod_gone
+from rebalancer.balancing.figures import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
@@ -69,13 +69,14 @@ class Emptying:
         Raises:
             CycleOver: see `Evict`.
         """
-        busy = [(source, pods) for source in sources if (pods := self._movable(source))]
+        found = ((source, cheapest_first(occupants(self._cluster, source.node))) for source in sources)
+        busy = [(source, pods) for source, pods in found if pods]
         for source, pods in sorted(busy, key=lambda each: (len(each[1]), each[0].fullness, each[0].node.name)):
             reason = underutilized(source, self._thresholds)
             kept = self._empty(pods, source, reason)
             if kept:
                 pod, refusal = kept
-                self._evict.refuse(pod, reason, _keeps(source, refusal))
+                self._evict.refuse(pod, reason, keeping(source.node, refusal))
                 if refusal.cause.code is Code.TOTAL_LIMIT:
                     # The nodes that follow have as many pods or more: the limit would stop them, too.
                     return
@@ -108,9 +109,6 @@ class Emptying:
             gone.append(pod)
         return gone
 
-    def _movable(self, source: NodeUtilization) -> list[Pod]:
-        return cheapest_first(occupants(self._cluster, source.node))
-
     def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
         """Return where each pod is expected, the largest placed first as the hardest, or the pod that cannot go."""
         plan: dict[Pod, _Place] = {}
@@ -125,7 +123,3 @@ class Emptying:
             assert first is not None
             plan[pod] = _Place(first, self._destinations.expect(pod, first, self._thresholds), destination)
         return plan
-
-
-def _keeps(source: NodeUtilization, refusal: Refused) -> Refused:
-    return Refused(refusal.cause.with_details(keeps_node=source.node.name))

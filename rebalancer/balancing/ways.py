@@ -82,23 +82,8 @@ def _key(pod: Pod) -> _Key:
     return (pod.namespace, pod.controller)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """One pod that has to stay on its node, and so keeps all others there.
-
-    Attributes:
-        pod: the pod.
-        refusal: why it stays.
-    """
-
-    pod: Pod
-    refusal: Refused
-
-    @property
-    def is_for_want_of_a_place(self) -> bool:
-        """Whether it only stays as it has nowhere to go."""
-        return self.refusal.cause.code is Code.NO_DESTINATION
-
+#: One pod that has to stay on its node, and so keeps all others there; and why it stays.
+Kept = tuple[Pod, Refused]
 
 _GROWTH = (1, 2, 4, 8, 16)
 
@@ -219,7 +204,7 @@ class SteeredWay:
         gathered = self._replicas.first_gathered(node, moves)
         if gathered is None:
             return None
-        return Kept(gathered.pod, refused(Code.NO_DESTINATION, gathers=gathered.expected))
+        return gathered.pod, refused(Code.NO_DESTINATION, gathers=gathered.expected)
 
     def occupied_by(self, landing: Landing) -> Collection[str]:
         """Return the node where a replacement runs; it is a receiver before others from now on."""

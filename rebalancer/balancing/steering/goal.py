@@ -50,15 +50,14 @@ class Goal:
     mean: Fill
 
     @classmethod
-    def of(cls, band: Band, margin: float, *, deviation: bool) -> "Goal":
-        """Return the goal of a band; without deviation the lower edge does not count.
+    def of(cls, band: Band, margin: float) -> "Goal":
+        """Return the goal of a band; where the edges are no distances from the mean, the lower one does not count.
 
         Args:
             band: where nodes should be; resources that no node offers are left out.
             margin: how far inside nodes are brought, in points, but not beyond the mean.
-            deviation: whether nodes may be too empty.
         """
-        names = tuple(sorted(band.mean))
+        names, deviation = tuple(sorted(band.mean)), band.deviation
         low = [band.low[name] if deviation else 0.0 for name in names]
         high, mean = [band.high[name] for name in names], [band.mean[name] for name in names]
         inner_high = [max(h - margin, min(m, h)) for h, m in zip(high, mean, strict=True)]
