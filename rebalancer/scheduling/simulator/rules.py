@@ -10,7 +10,7 @@ import msgspec
 from rebalancer.cluster.placement import PodAffinityTerm
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.selectors import Labels, LabelSelector
-from rebalancer.scheduling.simulator.tally import MatchedPods
+from rebalancer.scheduling.simulator.tally import MatchedPods, Tally
 
 
 class Strength(Enum):
@@ -34,26 +34,8 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     weight: int = 1
 
 
-class AffinityRule:
-    """A term with the number of running pods that have it, by domain."""
-
-    __slots__ = ("_shared", "domains", "term")
-
-    def __init__(self, term: Term) -> None:
-        self.term = term
-        self.domains: defaultdict[str, int] = defaultdict(int)
-        self._shared = False
-
-    def copy(self) -> "AffinityRule":
-        """Return a copy that counts for itself; the counts are copied when one of the two changes."""
-        self._shared = True
-        return copy(self)
-
-    def count(self, domain: str, change: int) -> None:
-        """Add a change to the count of a domain."""
-        if self._shared:
-            self.domains, self._shared = self.domains.copy(), False
-        self.domains[domain] += change
+#: A term with the number of running pods that have it, by domain.
+AffinityRule = Tally[Term, str]
 
 
 def condition_of(term: PodAffinityTerm, namespace: str) -> MatchedPods:
@@ -113,7 +95,7 @@ class RuleBook:
     def count(self, pod: Pod, node: int, change: int) -> None:
         """Count the terms of a pod that comes to a node (1), or leaves it (-1)."""
         for rule in self._rules_of(pod):
-            value = self._topology[node].get(rule.term.topology_key)
+            value = self._topology[node].get(rule.of.topology_key)
             if value is not None:
                 rule.count(value, change)
 
@@ -128,7 +110,7 @@ class RuleBook:
     def _find(self, pod: Pod) -> list[AffinityRule]:
         labels = self._namespaces.get(pod.namespace, {})
         likely = [*self._others, *(rule for label in pod.labels.items() for rule in self._by_label.get(label, ()))]
-        return [rule for rule in likely if rule.term.condition.takes(pod.namespace, labels, pod.labels)]
+        return [rule for rule in likely if rule.of.condition.takes(pod.namespace, labels, pod.labels)]
 
     def _rules_of(self, pod: Pod) -> list[AffinityRule]:
         spec = pod.spec
@@ -143,14 +125,14 @@ class RuleBook:
     def _rule(self, term: Term) -> AffinityRule:
         rule = self._rules.get(term)
         if rule is None:
-            rule = self._rules[term] = AffinityRule(term)
+            rule = self._rules[term] = Tally(term)
             self._shelve(rule)
         return rule
 
     def _shelve(self, rule: AffinityRule) -> None:
-        if rule.term.condition.namespace_selector:
-            self.conditions_on_namespaces.append(rule.term.condition)
-        label = _asked_label(rule.term.condition.selector)
+        if rule.of.condition.namespace_selector:
+            self.conditions_on_namespaces.append(rule.of.condition)
+        label = _asked_label(rule.of.condition.selector)
         if label:
             self._by_label[label].append(rule)
         else:

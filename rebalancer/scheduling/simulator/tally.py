@@ -7,10 +7,14 @@ matcher takes.  When a pod comes or goes, only the tallies that count its group 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from copy import copy
+from typing import Generic, TypeVar
 
 import msgspec
 
 from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 class MatchedPods(msgspec.Struct, frozen=True, gc=False):
@@ -76,10 +80,10 @@ class Group:
         self.labels = labels
         self.nodes: defaultdict[int, int] = defaultdict(int)
         self.leaving: defaultdict[int, int] = defaultdict(int)
-        self.tallies: list[Tally] = []
+        self.tallies: list[NodeTally] = []
         self._shared = False
 
-    def copy(self, tallies: Mapping["Tally", "Tally"]) -> "Group":
+    def copy(self, tallies: Mapping["NodeTally", "NodeTally"]) -> "Group":
         """Return a copy that counts for itself; the counts are copied when one of the two changes."""
         self._shared = True
         new = copy(self)
@@ -92,28 +96,35 @@ class Group:
             self.nodes, self.leaving, self._shared = self.nodes.copy(), self.leaving.copy(), False
 
 
-class Tally:
-    """How many pods that a matcher takes are on each node, by index.
+class Tally(Generic[T, K]):
+    """How many pods of one kind there are, by place.
 
     Attributes:
-        nodes: by index of the node.
+        of: which pods count: those that a matcher takes, or those that have an affinity term.
+        counts: by index of the node, or by topology domain.
     """
 
-    def __init__(self, matcher: Matcher) -> None:
-        self.matcher = matcher
-        self.nodes: defaultdict[int, int] = defaultdict(int)
+    __slots__ = ("_shared", "counts", "of")
+
+    def __init__(self, of: T) -> None:
+        self.of = of
+        self.counts: defaultdict[K, int] = defaultdict(int)
         self._shared = False
 
-    def copy(self) -> "Tally":
+    def copy(self) -> "Tally[T, K]":
         """Return a copy that counts for itself; the counts are copied when one of the two changes."""
         self._shared = True
         return copy(self)
 
-    def count(self, node: int, change: int) -> None:
-        """Add a change to the count of a node."""
+    def count(self, place: K, change: int) -> None:
+        """Add a change to the count of a place."""
         if self._shared:
-            self.nodes, self._shared = self.nodes.copy(), False
-        self.nodes[node] += change
+            self.counts, self._shared = self.counts.copy(), False
+        self.counts[place] += change
+
+
+#: How many pods that a matcher takes are on each node, by index.
+NodeTally = Tally[Matcher, int]
 
 
 class Tallies:
@@ -129,7 +140,7 @@ class Tallies:
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
         self._by_label: defaultdict[tuple[str, str], list[Group]] = defaultdict(list)
-        self._tallies: dict[Matcher, Tally] = {}
+        self._tallies: dict[Matcher, NodeTally] = {}
 
     def copy(self) -> "Tallies":
         """Return a copy that follows another cluster from now on."""
@@ -161,7 +172,7 @@ class Tallies:
                 self.unlabelled.append(group)
             for label in labels.items():
                 self._by_label[label].append(group)
-            group.tallies = [each for each in self._tallies.values() if self._takes(each.matcher, group)]
+            group.tallies = [each for each in self._tallies.values() if self._takes(each.of, group)]
         return group
 
     def count(self, group: Group, node: int, change: int, *, leaving: bool) -> None:
@@ -171,7 +182,7 @@ class Tallies:
         if leaving:
             group.leaving[node] += change
         for tally in group.tallies:
-            if not (leaving and tally.matcher.running_only):
+            if not (leaving and tally.of.running_only):
                 tally.count(node, change)
 
     def mark(self, group: Group, node: int, *, leaving: bool) -> None:
@@ -180,10 +191,10 @@ class Tallies:
         group.own()
         group.leaving[node] += change
         for tally in group.tallies:
-            if tally.matcher.running_only:
+            if tally.of.running_only:
                 tally.count(node, -change)
 
-    def tally(self, matcher: Matcher) -> Tally:
+    def tally(self, matcher: Matcher) -> NodeTally:
         """Return the tally of a matcher."""
         tally = self._tallies.get(matcher)
         if tally is None:
@@ -193,10 +204,10 @@ class Tallies:
                     self._take_in(tally, group)
         return tally
 
-    def _take_in(self, tally: Tally, group: Group) -> None:
+    def _take_in(self, tally: NodeTally, group: Group) -> None:
         group.tallies.append(tally)
         for node, count in group.nodes.items():
-            counted = count - (group.leaving.get(node, 0) if tally.matcher.running_only else 0)
+            counted = count - (group.leaving.get(node, 0) if tally.of.running_only else 0)
             if counted:
                 tally.count(node, counted)
 

@@ -53,7 +53,7 @@ class InterPodAffinity:
         terms = self._terms(pod)
         required = [term for term in terms if term.strength is Strength.ATTRACTS]
         apart = [self._domains(Matcher((each.condition,)), [each.topology_key]) for each in terms if _repels(each)]
-        existing = _summed((rule, 1) for rule in selecting if _repels(rule.term))
+        existing = _summed((rule, 1) for rule in selecting if _repels(rule.of))
         if not (required or apart or existing):
             return NO_REFUSALS
         found: dict[int, tuple[str, ...]] = {}
@@ -92,7 +92,7 @@ class InterPodAffinity:
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
             return None
-        totals = _summed((rule, self._weight(rule.term)) for rule in self._selecting(pod))
+        totals = _summed((rule, self._weight(rule.of)) for rule in self._selecting(pod))
         for term in terms:
             for key, by_value in self._domains(Matcher((term.condition,)), [term.topology_key]).items():
                 for value, count in by_value.items():
@@ -118,7 +118,7 @@ class InterPodAffinity:
         found: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
         for key in keys:
             values, counts = self._state.values(key), defaultdict[str | None, int](int)
-            for index, count in tally.nodes.items():
+            for index, count in tally.counts.items():
                 value = values[index]
                 if value is not None and count:
                     counts[value] += count
@@ -167,7 +167,7 @@ def _summed(weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, de
     totals: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
     for rule, weight in weighted:
         if weight:
-            for value, count in rule.domains.items():
+            for value, count in rule.counts.items():
                 if count:
-                    totals[rule.term.topology_key][value] += weight * count
+                    totals[rule.of.topology_key][value] += weight * count
     return totals

@@ -129,7 +129,7 @@ class SoftSpread:
     def _pile(self, pod: Pod, constraint: Constraint, scene: _Scene, passed_over: AbstractSet[int]) -> _Pile:
         values = self._state.values(constraint.topology_key)
         if constraint.topology_key == HOSTNAME:
-            hosts = self._state.tallies.tally(constraint.matcher).nodes
+            hosts = self._state.tallies.tally(constraint.matcher).counts
             return _Pile(constraint.max_skew - 1, log(len(scene.scored) + 2), values, {}, hosts)
         counts = self._tallied(pod, constraint, passed_over)
         return _Pile(constraint.max_skew - 1, log(len(scene.domains(values)) + 2), values, counts, {})
@@ -138,7 +138,7 @@ class SoftSpread:
         """Return the number of pods in each domain that has any."""
         admitted = self._admission.nodes(pod, constraint)
         values, counts = self._state.values(constraint.topology_key), defaultdict[str | None, int](int)
-        for index, count in self._state.tallies.tally(constraint.matcher).nodes.items():
+        for index, count in self._state.tallies.tally(constraint.matcher).counts.items():
             if index not in passed_over and (admitted is None or index in admitted):
                 counts[values[index]] += count
         return counts
@@ -247,7 +247,7 @@ class PodTopologySpread:
         """Return the pods in each domain that the constraint counts."""
         ground = self._ground(pod, constraint, constraints)
         values, counts = self._state.values(constraint.topology_key), dict(ground.empty)
-        for index, count in self._state.tallies.tally(constraint.matcher).nodes.items():
+        for index, count in self._state.tallies.tally(constraint.matcher).counts.items():
             if index in ground.nodes:
                 counts[values[index]] += count
         return counts
