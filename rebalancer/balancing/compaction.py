@@ -28,6 +28,7 @@ from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.figures import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.steering.steered import ELSEWHERE, mostly_elsewhere
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
 from rebalancer.balancing.ways import Kept, SteeredWay, Unsteered, Way
 from rebalancer.cluster.cluster import Cluster
@@ -101,10 +102,6 @@ class NodesInUse:
 
 def _requested(pod: Pod, name: str) -> int:
     return 1 if name == PODS else pod.spec.requests.get(name, 0)
-
-
-#: Steering ends after so many nodes in a row whose replacements mostly landed elsewhere than foreseen.
-_ELSEWHERE = 2
 
 
 class Compaction:
@@ -252,9 +249,8 @@ class Compaction:
         self._judge(landings)
 
     def _judge(self, landings: Sequence[Landing]) -> None:
-        astray = sum(not each.foreseen for each in landings)
-        self._elsewhere = self._elsewhere + 1 if astray * 2 > len(landings) else 0
-        if self._elsewhere == _ELSEWHERE:
+        self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(landings) else 0
+        if self._elsewhere == ELSEWHERE:
             self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
             self._is_over = True
 

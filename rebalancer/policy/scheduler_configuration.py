@@ -16,10 +16,8 @@ from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, 
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.scheduling.simulator.configuration import (
     API_VERSION,
-    DEFAULT_PLUGINS,
     DEFAULT_SCHEDULER,
     KIND,
-    OTHER_PLUGINS,
     ConfigurationError,
     Extender,
     ProfileConfig,
@@ -165,7 +163,7 @@ def _check_profile(profile: DocumentNode, name: str, findings: Findings) -> None
     if read is None:
         return
     _check_arguments(profile, findings)
-    for plugin in unknown_plugins(read, (*DEFAULT_PLUGINS, *OTHER_PLUGINS)):
+    for plugin in unknown_plugins(read):
         points = plugins.entries().values() if plugins else ()
         listed = (each for point in points for each in items(point, "enabled") if at(each, "name").value == plugin)
         place = next(listed, profile).place

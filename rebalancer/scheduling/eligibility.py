@@ -36,12 +36,16 @@ _ONE_BY_ONE = 64
 
 
 class EligibleNodes:
-    """Answers for one cluster.  There is one per cluster: get it with `cluster.index(EligibleNodes)`."""
+    """Answers for one cluster.  There is one per cluster: get it with `cluster.index(EligibleNodes)`.
+
+    Attributes:
+        steps: how many changes of the cluster there were so far.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._groups = ConstraintGroups(cluster.nodes)
-        self._steps = 0
+        self.steps = 0
         self._emptied: dict[str, int] = {}
         self._rooms: dict[str, _Room] = {}
 
@@ -112,11 +116,6 @@ class EligibleNodes:
         """Return an object that finds another node for pods among these nodes."""
         return OtherNodes(self, nodes)
 
-    @property
-    def steps(self) -> int:
-        """How many changes of the cluster there were so far."""
-        return self._steps
-
     def emptied(self, since: int) -> list[tuple[int, str]]:
         """Return the nodes that got more room after so many changes, each once: the number of the change, the name."""
         found = []
@@ -135,10 +134,10 @@ class EligibleNodes:
         self._note(node.name, has_more=sign < 0)
 
     def _note(self, name: str, *, has_more: bool) -> None:
-        self._steps += 1
+        self.steps += 1
         if has_more:
             self._emptied.pop(name, None)  # the latest change stands last
-            self._emptied[name] = self._steps
+            self._emptied[name] = self.steps
         node = self._nodes_by_name.get(name) if self._rooms else None
         if node is not None:
             free = self._cluster.free(node)

@@ -37,6 +37,7 @@ from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
 from rebalancer.scheduling.simulator.answer import Answer, Weighing, Winners
 from rebalancer.scheduling.simulator.configuration import read_configuration
+from rebalancer.scheduling.simulator.constraints import SELECTING_OWNERS
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
 from rebalancer.scheduling.simulator.simulator import Simulator
@@ -293,22 +294,16 @@ NEITHER = (
     "and to be spread among its owner's pods"
 )
 
-_KINDS = {
-    "ReplicaSet": "replica_sets",
-    "ReplicationController": "replication_controllers",
-    "StatefulSet": "stateful_sets",
-}
-
 
 def completed(scheduler_inputs: SchedulerInputs, pods: Iterable[Pod]) -> tuple[SchedulerInputs, list[str]]:
     """Return what was read, completed with what is assumed for the rest, and notices about that for a person."""
     templates = scheduler_inputs.templates is not None
-    kinds = ("services", *_KINDS.values())
+    kinds = ("services", *SELECTING_OWNERS.values())
     if any(getattr(scheduler_inputs, kind) is not None for kind in kinds):
         return scheduler_inputs, [] if templates else [NO_TEMPLATES]
     standing_in: dict[str, dict[Key, LabelSelector]] = {kind: {} for kind in kinds}
     for (kind, key), labels in _shared_labels(pods).items():
-        standing_in[_KINDS[kind]][key] = EVERYTHING.narrowed(labels, labels)
+        standing_in[SELECTING_OWNERS[kind]][key] = EVERYTHING.narrowed(labels, labels)
     return msgspec.structs.replace(scheduler_inputs, **standing_in), [NO_SELECTORS if templates else NEITHER]
 
 
@@ -317,7 +312,7 @@ def _shared_labels(pods: Iterable[Pod]) -> dict[tuple[str, Key], Labels]:
     shared: dict[tuple[str, Key], Labels] = {}
     for pod in pods:
         owner = next((each for each in pod.owners if each.controller), None)
-        if owner and owner.kind in _KINDS:
+        if owner and owner.kind in SELECTING_OWNERS:
             key = owner.kind, (pod.namespace, owner.name)
             known = shared.setdefault(key, unbound(pod.labels))
             if known is not pod.labels and known != pod.labels:

@@ -1,7 +1,7 @@
 """How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from rebalancer.balancing.measured_usage import MeasuredUsage
@@ -34,8 +34,8 @@ class Fullness:
             each.node.name: each for each in usage.sources() if each.node.name in compared
         }
         self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
-        self._fills: dict[str, tuple[float, ...]] = {}
-        self._peak_fills: dict[str, tuple[float, ...]] = {}
+        self._fills: dict[str, Fill] = {}
+        self._peak_fills: dict[str, Fill] = {}
         by_size: defaultdict[frozenset[tuple[str, int]], dict[Pod, tuple[float, ...]]] = defaultdict(dict)
         self._points = {
             name: by_size[frozenset(each.node.allocatable.items())] for name, each in self.sources.items()
@@ -44,16 +44,16 @@ class Fullness:
 
     def fill(self, name: str) -> Fill:
         """Return how full a node is as a source."""
-        known = self._fills.get(name)
-        if known is None:
-            known = self._fills[name] = self._fill_of(self.sources[name])
-        return known
+        return self._kept(self._fills, self.sources, name)
 
     def peak(self, name: str) -> Fill:
         """Return how full a node is as a destination."""
-        known = self._peak_fills.get(name)
+        return self._kept(self._peak_fills, self.peaks, name)
+
+    def _kept(self, fills: dict[str, Fill], nodes: Mapping[str, NodeUtilization], name: str) -> Fill:
+        known = fills.get(name)
         if known is None:
-            known = self._peak_fills[name] = self._fill_of(self.peaks[name])
+            known = fills[name] = tuple([nodes[name].level(each) for each in self._names])
         return known
 
     def points(self, pods: Sequence[Pod], name: str) -> Columns:
@@ -106,6 +106,3 @@ class Fullness:
             self.peaks[node.name].charge(amounts, sign)
             self._fills.pop(node.name, None)
             self._peak_fills.pop(node.name, None)
-
-    def _fill_of(self, node: NodeUtilization) -> tuple[float, ...]:
-        return tuple([node.level(name) for name in self._names])

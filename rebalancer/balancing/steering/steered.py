@@ -15,7 +15,7 @@ from rebalancer.eviction.steering import Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
 
 #: Steering ends after so many waves in a row that mostly landed on other nodes than foreseen.
-_ELSEWHERE = 2
+ELSEWHERE = 2
 
 
 class Steered:
@@ -48,7 +48,7 @@ class Steered:
     def _run(self) -> None:
         avoid: Avoid = {}
         in_a_row = 0
-        while in_a_row < _ELSEWHERE:
+        while in_a_row < ELSEWHERE:
             draft = self._waves.next_wave(avoid)
             if draft is None:
                 self._warn_of_over()
@@ -59,7 +59,7 @@ class Steered:
                 continue
             avoid = wave.avoid
             landings = self._carry_out(wave)
-            in_a_row = in_a_row + 1 if _mostly_elsewhere(landings) else 0
+            in_a_row = in_a_row + 1 if mostly_elsewhere(landings) else 0
         self._parts.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
 
     def _warn_of_over(self) -> None:
@@ -116,5 +116,6 @@ class Steered:
         return landings
 
 
-def _mostly_elsewhere(landings: Sequence[Landing]) -> bool:
+def mostly_elsewhere(landings: Sequence[Landing]) -> bool:
+    """Return whether most replacements landed on other nodes than foreseen."""
     return sum(not each.foreseen for each in landings) * 2 > len(landings)

@@ -3,7 +3,7 @@
 Source: the Kubernetes documentation, Scheduler Configuration and kube-scheduler Configuration (v1).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -148,10 +148,10 @@ def _merged(defaults: Mapping[str, int], changes: SchedulerPluginSet) -> dict[st
     return {**kept, **{each.name: each.weight or 1 for each in changes.enabled}}
 
 
-def unknown_plugins(profile: ProfileConfig, known: Sequence[str]) -> list[str]:
+def unknown_plugins(profile: ProfileConfig) -> list[str]:
     """Return the plugins of a profile that the simulator does not know."""
-    named = {**enabled(profile, "filter"), **enabled(profile, "score")}
-    return sorted(set(named) - set(known) - _ELSEWHERE - _OF_OTHER_TIMES)
+    named = {*enabled(profile, "filter"), *enabled(profile, "score")}
+    return sorted(named.difference(DEFAULT_PLUGINS, OTHER_PLUGINS, _ELSEWHERE, _OF_OTHER_TIMES))
 
 
 Args = Mapping[str, Any]

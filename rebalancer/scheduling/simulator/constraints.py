@@ -31,6 +31,14 @@ SYSTEM_DEFAULTS = (
 )
 
 
+#: By kind of the owners whose selectors count for default constraints, where those were read into.
+SELECTING_OWNERS = {
+    "ReplicaSet": "replica_sets",
+    "ReplicationController": "replication_controllers",
+    "StatefulSet": "stateful_sets",
+}
+
+
 class Constraint(msgspec.Struct, frozen=True, gc=False):
     """A constraint with its selector worked out."""
 
@@ -129,14 +137,9 @@ class DefaultSelectors:
         return merged
 
     def _by_owner(self, kind: str) -> Mapping[tuple[str, str], LabelSelector | None]:
-        read = {
-            "ReplicaSet": self._inputs.replica_sets,
-            "ReplicationController": self._inputs.replication_controllers,
-            "StatefulSet": self._inputs.stateful_sets,
-        }
-        if kind not in read:
+        if kind not in SELECTING_OWNERS:
             return {}
-        selectors = read[kind]
+        selectors: Mapping[tuple[str, str], LabelSelector | None] | None = getattr(self._inputs, SELECTING_OWNERS[kind])
         if selectors is None:
             raise UnknownPlacementError(f"default spreading goes by {kind}s, which were not read")
         return selectors

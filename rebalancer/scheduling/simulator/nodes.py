@@ -1,14 +1,16 @@
-"""Columns over the nodes of a cluster: entries of some nodes, picked and scaled."""
+"""Columns over the nodes of a cluster: entries of some nodes, picked and scaled; numbers are rounded as Go rounds."""
 
 from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from itertools import filterfalse
+from math import floor
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from rebalancer.scheduling.simulator.arithmetic import scaled
-
 T = TypeVar("T")
+
+WHOLE = 100
+_HALF = 0.5
 
 
 class Nodes(list[int]):
@@ -32,6 +34,20 @@ class Nodes(list[int]):
     @cached_property
     def _picking(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         return itemgetter(*self)
+
+
+def rounded(value: float) -> int:
+    """Return the nearest whole number, halves away from zero, for values that are not negative."""
+    whole = floor(value)
+    return whole + (value - whole >= _HALF)
+
+
+def scaled(scores: Sequence[int], most: int, *, reverse: bool = False) -> list[int]:
+    """Return scores scaled so that `most` becomes 100, or 0 if reversed; if it is 0, so are all scores."""
+    points = {score: WHOLE * score // (most or 1) for score in set(scores)}
+    if reverse:
+        points = {score: WHOLE - point for score, point in points.items()}
+    return list(map(points.__getitem__, scores))
 
 
 class Scaled:

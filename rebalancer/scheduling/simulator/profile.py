@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from rebalancer.scheduling.simulator.configuration import (
-    DEFAULT_PLUGINS,
     Configuration,
     ProfileConfig,
     enabled,
@@ -93,7 +92,7 @@ def profiles(
 def _profile(
     config: ProfileConfig, makers: Mapping[str, Callable[[], Filter | Score]], percentage: int, unknown: str
 ) -> Profile:
-    strange = unknown_plugins(config, (*makers, *DEFAULT_PLUGINS))
+    strange = unknown_plugins(config)
     filters, weights = enabled(config, "filter"), enabled(config, "score")
     made = {name: make() for name, make in makers.items() if name in filters or name in weights}
     refusing = {name: each for name, each in made.items() if name in filters and isinstance(each, Filter)}

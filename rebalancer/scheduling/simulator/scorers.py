@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import add
 from typing import NamedTuple
 
-from rebalancer.scheduling.simulator.arithmetic import WHOLE, quotient, rounded
+from rebalancer.scheduling.simulator.nodes import WHOLE, rounded
 
 #: Points of a shape: utilization in percent, and the score there from 0 to 10.
 Shape = Sequence[tuple[int, int]]
@@ -85,6 +85,12 @@ def _on_line(points: Shape, utilization: int) -> int:
         if utilization <= at:
             if at == before[0]:
                 return score
-            return before[1] + quotient((score - before[1]) * (utilization - before[0]), at - before[0])
+            return before[1] + _quotient((score - before[1]) * (utilization - before[0]), at - before[0])
         before = (at, score)
     return before[1]
+
+
+def _quotient(dividend: int, divisor: int) -> int:
+    """Return a quotient rounded towards zero."""
+    whole = abs(dividend) // abs(divisor)
+    return whole if (dividend < 0) == (divisor < 0) else -whole

@@ -37,7 +37,7 @@ class Shapes(Generic[T]):
     def __init__(
         self,
         state: State,
-        ask: Callable[[Pod, Sequence[int]], list[T]],
+        ask: Callable[[Pod, Nodes], list[T]],
         shape: Callable[[Pod], object] = requested,
     ) -> None:
         self._state = state
@@ -51,10 +51,10 @@ class Shapes(Generic[T]):
         known = self._known.get(key)
         changes = self._state.changes
         if known is None:
-            everywhere = range(len(self._state.nodes))
+            everywhere = Nodes(range(len(self._state.nodes)))
             known = self._known[key] = _Known(self._ask(pod, everywhere), len(changes))
         elif known.seen < len(changes):
-            changed = sorted(set(changes[known.seen :]))
+            changed = Nodes(sorted(set(changes[known.seen :])))
             for index, answer in zip(changed, self._ask(pod, changed), strict=True):
                 known.answers[index] = answer
             known.seen = len(changes)
@@ -63,8 +63,3 @@ class Shapes(Generic[T]):
     def of(self, pod: Pod, nodes: Nodes) -> Sequence[T]:
         """Return the answers for a pod and some nodes, in their order, as they are now."""
         return tuple(nodes.of(self.by_node(pod)))
-
-
-def picked(column: Sequence[T], nodes: Sequence[int]) -> Sequence[T]:
-    """Return the entries of some nodes in their order; `nodes` is sorted."""
-    return column if len(nodes) == len(column) else [column[index] for index in nodes]

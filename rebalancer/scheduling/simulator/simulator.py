@@ -266,17 +266,14 @@ class Simulator:
         total = len(self._state.nodes)
         if not total:
             return "no nodes available to schedule pods"
-        told = _tallied(reason for each in _by_node(refused).values() for reason in each)
+        counts = Counter(reason for each in _by_node(refused).values() for reason in each)
+        told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
         return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
 
 
 def _by_node(refused: _Refused) -> dict[int, tuple[str, ...]]:
     """Return what was refused by node; the first refusal of a node counts."""
     return {index: reasons for each in reversed(refused) for index, reasons in each.items()}
-
-
-def _tallied(reasons: Iterable[str]) -> str:
-    return ", ".join(sorted(f"{count} {reason}" for reason, count in Counter(reasons).items()))
 
 
 def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: Nodes, refused: _Refused) -> tuple[Nodes, _Refused]:

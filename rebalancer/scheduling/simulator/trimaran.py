@@ -45,7 +45,6 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.quantity import parse_milli_quantity
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.errors import StrategyError
-from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
 from rebalancer.scheduling.simulator.configuration import (
     Args,
     Configuration,
@@ -54,7 +53,7 @@ from rebalancer.scheduling.simulator.configuration import (
     converted,
     enabled,
 )
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes, rounded
 from rebalancer.scheduling.simulator.plugin import Score, UnknownPlacementError
 from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State

@@ -18,10 +18,9 @@ from math import sqrt
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
-from rebalancer.scheduling.simulator.shapes import Shapes, picked
+from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State
 
 _SITS_OUT = 33
@@ -49,20 +48,20 @@ class NodeResourcesBalancedAllocation:
             return None
         return self._scores.of(pod, nodes)
 
-    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def _score(self, pod: Pod, nodes: Nodes) -> list[int]:
         after = self._evenness(self._names(pod), pod.spec.requests, nodes)
         if self._state.minor < _BY_CHANGE:
             return after
-        before = picked(self._before.by_node(pod), nodes)
+        before = nodes.of(self._before.by_node(pod))
         return [_HALF + (_HALF + late - early) // _TWO for late, early in zip(after, before, strict=True)]
 
     def _names(self, pod: Pod) -> tuple[str, ...]:
         return tuple(name for name in self._resources if name in _NATIVE or pod.spec.requests.get(name))
 
-    def _evenness_before(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def _evenness_before(self, pod: Pod, nodes: Nodes) -> list[int]:
         return self._evenness(self._names(pod), {}, nodes)
 
-    def _evenness(self, names: Sequence[str], more: Resources, nodes: Sequence[int]) -> list[int]:
+    def _evenness(self, names: Sequence[str], more: Resources, nodes: Nodes) -> list[int]:
         """Return 100 less the standard deviation of the shares in percent, node by node.
 
         In floating point, as the scheduler does; a resource that a node does not offer does not count there.
@@ -72,8 +71,8 @@ class NodeResourcesBalancedAllocation:
             return [_of_two(one, other) for one, other in zip(*columns, strict=True)]
         return [_evenness([share for share in shares if share >= 0]) for shares in zip(*columns, strict=True)]
 
-    def _shares(self, name: str, more: int, nodes: Sequence[int]) -> list[float]:
-        offered, taken = (picked(column, nodes) for column in self._state.room(name))
+    def _shares(self, name: str, more: int, nodes: Nodes) -> list[float]:
+        offered, taken = (nodes.of(column) for column in self._state.room(name))
         # Not min(..., 1.0): this runs for each node and kind of pod, and a call takes as long as the rest.
         asked = (each + more for each in taken)
         return [(a / o if a < o else 1.0) if o else -1.0 for a, o in zip(asked, offered, strict=True)]

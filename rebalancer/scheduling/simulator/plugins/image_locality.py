@@ -10,7 +10,7 @@ init container.
 from collections.abc import Sequence
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import WHOLE
 from rebalancer.scheduling.simulator.state import State
 
 _INIT_IMAGES = 30

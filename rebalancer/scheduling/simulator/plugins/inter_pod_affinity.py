@@ -13,8 +13,7 @@ from operator import add
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.rules import AffinityRule, Strength, Term, terms_of
 from rebalancer.scheduling.simulator.state import State

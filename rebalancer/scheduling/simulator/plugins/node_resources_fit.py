@@ -13,7 +13,7 @@ from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
-from rebalancer.scheduling.simulator.shapes import Shapes, picked
+from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State, scored_of
 
 TOO_MANY = "Too many pods"
@@ -53,11 +53,11 @@ class NodeResourcesFit:
         lacking = self._short.by_node(pod)
         return {index: lacking[index] for index in compress(range(len(lacking)), lacking)}
 
-    def _lacking(self, pod: Pod, nodes: Sequence[int]) -> list[tuple[str, ...]]:
+    def _lacking(self, pod: Pod, nodes: Nodes) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = [()] * len(nodes)
         for name, amount in ((PODS, 1), *pod.spec.requests.items()):
             if amount > 0 and not self._ignored(name):
-                offered, taken = (picked(column, nodes) for column in self._state.room(name))
+                offered, taken = (nodes.of(column) for column in self._state.room(name))
                 for place, (there, gone) in enumerate(zip(offered, taken, strict=True)):
                     if amount > there - gone:
                         found[place] = (*found[place], _SHORT.get(name) or f"Insufficient {name}")
@@ -67,14 +67,14 @@ class NodeResourcesFit:
         """Return the strategy's score of each node with the pod on it."""
         return self._scores.of(pod, nodes)
 
-    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def _score(self, pod: Pod, nodes: Nodes) -> list[int]:
         counted = [name for name in self._weights if name in _NATIVE or pod.spec.requests.get(name)]
         columns = [self._column(pod, name, nodes) for name in counted]
         return self._scorer(columns) if columns else [0] * len(nodes)
 
-    def _column(self, pod: Pod, name: str, nodes: Sequence[int]) -> Column:
+    def _column(self, pod: Pod, name: str, nodes: Nodes) -> Column:
         offered, taken = self._state.room(name)
         more = pod.spec.requests.get(name, 0)
         if name in self._state.assumed:
             taken, more = self._state.assumed[name], scored_of(pod)[name]
-        return Column([each + more for each in picked(taken, nodes)], picked(offered, nodes), self._weights[name])
+        return Column([each + more for each in nodes.of(taken)], nodes.of(offered), self._weights[name])

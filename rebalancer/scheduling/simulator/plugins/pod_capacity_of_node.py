@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
+from rebalancer.scheduling.simulator.nodes import WHOLE
 from rebalancer.scheduling.simulator.state import State
 
 

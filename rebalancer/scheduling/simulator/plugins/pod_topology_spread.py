@@ -29,7 +29,6 @@ from math import log
 from typing import NamedTuple
 
 from rebalancer.cluster.pod import Pod, SpreadConstraint
-from rebalancer.scheduling.simulator.arithmetic import WHOLE, rounded
 from rebalancer.scheduling.simulator.constraints import (
     PREFERRED,
     REQUIRED,
@@ -38,7 +37,7 @@ from rebalancer.scheduling.simulator.constraints import (
     Constraint,
     Constraints,
 )
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes, rounded
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 

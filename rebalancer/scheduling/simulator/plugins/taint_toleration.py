@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.taints import NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
-from rebalancer.scheduling.simulator.arithmetic import WHOLE
-from rebalancer.scheduling.simulator.nodes import Nodes, Scaled
+from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes, Scaled
 from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.state import State
 
