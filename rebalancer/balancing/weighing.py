@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heapreplace
 
+from rebalancer.balancing.usage import FallingUsage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -25,7 +26,7 @@ _DECIMALS = 2
 _REMOVABLE = {"BestEffort": "bePods", "Burstable": "bPods", "Guaranteed": "gPods"}
 
 
-class UsageWeighing:
+class UsageWeighing(FallingUsage):
     """Follows what nodes use.
 
     Args:
@@ -45,8 +46,8 @@ class UsageWeighing:
         *,
         cordoned: bool = False,
     ) -> None:
-        self._nodes = {each.node.name: NodeUtilization(each.node, each.used, each.offset) for each in nodes}
-        self._of_pod = of_pod
+        copies = (NodeUtilization(each.node, each.used, each.offset) for each in nodes)
+        super().__init__(copies, of_pod or (lambda _: None))
         self._low, self._high, self._cordoned = low, high, cordoned
         self._before = {name: (_rounded(node), self._state(node)) for name, node in self._nodes.items()}
         self._receivers: list[tuple[float, str]] = []
@@ -64,14 +65,9 @@ class UsageWeighing:
             self._nodes[name].charge(amounts)
             heapreplace(self._receivers, (self._fullness(name), name))
 
-    def left(self, pod: Pod, sign: int) -> None:
-        """Count the usage of a pod that went, or is back."""
-        if pod.active:
-            self._charge(pod.node, pod, -sign)
-
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Count the usage of a pod that is expected on a node, or is not any more."""
-        if self._of_pod is not None and node.name in self._nodes:
+        if node.name in self._nodes:
             self._nodes[node.name].charge(arriving(self._of_pod(pod) or {}), sign)
 
     def log(self, cluster: Cluster, evict: Evict) -> None:
@@ -93,11 +89,6 @@ class UsageWeighing:
         before, state = self._before[name]
         node = self._nodes[name]
         return WeighedNode(name, before, _rounded(node), state, self._state(node))
-
-    def _charge(self, name: str, pod: Pod, sign: int) -> None:
-        node = self._nodes.get(name)
-        if node is not None and self._of_pod is not None:
-            node.charge(self._of_pod(pod) or {}, sign)
 
     def _state(self, node: NodeUtilization) -> str:
         if not node.within(self._high):

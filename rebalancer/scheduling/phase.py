@@ -134,12 +134,10 @@ class _Cluster:
         return sum(each in other.made for each in islice(self.made, _FIRST))
 
     def become(self, other: "_Cluster") -> None:
-        """Make what the other one has made, and nothing else; what differs is among the latest, as a rule."""
-        more, missing = self.made.keys() - other.made.keys(), other.made.keys() - self.made.keys()
-        for exchange in list(islice((each for each in reversed(self.made) if each in more), len(more))):
+        """Make what the other one has made, and nothing else."""
+        for exchange in [each for each in reversed(self.made) if each not in other.made]:
             self.take_back(exchange)
-        latest = islice((each for each in reversed(other.made) if each in missing), len(missing))
-        for exchange in reversed(list(latest)):
+        for exchange in [each for each in other.made if each not in self.made]:
             self.make(exchange)
 
 

@@ -285,12 +285,10 @@ def makers(
         wanted = loads_wanted(plugin, config.args(plugin))
         return loads_of(plugin, partial(ask, wanted) if ask else None)
 
-    packing_name, balancing_name = TargetLoadPacking.name, LoadVariationRiskBalancing.name
+    packs, balances = TargetLoadPacking, LoadVariationRiskBalancing
     return {
-        packing_name: lambda: TargetLoadPacking(state, loads(packing_name), target),
-        balancing_name: lambda: LoadVariationRiskBalancing(
-            state, loads(balancing_name), variation(config.args(balancing_name))
-        ),
+        packs.name: lambda: packs(state, loads(packs.name), target),
+        balances.name: lambda: balances(state, loads(balances.name), variation(config.args(balances.name))),
     }
 
 

@@ -44,15 +44,6 @@ def test_noise_is_no_excess(percent):
     assert empty.passed({"cpu": percent * 100 + 1}, {"cpu": percent}) == ("cpu", percent)
 
 
-def test_charging_and_taking_back():
-    """Only what the level tracks counts."""
-    here = level(cpu=100)
-    here.charge({"cpu": 50, "memory": 5})
-    here.charge({"cpu": 25, "memory": 5}, -1)
-
-    assert here.used == {"cpu": 125}
-
-
 @pytest.mark.parametrize(("number", "text"), [(6.14, "6.1"), (6.0, "6"), (0.04, "0"), (33, "33")])
 def test_numbers_have_one_decimal_at_most(number, text):
     """And none if it is nought."""
