@@ -173,7 +173,7 @@ def run_cycle(
             continue
         with around(profile.name, strategy.name):
             asking = StrategyGate(gate, evictor, profile.name, strategy.name, balance=balance)
-            error = ledger.stopped or _run(strategy, cluster, asking)
+            error = ledger.stopped or _run(strategy, gate, asking)
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
     gate.flight.close()
     widen_destinations(ledger, cluster)
@@ -194,19 +194,19 @@ def _namespaces(args: object) -> tuple[str, ...]:
     return namespaces.include if isinstance(namespaces, Namespaces) else ()
 
 
-def _run(strategy: Strategy[Any], cluster: Cluster, gate: StrategyGate) -> str | None:
+def _run(strategy: Strategy[Any], gate: Gate, asking: StrategyGate) -> str | None:
     """Run one strategy and return its error, if any."""
     try:
         # What a strategy expects is forgotten when it ends; what was evicted stays gone.
-        with cluster.scope():
+        with gate.cluster.scope():
             try:
-                strategy.run(cluster, gate)
+                strategy.run(gate.cluster, asking)
             finally:
-                gate.land()
+                gate.flight.land()
     except CycleOver:
         return None
     except CycleStopped as stop:
-        gate.stop(stop.reason, rests=isinstance(stop, CycleRests))
+        gate.ledger.stopped, gate.ledger.rested = stop.reason, isinstance(stop, CycleRests)
         return stop.reason
     except StrategyError as error:
         return str(error)

@@ -68,7 +68,7 @@ class DrySink:
 
 
 class Gate:
-    """Grants or refuses for all strategies of a cycle, and updates cluster, limits and PDBs with what it granted."""
+    """What the strategies of a cycle share: what is spent of limits, PDBs and shares of owners, and the sink."""
 
     def __init__(
         self,
@@ -85,175 +85,61 @@ class Gate:
         self.cluster = cluster
         self.ledger = ledger
         self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
-        self._holder = holder
-        self._restarted = restarted
+        self.holder = holder
         self.patience = patience
-        self._sink = sink
-        self._most_in_flight = most_in_flight
+        self.sink = sink
+        self.most_in_flight = most_in_flight
         self.flight = InFlight(most_in_flight)
-        self._limits = LimitCounter(limits, cluster.snapshot.pods)
-        self._budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
-        self._shares = OwnerShares(cluster.snapshot.pods)
+        self.limits = LimitCounter(limits, cluster.snapshot.pods)
+        self.budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
+        self.shares = OwnerShares(cluster.snapshot.pods)
+        self._restarted = restarted
         self._spend_in_progress()
-
-    def ask(
-        self,
-        evictor: Evictor,
-        profile: str,
-        strategy: str,
-        pod: Pod,
-        because: Cause,
-        destination: Destination | None,
-        *,
-        owner_limit: bool,
-        balance: bool = False,
-    ) -> Verdict:
-        """Decide on one pod, carry out the eviction if it is granted, and record the verdict.
-
-        Args:
-            evictor: the filters of the profile.
-            profile: its name.
-            strategy: who asks.
-            pod: the pod in question.
-            because: why it should go.
-            destination: where its replacement will likely run; None if that was not looked up.
-            owner_limit: whether an owner without a PDB keeps most of its pods.
-            balance: whether the strategy balances, and leaves more alone.
-
-        Raises:
-            CycleOver: the limit on all evictions is reached.
-        """
-        refusal = self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance)
-        verdict = refusal or self._sink.evict(pod, profile, strategy, because, partial(self._kept, evictor))
-        self._conclude(Entry(profile, strategy, pod, because, verdict, destination))
-        return verdict
-
-    def ask_ahead(
-        self, evictor: Evictor, profile: str, strategy: str, pod: Pod, because: Cause, *, owner_limit: bool
-    ) -> None:
-        """Decide on one pod of a list that no verdict changes, and do not wait for its own (see `in_flight`).
-
-        Raises:
-            CycleOver: as `ask`.
-            CycleStopped: as `Sink.evict`.
-        """
-
-        def conclude(verdict: Verdict) -> None:
-            self._conclude(Entry(profile, strategy, pod, because, verdict))
-
-        def settle(verdict: Verdict | None) -> None:
-            self._limits.spend(pod, -1)
-            if verdict is not None:
-                conclude(verdict)
-
-        if refusal := self.surely(pod, partial(self._refusal, evictor, owner_limit=owner_limit, balance=False)):
-            conclude(refusal)
-            return
-        self._limits.spend(pod)
-        recheck = partial(self._kept, evictor)
-        ask = partial(self._sink.evict, pod, profile, strategy, because, recheck)
-        self.flight.send(self._keys(pod), ask, settle)
 
     def surely(self, pod: Pod, ask: Callable[[Pod], Refused | None]) -> Refused | None:
         """Return an answer about a pod that nothing in flight can change."""
         if not self.flight:
             return ask(pod)
-        self.flight.make_way(self._keys(pod))
+        self.flight.make_way(self.keys(pod))
         refusal = ask(pod)
         if refusal and self.flight:
             self.flight.land()
             refusal = ask(pod)
         return refusal
 
-    def flies(self, evictor: Evictor) -> bool:
-        """Return whether requests may be in flight: not where a pod's room depends on which others go."""
-        return self._most_in_flight > 1 and not evictor.asks_scheduler
-
-    def record(self, entry: Entry) -> None:
-        """Record a verdict after those of all that was asked for before."""
-        if self.flight:
-            self.flight.afterwards(partial(self.ledger.record, entry))
-        else:
-            self.ledger.record(entry)
-
-    def _keys(self, pod: Pod) -> list[object]:
+    def keys(self, pod: Pod) -> list[object]:
         """Return the pod's owners and PDBs: two pods that share one are never in flight at once."""
-        return [owner_key(pod), *(owner.uid for owner in pod.owners), *self._budgets.keys(pod)]
+        budgets = [(budget.namespace, budget.name) for budget in self.budgets.selecting(pod)]
+        return [owner_key(pod), *(owner.uid for owner in pod.owners), *budgets]
 
-    def _conclude(self, entry: Entry) -> None:
+    def conclude(self, entry: Entry) -> None:
+        """Count a pod that goes, or may have gone, take it out of the cluster, and record the verdict.
+
+        Raises:
+            CycleOver: the limit on all evictions is reached.
+        """
         if entry.verdict.leaving and not isinstance(entry.verdict, Refused):
             self._spend(entry.pod)
-        if entry.verdict.gone:
-            self._take_out(entry.pod)
+        if entry.verdict.gone and self.cluster.contains(entry.pod):
+            self.cluster.evicted(entry.pod)
         self.ledger.record(entry)
         if isinstance(entry.verdict, Refused) and entry.verdict.cause.code is Code.TOTAL_LIMIT:
             raise CycleOver
 
-    def impatience(self, pod: Pod, *, balance: bool) -> Refused | None:
-        """Return why a pod is left alone for now, whatever protects it; None if it is not."""
-        return self.patience.refusal(pod, balance=balance) if self.patience else None
+    def over_budget(self, pod: Pod) -> Refused | None:
+        """Return why a PDB forbids the eviction; it does not count where a rollout keeps the number of pods."""
+        return None if self._restarted(pod) else self.budgets.refusal(pod)
 
-    def first_refusal(
-        self, evictor: Evictor, pods: Sequence[Pod], *, owner_limit: bool, balance: bool = False
-    ) -> tuple[Pod, Refused] | None:
-        """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
-        with self.cluster.scope():
-            for pod in pods:
-                if refusal := self._forecast(evictor, pod, owner_limit=owner_limit, balance=balance):
-                    return pod, refusal
-                if pod is not pods[-1]:
-                    self._try(pod)
-        return None
-
-    def try_out(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
-        """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
-        refusal = self._forecast(evictor, pod, owner_limit=owner_limit, balance=balance)
-        if not refusal:
-            self._try(pod)
-        return refusal
-
-    def _forecast(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
-        refusal = evictor.protection(pod) or evictor.without_destination(pod)
-        return refusal or self._refusal(evictor, pod, owner_limit=owner_limit, balance=balance)
-
-    def emptied(self, node: Node) -> None:
-        """Hold a node that was emptied, if the run holds nodes."""
-        if self._holder:
-            self.cluster.hold(node)
-            self.ledger.held.append(self._holder.hold(node.name))
-
-    def _refusal(self, evictor: Evictor, pod: Pod, *, owner_limit: bool, balance: bool) -> Refused | None:
-        if not self.cluster.contains(pod):
-            return refused(Code.GONE)
-        return (
-            evictor.not_planned(pod)
-            or evictor.protection(pod)
-            or _in_progress(pod)
-            or evictor.too_few_replicas(pod)
-            or self.impatience(pod, balance=balance)
-            or self._limits.refusal(pod)
-            or self._over_budget(pod)
-            or (self._shares.refusal(pod) if owner_limit and not self._budgets.select(pod) else None)
-            or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
-        )
-
-    def _kept(self, evictor: Evictor, pod: Pod) -> Refused | None:
-        """Return what keeps a pod as it is now, which has changed since the snapshot; limits do not depend on that."""
-        return evictor.protection(pod) or _in_progress(pod) or evictor.too_few_replicas(pod) or self._over_budget(pod)
-
-    def _over_budget(self, pod: Pod) -> Refused | None:
-        return None if self._restarted(pod) else self._budgets.refusal(pod)
-
-    def _try(self, pod: Pod) -> None:
+    def take_for_gone(self, pod: Pod) -> None:
         """Remove a pod until the present scope ends, and count it against limits, PDBs and its owner's share."""
         self.cluster.remove(pod)
         self._spend(pod)
         self.cluster.undo_with(partial(self._spend, pod, -1))
 
     def _spend(self, pod: Pod, count: int = 1) -> None:
-        self._limits.spend(pod, count)
-        self._budgets.spend(pod, count)
-        self._shares.spend(pod, count)
+        self.limits.spend(pod, count)
+        self.budgets.spend(pod, count)
+        self.shares.spend(pod, count)
         if self.patience:
             self.patience.spend(pod, count)
 
@@ -267,12 +153,8 @@ class Gate:
 
     def _replaced(self, pod: Pod) -> None:
         """Give back what a pod has cost its PDB and its owner, once its replacement is Ready; limits stay spent."""
-        self._budgets.spend(pod, -1)
-        self._shares.spend(pod, -1)
-
-    def _take_out(self, pod: Pod) -> None:
-        if self.cluster.contains(pod):
-            self.cluster.evicted(pod)
+        self.budgets.spend(pod, -1)
+        self.shares.spend(pod, -1)
 
 
 def _in_progress(pod: Pod) -> Refused | None:
@@ -280,7 +162,16 @@ def _in_progress(pod: Pod) -> Refused | None:
 
 
 class StrategyGate:
-    """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`)."""
+    """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`).
+
+    Args:
+        gate: of the cycle.
+        evictor: the filters of the profile.
+        profile: its name.
+        strategy: who asks.
+        owner_limit: whether an owner without a PDB keeps most of its pods.
+        balance: whether the strategy balances, and leaves more alone.
+    """
 
     def __init__(
         self,
@@ -292,23 +183,14 @@ class StrategyGate:
         owner_limit: bool = False,
         balance: bool = False,
     ) -> None:
+        self.steer: Steer | None = gate.steer
+        self.outlook: Outlook | None = gate.patience
         self._gate = gate
-        self._who = (evictor, profile, strategy)
-        self._balance = balance
         self._evictor = evictor
         self._profile = profile
         self._strategy = strategy
         self._owner_limit = owner_limit
-
-    @property
-    def steer(self) -> Steer | None:
-        """What carries out waves."""
-        return self._gate.steer
-
-    @property
-    def outlook(self) -> Outlook | None:
-        """What earlier cycles tell of nodes and moves."""
-        return self._gate.patience
+        self._balance = balance
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod; record it if `because` is given."""
@@ -323,22 +205,32 @@ class StrategyGate:
         return not self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._any))
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
-        """Ask for the eviction of each of these pods, in this order."""
-        ask: Callable[[Pod, Cause], object] = self
-        if not self._balance and self._gate.flies(self._evictor):
-            ask = partial(self._gate.ask_ahead, *self._who, owner_limit=self._owner_limit)
+        """Ask for the eviction of each of these pods, in this order.
+
+        Requests are in flight only where no pod's room depends on which others go.
+        """
+        flies = self._gate.most_in_flight > 1 and not self._balance and not self._evictor.asks_scheduler
         for pod, because in listed:
-            ask(pod, as_cause(because))
+            (self._ask_ahead if flies else self)(pod, as_cause(because))
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
-        """Return the first of these pods that would be refused if all were asked for in this order, and why."""
+        """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         self._gate.flight.land()
-        return self._gate.first_refusal(self._evictor, pods, owner_limit=self._owner_limit, balance=self._balance)
+        with self._gate.cluster.scope():
+            for pod in pods:
+                if refusal := self._forecast(pod):
+                    return pod, refusal
+                if pod is not pods[-1]:
+                    self._gate.take_for_gone(pod)
+        return None
 
     def try_out(self, pod: Pod) -> Refused | None:
         """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
         self._gate.flight.land()
-        return self._gate.try_out(self._evictor, pod, owner_limit=self._owner_limit, balance=self._balance)
+        refusal = self._forecast(pod)
+        if not refusal:
+            self._gate.take_for_gone(pod)
+        return refusal
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod replaced another one within this time."""
@@ -346,15 +238,19 @@ class StrategyGate:
 
     def with_owner_limit(self) -> "StrategyGate":
         """Return a gate that also limits what owners without a PDB lose."""
-        return StrategyGate(self._gate, *self._who, owner_limit=True, balance=self._balance)
+        who = (self._evictor, self._profile, self._strategy)
+        return StrategyGate(self._gate, *who, owner_limit=True, balance=self._balance)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
-        """Record that a pod stays because of a rule of the strategy."""
-        self._gate.record(Entry(self._profile, self._strategy, pod, as_cause(because), refusal))
+        """Record that a pod stays because of a rule of the strategy, after the verdicts that were asked for before."""
+        entry = Entry(self._profile, self._strategy, pod, as_cause(because), refusal)
+        self._gate.flight.afterwards(partial(self._gate.ledger.record, entry))
 
     def emptied(self, node: Node) -> None:
-        """Tell that a node was emptied."""
-        self._gate.emptied(node)
+        """Hold a node that was emptied, if the run holds nodes."""
+        if self._gate.holder:
+            self._gate.cluster.hold(node)
+            self._gate.ledger.held.append(self._gate.holder.hold(node.name))
 
     def warn(self, what: Cause | str) -> None:
         """Put a warning into the ledger, with the strategy it comes from."""
@@ -369,30 +265,66 @@ class StrategyGate:
         self._gate.ledger.look(observation)
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
-        """Ask for the eviction of a pod."""
+        """Decide on one pod, carry out the eviction if it is granted, and record the verdict."""
         self._gate.flight.land()
-        return self._gate.ask(
-            *self._who, pod, as_cause(because), destination, owner_limit=self._owner_limit, balance=self._balance
+        why = as_cause(because)
+        verdict = self._refusal(pod) or self._gate.sink.evict(pod, self._profile, self._strategy, why, self._kept)
+        self._gate.conclude(Entry(self._profile, self._strategy, pod, why, verdict, destination))
+        return verdict
+
+    def _ask_ahead(self, pod: Pod, because: Cause) -> None:
+        """Decide on one pod of a list that no verdict changes, and do not wait for its own (see `in_flight`)."""
+        gate, profile, strategy = self._gate, self._profile, self._strategy
+
+        def settle(verdict: Verdict | None) -> None:
+            gate.limits.spend(pod, -1)
+            if verdict is not None:
+                gate.conclude(Entry(profile, strategy, pod, because, verdict))
+
+        if refusal := gate.surely(pod, self._refusal):
+            gate.conclude(Entry(profile, strategy, pod, because, refusal))
+            return
+        gate.limits.spend(pod)
+        ask = partial(gate.sink.evict, pod, profile, strategy, because, self._kept)
+        gate.flight.send(gate.keys(pod), ask, settle)
+
+    def _refusal(self, pod: Pod) -> Refused | None:
+        gate, evictor = self._gate, self._evictor
+        if not gate.cluster.contains(pod):
+            return refused(Code.GONE)
+        return (
+            evictor.not_planned(pod)
+            or evictor.protection(pod)
+            or _in_progress(pod)
+            or evictor.too_few_replicas(pod)
+            or self._impatience(pod)
+            or gate.limits.refusal(pod)
+            or gate.over_budget(pod)
+            or (gate.shares.refusal(pod) if self._owner_limit and not gate.budgets.select(pod) else None)
+            or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
         )
 
-    def land(self) -> None:
-        """Wait for the requests that are under way.
+    def _kept(self, pod: Pod) -> Refused | None:
+        """Return what keeps a pod as it is now, which has changed since the snapshot; limits do not depend on that."""
+        evictor = self._evictor
+        return (
+            evictor.protection(pod) or _in_progress(pod) or evictor.too_few_replicas(pod) or self._gate.over_budget(pod)
+        )
 
-        Raises:
-            CycleStopped: nothing more may be asked for.
-        """
-        self._gate.flight.land()
+    def _forecast(self, pod: Pod) -> Refused | None:
+        evictor = self._evictor
+        return evictor.protection(pod) or evictor.without_destination(pod) or self._refusal(pod)
 
-    def stop(self, reason: str, *, rests: bool = False) -> None:
-        """End the cycle: no further strategy runs."""
-        self._gate.ledger.stopped = reason
-        self._gate.ledger.rested = rests
+    def _impatience(self, pod: Pod) -> Refused | None:
+        """Return why a pod is left alone for now, whatever protects it; None if it is not."""
+        patience = self._gate.patience
+        return patience.refusal(pod, balance=self._balance) if patience else None
 
     def _own(self, pod: Pod) -> Refused | None:
-        return self._evictor.too_few_replicas(pod) or self._gate.impatience(pod, balance=self._balance)
+        return self._evictor.too_few_replicas(pod) or self._impatience(pod)
 
     def _any(self, pod: Pod) -> Refused | None:
-        return self._evictor.refusal(pod) or self._gate.impatience(pod, balance=self._balance)
+        return self._evictor.refusal(pod) or self._impatience(pod)
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:

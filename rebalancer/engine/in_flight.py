@@ -71,8 +71,11 @@ class InFlight:
         self._flying.append(_Flying(keys, self._threads.submit(copy_context().run, ask), settle))
 
     def afterwards(self, record: Callable[[], None]) -> None:
-        """Do something once all that was sent so far is settled."""
-        self._flying.append(_Flying((), None, lambda _: record()))
+        """Do something once all that was sent so far is settled: at once where nothing is in flight."""
+        if self._flying:
+            self._flying.append(_Flying((), None, lambda _: record()))
+        else:
+            record()
 
     def land(self) -> None:
         """Wait for all verdicts and settle them.

@@ -182,19 +182,10 @@ class RecordedSteer:
     """
 
     def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:
+        self.min_gain, self.keys = steer.min_gain, steer.keys
         self._steer = steer
         self._ledger = ledger
         self._replaced = replaced
-
-    @property
-    def min_gain(self) -> float:
-        """The least gain of a move, in points."""
-        return self._steer.min_gain
-
-    @property
-    def keys(self) -> tuple[str, str]:
-        """Keys of the soft taints."""
-        return self._steer.keys
 
     def closed(self, wave: Wave) -> frozenset[str]:
         """Return the nodes of a wave that take no pods any more; a wave that is planned anew is not written down."""

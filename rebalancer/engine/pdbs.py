@@ -91,10 +91,6 @@ class DisruptionBudgets:
         """Return the names of the PDBs that select the pod, or may select it."""
         return frozenset(budget.name for budget in self._matching(pod))
 
-    def keys(self, pod: Pod) -> list[tuple[str, str]]:
-        """Return the PDBs that select the pod, or may select it, by namespace and name."""
-        return [(budget.namespace, budget.name) for budget in self._matching(pod)]
-
     def _covering(self, pod: Pod) -> list[DisruptionBudget]:
         return [] if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating else self._matching(pod)
 

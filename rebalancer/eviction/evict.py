@@ -48,17 +48,14 @@ class Evict(Protocol):
 
     The questions are the descheduler's extension points.  They are answered for the profile the strategy runs in, and
     by the present state of the cluster; so ask for all pods of a list before evicting the first of them.
+
+    Attributes:
+        steer: what carries out waves; None where replacements are not steered.
+        outlook: what earlier cycles tell of nodes and moves; None where nothing is remembered.
     """
 
-    @property
-    def steer(self) -> Steer | None:
-        """What carries out waves; None where replacements are not steered."""
-        ...
-
-    @property
-    def outlook(self) -> Outlook | None:
-        """What earlier cycles tell of nodes and moves; None where nothing is remembered."""
-        ...
+    steer: Steer | None
+    outlook: Outlook | None
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod (the descheduler's Filter), or None; `because` as in `evictable`."""

@@ -105,11 +105,8 @@ class Steer(Protocol):
         keys: the keys of the first soft taint, and of the second one, which only hot nodes get.
     """
 
-    @property
-    def min_gain(self) -> float: ...  # noqa: D102
-
-    @property
-    def keys(self) -> tuple[str, str]: ...  # noqa: D102
+    min_gain: float
+    keys: tuple[str, str]
 
     def closed(self, wave: Wave) -> frozenset[str]:
         """Return the nodes that a wave counts on and that take no pods any more: then another has to be planned.
