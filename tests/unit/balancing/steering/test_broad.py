@@ -93,6 +93,16 @@ def test_a_tenth_of_the_nodes_that_a_pod_fits_on_outrank_all_avoided_ones(others
     assert moved(drafted(on)) == names
 
 
+@pytest.mark.parametrize(("tolerations", "names"), [([], ["a"]), (["node.kubernetes.io/unschedulable"], [])])
+def test_a_pod_stays_if_it_fits_on_a_node_that_neither_receives_nor_is_avoided(tolerations, names):
+    """A cordoned node is not avoided: only a pod that tolerates the cordon may land there."""
+    on = hot((pod("a", "n0", tolerations=tolerations), 20), (stays("b", "n0"), 60))
+    on = cluster([*on.nodes, node("n99", unschedulable=True)], on.snapshot.pods, {"a": 20, "b": 60})
+    opened = [each for each in on.nodes if not each.unschedulable]
+
+    assert moved(BroadWaves(parts_of(on)).next_wave(opened, opened)) == names
+
+
 def two_of_one_owner(allowed=2, **fields):
     """`a` on n0 brings 20 points and `c` on n1 15; both are of `web`, which has seven pods, and a PDB."""
     web = {"owners": "web", "labels": {"app": "web"}}

@@ -7,21 +7,25 @@ from datetime import timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rebalancer.cluster.pod import PreferredTerm
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.sampling import orders, window_of, window_winners
 from rebalancer.scheduling.simulator.simulator import Weighted, totals
 from tests import make
 
 SCORES = st.integers(0, 100)
+FEW = st.integers(0, 4)
 
 
-@given(st.data(), st.integers(2, 12))
-def test_a_node_wins_in_some_window_or_in_none(data, count: int) -> None:
+# Without node 0, node 2 wins by 110 to 90 of node 1; by the scores among all, node 1 would win by 65 to 60.
+@example([(2, 4), (4, 1), (1, 2), (1, 0), (0, 2)], range(12), 4)
+@given(st.lists(st.tuples(FEW, FEW), min_size=2, max_size=12), st.permutations(range(12)), st.integers(1, 12))
+def test_a_node_wins_in_some_window_or_in_none(nodes: list[tuple[int, int]], order: Sequence[int], enough: int) -> None:
     """A window is contiguous, and starts anywhere; in one column the highest of those that are scored becomes 100."""
-    column = st.lists(st.integers(0, 4), min_size=count, max_size=count)
-    plain, raw = data.draw(column), data.draw(column)
-    circle = data.draw(st.permutations(range(count)))
-    enough = data.draw(st.integers(1, count))
+    plain, raw = zip(*nodes, strict=True)
+    count, enough = len(nodes), min(enough, len(nodes))
+    circle = [place for place in order if place < count]
 
     def weigh(scored: Sequence[int]) -> list[list[int]]:
         most = max(raw[place] for place in scored) or 1
@@ -46,6 +50,24 @@ def test_where_scores_differ_in_each_window_some_are_looked_at_together() -> Non
 
     assert window_winners(range(2000), 400, weigh) >= {place for place in range(2000) if place % 7 == 6}
     assert looks.total() < 250
+
+
+def test_a_node_is_judged_by_what_it_scores_among_those_that_are_looked_at() -> None:
+    """Of 130 nodes 100 are scored.  Gold is worth 200 points, and silver 80, but 200 where no gold is looked at.
+
+    So n060 wins without gold, though it is full and scores 90 points less than an empty node.
+    """
+    tiers = {0: "gold", 60: "silver"}
+    labels = [{"tier": tiers[each]} if each in tiers else {} for each in range(130)]
+    nodes = [make.node(f"n{each:03}", cpu="10", memory="10Gi", labels=mine) for each, mine in enumerate(labels)]
+    hog = make.pod("hog", "n060", cpu="9", memory="9Gi")
+    wishes = tuple(
+        PreferredTerm(weight, NodeSelectorTerm((Requirement("tier", "In", (tier,)),)))
+        for weight, tier in ((100, "gold"), (40, "silver"))
+    )
+    web = make.pod("web", "n001", cpu="100m", memory="100Mi", preferred=wishes)
+
+    assert make.cluster(nodes, [hog, web]).index(Simulation).ask(web).nodes == ("n000", "n060")
 
 
 @example([8, 8, 8, 0, *[1] * 126])
