@@ -48,7 +48,7 @@ class Band:
 
     @property
     def floors(self) -> Percentages:
-        """Below which nodes use too little; none where the edges are no distances from the mean."""
+        """Below which nodes use too little; none where the edges are not distances from the mean."""
         return self.low if self.deviation else {}
 
     def below(self, share: float) -> Percentages:

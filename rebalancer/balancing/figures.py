@@ -37,7 +37,7 @@ def underutilized(source: NodeUtilization, thresholds: Percentages) -> Cause:
 
 
 def keeping(node: Node, refusal: Refused) -> Refused:
-    """Return a refusal of a pod as one that keeps all pods of its node there."""
+    """Return a pod's refusal with the node that this pod keeps from being emptied."""
     return Refused(refusal.cause.with_details(keeps_node=node.name))
 
 

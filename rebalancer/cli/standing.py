@@ -1,4 +1,4 @@
-"""The commands about what stands over between runs: marks on nodes, memory, pauses, the breaker; and `appetite`."""
+"""The commands about what remains between runs: marks on nodes, memory, pauses, the breaker; and `appetite`."""
 
 import json
 import sys

@@ -53,12 +53,12 @@ class Retries(logging.Handler):
         self.standing: Stage | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take it down for the next look."""
+        """Remember it until the next refresh."""
         self.standing = Stage(printable(record.getMessage()))
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Hear all retries as long as this is entered; nobody else does."""
+        """Receive all log lines about retries while this is entered; no other handler does."""
         log = logging.getLogger("rebalancer.kube.retry_policy")
         level, log.propagate = log.level, False
         log.setLevel(logging.INFO)
@@ -72,7 +72,7 @@ class Retries(logging.Handler):
 
 
 class ProgressWatch(Progress):
-    """Looks now and then how far a run is, and shows it.
+    """Shows from time to time how far a run is.
 
     Args:
         display: where it is shown, `first` after so many seconds, and then `every` so many.
@@ -85,7 +85,7 @@ class ProgressWatch(Progress):
         self._retries = retries
 
     def tell(self, standing: Stage) -> None:
-        """Take it down for the next look."""
+        """Remember it until the next refresh."""
         self._standing = standing
         if self._retries:
             self._retries.standing = None
@@ -124,7 +124,7 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color
     """
     if output not in ("table", "wide") or log_as_json:
         return Progress()
-    # Over the line of a dumb terminal nothing can be written.
+    # A dumb terminal cannot overwrite a line.
     if _is_terminal(sys.stderr) and os.environ.get("TERM") not in ("dumb", "unknown"):
         return ProgressWatch(MovingLine(colored=color != "never"), None if verbosity else Retries())
     return ProgressWatch(Lines()) if verbosity else Progress()
@@ -147,7 +147,7 @@ class MovingLine:
         self._logs: list[logging.StreamHandler[Any]] = []
 
     def show(self, standing: Stage) -> None:
-        """Show it, in the place of the one before."""
+        """Show the line in place of the one before."""
         bar = self._bar = self._bar or self._open()
         bar.update(bar.task_ids[0], description=standing.words, completed=standing.done or 0, total=standing.of)
         bar.refresh()

@@ -127,7 +127,7 @@ MarkT = TypeVar("MarkT", Mark, HoldMark)
 
 
 def _timed(mark: MarkT | None) -> MarkT | None:
-    """Return a mark of which can be told when it ends; None for another one."""
+    """Return a mark whose end is known; None for any other."""
     return mark if mark and mark.expires.tzinfo else None
 
 

@@ -210,7 +210,7 @@ def _taints(node: MarkedNode, wanted: Wanted) -> list[Operation]:
 
 
 def changed_entries(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
-    """Return the operations that make these entries of a map as they are wanted; None removes one."""
+    """Return the JSON patch operations that set these entries of a map; None removes an entry."""
     if not found:
         added = {key: value for key, value in wanted.items() if value is not None}
         return [{"op": "add", "path": path, "value": added}] if added else []

@@ -239,7 +239,7 @@ def _plugin_arguments(
     if name.value not in plugins:
         findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
         return None
-    # Arguments that are no map are an error already.
+    # Arguments that are not a map are an error already.
     return read_strictly(plugins[name.value].args, args, findings) if isinstance(args.value, Mapping) else None
 
 

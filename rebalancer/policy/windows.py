@@ -7,6 +7,7 @@ zone's clock: at the change to summer time a window at 02:30 opens at 03:00, and
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any, Self
@@ -31,6 +32,14 @@ def _zone(name: str) -> str:
 
 
 Zone = Annotated[str, AfterValidator(_zone)]
+
+
+def time_with_offset(text: str) -> datetime | None:
+    """Return a time like 2026-12-20T18:00:00Z; None for any other text, also for a time without its offset."""
+    with suppress(ValueError):
+        if (moment := datetime.fromisoformat(text)).tzinfo:
+            return moment
+    return None
 
 
 class Window(Part):
@@ -96,16 +105,11 @@ class Freeze(Part):
         return self.begins <= now < self.ends
 
     def _moment(self, text: str, after: timedelta) -> datetime:
-        try:
+        with suppress(ValueError, OverflowError):
             day = date.fromisoformat(text)
             return datetime.combine(day + after, time(), ZoneInfo(self.timezone)).astimezone(UTC)
-        except (ValueError, OverflowError):
-            pass
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
+        moment = time_with_offset(text)
+        if moment is None:
             raise ValueError(f"{text[:40]!r} is neither a day like 2026-12-20 nor a time like 2026-12-20T18:00:00Z")
         return moment.astimezone(UTC)
 

@@ -18,6 +18,7 @@ from rebalancer.errors import RebalancerError, SourceError, UsageError
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
+from rebalancer.policy.windows import time_with_offset
 from rebalancer.report.document import Circumstances, timestamp
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
@@ -146,14 +147,11 @@ def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) 
     """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it.
 
     Raises:
-        UsageError: the time that is given is none.
+        UsageError: the given time is not valid.
     """
     if given is not None:
-        try:
-            moment = datetime.fromisoformat(given)
-        except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
+        moment = time_with_offset(given)
+        if moment is None:
             raise UsageError(f"--now {given!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
         return moment, "option"
     if file.recorded is not None:

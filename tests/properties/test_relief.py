@@ -74,9 +74,9 @@ def pooled(scene, label, *, steered):
 
 @given(scenes(), st.booleans())
 def test_no_pod_leaves_its_pool(scene, steered):
-    """Whatever may happen meanwhile, but that unsteered replacements may come in another order than their pods went.
+    """This holds whatever happens meanwhile, with one exception: unsteered replacements may come in another order.
 
-    And one pool of all nodes is as none, where thresholds are no distances.
+    A single pool of all nodes changes nothing where thresholds are not distances from the mean.
     """
     disks = {node.name: node.labels.get("disk", "") for node in scene.nodes}
     evictions = pooled(scene, "disk", steered=steered).evictions

@@ -51,7 +51,7 @@ class Goal:
 
     @classmethod
     def of(cls, band: Band, margin: float) -> "Goal":
-        """Return the goal of a band; where the edges are no distances from the mean, the lower one does not count.
+        """Return the goal of a band; where the edges are not distances from the mean, the lower one does not count.
 
         Args:
             band: where nodes should be; resources that no node offers are left out.

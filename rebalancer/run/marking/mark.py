@@ -121,7 +121,7 @@ class MarkingSettings:
         return self._rules.value
 
     def refresh(self) -> None:
-        """Read what has changed; what is bad leaves the last good one in force."""
+        """Read the files that have changed; an invalid one leaves the last valid one in force."""
         self._policy.refresh()
         self._rules.refresh()
 
