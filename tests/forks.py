@@ -28,7 +28,8 @@ _SUBREAPER = 36  # of prctl: orphans become children of this process, which can 
 
 def start(arguments: Iterable[object], **settings: Any) -> "subprocess.Popen[Any]":
     """Start `python -m rebalancer` with these arguments; anew where it is to be what only a new process can be."""
-    is_known = sys.platform == "linux" and sys.version_info < (3, 14)  # `_execute_child` is private to `subprocess`
+    # `_execute_child` is private to `subprocess`; and since 3.13 streams that are not Python's own complain at the end.
+    is_known = sys.platform == "linux" and sys.version_info < (3, 13)
     is_new = not is_known or "preexec_fn" in settings or "PYTHONIOENCODING" in settings["env"]
     command = [sys.executable, "-m", "rebalancer", *map(str, arguments)]
     return (subprocess.Popen if is_new else _Forked)(command, **settings)

@@ -20,7 +20,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 LOST = {"reset": None, "500": 500, "502": 502, "503": 503, "504": 504, "599": 599}
 
 #: Nested deeper than anybody reads.
-DEEP = b'{"kind": "Status", "status": "Success", "x": ' + b"[" * 5000 + b"]" * 5000 + b"}"
+DEEP = b'{"kind": "Status", "status": "Success", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 #: What a retry may say, and what of it would be believed without an earlier doubt.
 DEFINITE = {

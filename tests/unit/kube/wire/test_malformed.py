@@ -228,7 +228,7 @@ def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
 def test_no_depth_makes_an_object_disappear(kind: str, version: str, bad: str) -> None:
     """However deep it is nested, something stands for it, or the whole list is an error."""
     became = set()
-    for depth in range(800, 1000):
+    for depth in (*range(800, 1000), 100_000):  # how deep may be read depends on the version of Python
         deep = '{"a":' * depth + "1" + "}" * depth
         item = f'{{"metadata": {{"name": "p", "namespace": "n", "x": {deep}}}, {bad}}}'
         read_in = f'{{"kind": "{kind}List", "apiVersion": "{version}", "metadata": {{}}, "items": [{item}]}}'
