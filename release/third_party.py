@@ -22,8 +22,8 @@ def licence(name: str) -> str:
     """Return the licence that an installed package names; empty where it names none."""
     said = metadata.metadata(name)
     classifiers = [each.rpartition(" :: ")[2] for each in said.get_all("Classifier") or () if "License ::" in each]
-    short = (said["License"] or "").strip().splitlines()[:1]
-    return said["License-Expression"] or " and ".join(classifiers) or "".join(short)
+    short = said.get("License", "").strip().splitlines()[:1]
+    return said.get("License-Expression") or " and ".join(classifiers) or "".join(short)
 
 
 def rows() -> Iterator[tuple[str, str, str]]:
