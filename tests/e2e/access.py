@@ -2,9 +2,23 @@
 
 import itertools
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
+from tests.chart.helm import every
 from tests.e2e.api import Api, Object
+from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import Namespace
+from tests.e2e.waiting import wait_for
+
+#: The program's account, as the chart has it.
+NAME, HOME = "rebalancer", "kube-system"
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+ADMISSIONS = {
+    "ValidatingAdmissionPolicy": f"{_ADMISSION}ies",
+    "ValidatingAdmissionPolicyBinding": f"{_ADMISSION}ybindings",
+}
 
 
 class Permission(NamedTuple):
@@ -52,3 +66,35 @@ def _asked(role: Object) -> Iterator[tuple[Permission, str, str]]:
     for rule in role["rules"]:
         for each, name in itertools.product(permissions([rule]), rule.get("resourceNames", [""])):
             yield each, namespace, name
+
+
+@contextmanager
+def account(controlplane: ControlPlane, namespace: Namespace, rendered: list[Object]) -> Iterator[Path]:
+    """Put in place what the chart renders for the program's account; yield its kubeconfig once all of it is in force.
+
+    There is no Lease from before: whoever makes one waits some seconds for others who do so too.
+    """
+    api = controlplane.api
+    api.delete("Lease", NAME, HOME)
+    inside = every(rendered, "ServiceAccount", "Role", "RoleBinding")
+    inside += [each for each in every(rendered, "ConfigMap") if each["metadata"]["name"].endswith("-memory")]
+    namespace.create(*every(rendered, "ClusterRole", "ClusterRoleBinding"))
+    for each in inside:
+        api.create(each, HOME)
+    with admission(api, rendered):
+        roles = every(rendered, "ClusterRole", "Role")
+        wait_for(lambda: all_in_force(api, f"{HOME}:{NAME}", roles), "the roles in force")
+        yield controlplane.kubeconfig_for(NAME, api.token(NAME, HOME))
+    for each in inside:
+        api.delete(each["kind"], each["metadata"]["name"], HOME)
+
+
+@contextmanager
+def admission(api: Api, rendered: list[Object]) -> Iterator[None]:
+    """Put the chart's admission policy in place, where one is rendered."""
+    policies = every(rendered, *ADMISSIONS)
+    for each in policies:
+        api.request("POST", ADMISSIONS[each["kind"]], each)
+    yield
+    for each in policies:
+        api.request("DELETE", f"{ADMISSIONS[each['kind']]}/{each['metadata']['name']}")

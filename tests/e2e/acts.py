@@ -45,11 +45,6 @@ def set_taints(api: Api, node: str, *taints: Object) -> None:
     api.patch("Node", node, "", {"spec": {"taints": list(taints)}})
 
 
-def set_labels(api: Api, node: str, **labels: str) -> None:
-    """Change labels of a node."""
-    api.patch("Node", node, "", {"metadata": {"labels": labels}})
-
-
 def set_restarts(namespace: Namespace, pods: Iterable[Object], restarts: int) -> None:
     """Have the first container of each pod look as if it had been restarted so often."""
     for pod in pods:

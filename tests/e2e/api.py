@@ -104,17 +104,10 @@ class Api:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
         self.request("POST", path_of("Pod", namespace, pod) + "/eviction", {**eviction, "deleteOptions": options})
 
-    def token(self, service_account: str, namespace: str, bound_secret: str = "", seconds: int = 600) -> str:
-        """Ask for a token of a ServiceAccount, and wait until the server accepts it.
-
-        Deleting ``bound_secret`` makes it invalid within about 10 s.  That is how a token expires in a test: the server
-        grants none for less than ten minutes.
-        """
-        spec: Object = {"expirationSeconds": seconds}
-        if bound_secret:
-            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", "name": bound_secret}
+    def token(self, service_account: str, namespace: str, seconds: int = 600) -> str:
+        """Ask for a token of a ServiceAccount, and wait until the server accepts it."""
         path = path_of("ServiceAccount", namespace, service_account) + "/token"
-        token = str(self.request("POST", path, {"spec": spec})["status"]["token"])
+        token = str(self.request("POST", path, {"spec": {"expirationSeconds": seconds}})["status"]["token"])
         # The server may still go by an account of that name that is gone.
         wait_for(lambda: self._status_with(token) != HTTPStatus.UNAUTHORIZED, f"a token of {service_account} at work")
         return token

@@ -21,7 +21,6 @@ class Template(TypedDict, total=False):
     Attributes:
         cpu: CPU request; "" (the default) for none.
         memory: Memory request; "" for none.
-        limits: Whether the limits equal the requests (QoS Guaranteed when both are given).
         usage: CPU that the pod uses as kwok tells it, through metrics-server; "1m" when not given.
         memory_usage: The same of memory; "1Mi" when not given.
         node: The node the pods are bound to, past the scheduler.
@@ -40,7 +39,6 @@ class Template(TypedDict, total=False):
 
     cpu: str
     memory: str
-    limits: bool
     usage: str
     memory_usage: str
     node: str
@@ -145,11 +143,6 @@ def taint(key: str, value: str = "", effect: str = "NoSchedule") -> Object:
     return {"key": key, "value": value, "effect": effect}
 
 
-def priority_class(name: str, value: int) -> Object:
-    """A PriorityClass."""
-    return _object("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
-
-
 def storage_class(name: str) -> Object:
     """A StorageClass whose claims wait for volumes made by hand."""
     return _object("storage.k8s.io/v1", "StorageClass", name, provisioner="kubernetes.io/no-provisioner")
@@ -179,11 +172,6 @@ def claim(name: str, storage_class: str, size: str = "1Gi") -> Object:
 def service_account(name: str) -> Object:
     """A ServiceAccount; `Api.token` gets a token for it."""
     return _object("v1", "ServiceAccount", name)
-
-
-def secret(name: str) -> Object:
-    """An empty Secret, for a token to be bound to."""
-    return _object("v1", "Secret", name)
 
 
 def _workload(api_version: str, kind: str, name: str, template: Template, **fields: object) -> Object:
@@ -221,7 +209,9 @@ def _pod_spec(template: Template) -> Object:
         "terminationGracePeriodSeconds": template.get("grace", 1),
     }
     if "on" in template:
-        spec["affinity"] = {**spec["affinity"], "nodeAffinity": only_on(template["on"])}
+        term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [template["on"]]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        spec["affinity"] = {**spec["affinity"], "nodeAffinity": required}
     if "node" in template:
         spec["nodeName"] = template["node"]
     if "priority_class" in template:
@@ -229,13 +219,6 @@ def _pod_spec(template: Template) -> Object:
     return {**spec, **template.get("spec", {})}
 
 
-def only_on(*nodes: str, key: str = HOSTNAME) -> Object:
-    """A required node affinity to nodes by hostname, or by another label."""
-    term = {"matchExpressions": [{"key": key, "operator": "In", "values": list(nodes)}]}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-
-
 def _resources(template: Template) -> Object:
     asked = {"cpu": template.get("cpu"), "memory": template.get("memory")}
-    requests = {name: quantity for name, quantity in asked.items() if quantity}
-    return {"requests": requests, "limits": requests} if template.get("limits") else {"requests": requests}
+    return {"requests": {name: quantity for name, quantity in asked.items() if quantity}}

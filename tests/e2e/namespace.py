@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from tests.e2e.api import Api, ApiError, Object, path_of
+from tests.e2e.api import Api, Object, path_of
 from tests.e2e.canary import wait_taken
 from tests.e2e.reminders import wait_for_controllers
 from tests.e2e.waiting import TIMEOUT, wait_for
@@ -141,12 +141,3 @@ def is_ready(item: Object) -> bool:
 def _not_ready_taint(node: Object) -> bool:
     taints = node["spec"].get("taints", ())
     return any(taint["key"] == "node.kubernetes.io/not-ready" for taint in taints)
-
-
-def refusal(api: Api, pod: str, namespace: str) -> ApiError | None:
-    """Ask for a pod's eviction; return the server's refusal, or None when it evicts."""
-    try:
-        api.evict(pod, namespace)
-    except ApiError as error:
-        return error
-    return None

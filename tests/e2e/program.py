@@ -131,21 +131,6 @@ class Program:
         command = [sys.executable, "-m", "rebalancer", "run", "--policy", "-", "--output", "json", "--yes"]
         return Running([*command, "--kubeconfig", str(self._kubeconfig), *options], json.dumps(policy))
 
-    def plan(self, policy: Object) -> Object:
-        """Return what `plan` writes."""
-        with Running(self._command("plan"), json.dumps(policy)) as running:
-            outcome = running.finish()
-        assert outcome.exit_code == 0, outcome.stderr
-        return outcome.report
-
-    def apply(self, plan: Path, policy: Object) -> Outcome:
-        """Carry out a plan."""
-        with Running(self._command("apply", str(plan), "--yes", "--output", "json"), json.dumps(policy)) as running:
-            return running.finish()
-
-    def _command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "rebalancer", *words, "--policy", "-", "--kubeconfig", str(self._kubeconfig)]
-
     def run(self, policy: Object, *options: str) -> Outcome:
         """Run to the end, live unless the options say otherwise."""
         with self.start(policy, *options) as running:

@@ -80,15 +80,10 @@ class Lose(Hold):
 
 
 class Proxy:
-    """Forwards every request as it is, on a port of its own, with the API server's certificate.
-
-    Attributes:
-        answers: Path and status of every request that the API server has answered.
-    """
+    """Forwards every request as it is, on a port of its own, with the API server's certificate."""
 
     def __init__(self, controlplane: ControlPlane, hold: Hold) -> None:
         self._directory = controlplane.directory
-        self.answers: list[tuple[str, int]] = []
         self._hold = hold
         self._upstream = urlsplit(controlplane.server)
         self._trust = ssl.create_default_context(cafile=self._directory / "ca.crt")
@@ -162,7 +157,6 @@ class Proxy:
             return
         finally:
             upstream.close()
-        self.answers.append((request.path, answer.status))
         if self._hold.loses(request.command, request.path):
             request.close_connection = True
             return

@@ -11,6 +11,7 @@ import pytest
 
 from rebalancer.kube.marks import ANNOTATION
 from tests.chart.helm import ADMISSION, needed, one, template
+from tests.e2e.access import HOME, NAME, admission
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.builders import node, taint
 from tests.e2e.harness import ControlPlane
@@ -20,8 +21,6 @@ from tests.e2e.waiting import wait_for
 pytestmark = needed
 
 POLICY = "ValidatingAdmissionPolicy"
-NAME, HOME = "rebalancer", "kube-system"
-ADMISSIONS = "/apis/admissionregistration.k8s.io/v1"
 KEY = "kube-rebalancer/avoid"
 OURS = {"key": KEY, "value": "run-1", "effect": "PreferNoSchedule"}
 MORE = {**OURS, "key": f"{KEY}-more"}
@@ -41,22 +40,13 @@ def account(controlplane: ControlPlane) -> Iterator[Api]:
     api.create(one(rendered, "ServiceAccount"), HOME)
     api.create({**one(rendered, "ClusterRole"), "rules": [everything]})
     api.create(one(rendered, "ClusterRoleBinding"))
-    for kind, plural in PLURALS.items():
-        api.request("POST", f"{ADMISSIONS}/{plural}", one(rendered, kind))
     found = Api(controlplane.kubeconfig_for("admitted", api.token(NAME, HOME)))
     api.create(node("probe"))
-    wait_for(lambda: not probed(found), "the policy in force")
-    yield found
-    for kind, plural in PLURALS.items():
-        api.request("DELETE", f"{ADMISSIONS}/{plural}/{one(rendered, kind)['metadata']['name']}")
+    with admission(api, rendered):
+        wait_for(lambda: not probed(found), "the policy in force")
+        yield found
     for kind in ("ClusterRoleBinding", "ClusterRole", "ServiceAccount", "Node"):
         api.delete(kind, "probe" if kind == "Node" else NAME, HOME if kind == "ServiceAccount" else "")
-
-
-PLURALS = {
-    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
-}
 
 
 @pytest.fixture

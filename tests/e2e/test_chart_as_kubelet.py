@@ -1,7 +1,6 @@
 """The chart on a real control plane: installed by helm, its pods made by the controllers and run as a kubelet would."""
 
 import json
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,13 +18,9 @@ from tests.e2e.figures import figures
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.release import Release
-from tests.e2e.replicas import holder
 from tests.e2e.waiting import wait_for
-from tests.e2e.workloads import pod_of, pods_of, run_now
-from tests.functional.probing import samples
+from tests.e2e.workloads import pod_of, run_now
 from tests.ports import free_port
-from tests.pushgateway import needed as pushgateway_needed
-from tests.pushgateway import running as running_pushgateway
 
 pytestmark = [
     needed,
@@ -180,57 +175,3 @@ def test_deployment(metrics: ControlPlane, crashing: Namespace, tmp_path: Path) 
     silent = {name for name in dashboard_queries() if not found[name]}
     assert silent == {"Sources of usage: errors and nodes without a fresh figure A"}  # no source has failed
     assert [name for name in alert_queries() if found[name]] == []
-
-
-def test_another_replica_takes_over(metrics: ControlPlane, crashing: Namespace) -> None:
-    """Of two pods of a Deployment one works and both are ready; when it dies the other has a turn, with its limits."""
-    before = uids(crashing.pods())
-
-    def leads(process: "subprocess.Popen[str]") -> bool:
-        return holder(metrics.api, "kube-system", "rebalancer") == process.pid
-
-    def gone() -> int:
-        return len(before - uids(crashing.pods()))
-
-    with Release(metrics, quietly(**REPLICAS)):
-        pods = pods_of(metrics.api, INSTANCE, 2)
-        one, two = (Container(metrics, pod, address=f"127.0.0.{number}") for number, pod in enumerate(pods, 2))
-        with one.started() as first:
-            wait_for(lambda: leads(first) and gone() == LIMIT, "the evictions of the first")
-            with two.started() as second:
-                wait_for(lambda: two.probe("readinessProbe"), "the follower ready")
-                assert (leading(one), leading(two), gone()) == (1, 0, LIMIT)
-                first.kill()
-                wait_for(lambda: leads(second) and gone() == 2 * LIMIT, "the evictions of the second")
-                assert leading(two) == 1
-                second.terminate()
-                end = ended(second)
-
-    assert end.exit_code == 0, end.log
-    assert gone() == 2 * LIMIT
-    assert holder(metrics.api, "kube-system", "rebalancer") == 0  # given back
-
-
-def leading(container: Container) -> float:
-    return samples(container.metrics())["rebalancer_leader"]
-
-
-@pushgateway_needed
-def test_cron_job_pushes_its_metrics(metrics: ControlPlane, crashing: Namespace) -> None:
-    """A run is over before anybody scrapes it: what it did stands in the Pushgateway, with its job and its cluster."""
-    before = uids(crashing.pods())
-
-    with (
-        running_pushgateway() as gateway,
-        Release(metrics, quietly(pushgateway={"url": gateway.url})),
-    ):
-        end = Container(metrics, pod_of(metrics.api, run_now(metrics.api))).run()
-        pushed = samples(gateway.pushed())
-
-    assert end.exit_code == 0, end.log
-    assert len(before - uids(crashing.pods())) == LIMIT
-    (cycles,) = [series for series in pushed if series.startswith("rebalancer_cycles_total{")]
-    assert pushed[cycles] == 1
-    assert all(label in cycles for label in ('job="rebalancer"', 'cluster="127.0.0.1"', 'result="succeeded"'))
-    granted = [series for series in pushed if series.startswith("rebalancer_evictions_total{") and "granted" in series]
-    assert sum(pushed[series] for series in granted) == LIMIT

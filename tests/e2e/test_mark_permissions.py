@@ -6,22 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.helm import ADMISSION, every, one, template
+from tests.chart.helm import ADMISSION, template
 from tests.chart.helm import needed as helm_needed
-from tests.e2e.access import all_in_force
+from tests.e2e.access import HOME, NAME, account
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.binaries import found
 from tests.e2e.harness import ControlPlane
 from tests.e2e.marker import HIGH, LABEL, RULES, Stage, staged
 from tests.e2e.namespace import Namespace
-from tests.e2e.test_admission_policy import ADMISSIONS, PLURALS
 from tests.e2e.waiting import wait_for
 from tests.real_prometheus import needed
 
 pytestmark = needed
 
 HOT = ("a", "b", "c")
-NAME, HOME = "rebalancer", "kube-system"
 VALUES: Object = {"marking": {"enabled": True, "rules": RULES["rules"], "label": "=".join(LABEL)}}
 RENDERED = template(VALUES, *ADMISSION) if found("helm") else []
 
@@ -33,45 +31,26 @@ def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> I
         yield made
 
 
-@pytest.fixture
-def account(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Path]:
-    """The kubeconfig of the chart's account, with its roles and the admission policy in force."""
-    api = controlplane.api
-    for kind in ("ClusterRole", "ClusterRoleBinding"):
-        namespace.create(one(RENDERED, kind))
-    for each in every(RENDERED, "ServiceAccount", "Role", "RoleBinding"):
-        api.create(each, HOME)
-    for kind, plural in PLURALS.items():
-        api.request("POST", f"{ADMISSIONS}/{plural}", one(RENDERED, kind))
-    roles = every(RENDERED, "ClusterRole", "Role")
-    wait_for(lambda: all_in_force(api, f"{HOME}:{NAME}", roles), "the roles in force")
-    yield controlplane.kubeconfig_for("marker", api.token(NAME, HOME))
-    for each in every(RENDERED, "ServiceAccount", "Role", "RoleBinding"):
-        api.delete(each["kind"], each["metadata"]["name"], HOME)
-    for kind, plural in PLURALS.items():
-        api.request("DELETE", f"{ADMISSIONS}/{plural}/{one(RENDERED, kind)['metadata']['name']}")
-
-
 @helm_needed
-def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage, account: Path) -> None:
+def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage) -> None:
     """Nothing that the program asks for is forbidden; its account can set the label of the values alone."""
-    admitted = Api(account)
-    fresh = map(str, itertools.count())  # the same label once more would be no change
-    wait_for(lambda: not changed(admitted, {"probe": next(fresh)}), "the admission policy in force")
     stage.load(*HOT, usage=HIGH)
     stage.wait_measured(HOT)
-    offset = stage.controlplane.audit_offset()
+    with account(stage.controlplane, stage.namespace, RENDERED) as kubeconfig:
+        admitted = Api(kubeconfig)
+        fresh = map(str, itertools.count())  # the same label once more would be no change
+        wait_for(lambda: not changed(admitted, {"probe": next(fresh)}), "the admission policy in force")
+        offset = stage.controlplane.audit_offset()
 
-    outcome = stage.mark_once(account)
+        outcome = stage.mark_once(kubeconfig)
 
-    user = f"system:serviceaccount:{HOME}:{NAME}"
-    requests = stage.controlplane.requests_since(offset, user=user)
-    assert outcome.exit_code == 0, outcome.stderr
-    assert stage.marked() == set(HOT)
-    assert {"get", "patch"} <= {each.verb for each in requests if each.resource == "nodes"}
-    assert not [each for each in requests if each.status in {401, 403}]
-    assert changed(admitted, {LABEL[0]: None})
-    assert not changed(admitted, {"kubernetes.io/hostname": "b"})
+        requests = stage.controlplane.requests_since(offset, user=f"system:serviceaccount:{HOME}:{NAME}")
+        assert outcome.exit_code == 0, outcome.stderr
+        assert stage.marked() == set(HOT)
+        assert {"get", "patch"} <= {each.verb for each in requests if each.resource == "nodes"}
+        assert not [each for each in requests if each.status in {401, 403}]
+        assert changed(admitted, {LABEL[0]: None})
+        assert not changed(admitted, {"kubernetes.io/hostname": "b"})
 
 
 def changed(api: Api, labels: Object) -> bool:

@@ -1,16 +1,15 @@
 """The permissions that the chart computes from a policy are enough, and each one is needed."""
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.chart.helm import every, needed, one, template
-from tests.e2e.access import Permission, allowed, permissions
-from tests.e2e.acts import set_restarts, uids
-from tests.e2e.api import Api, Object
+from tests.e2e.access import HOME, NAME, Permission, account, permissions
+from tests.e2e.acts import set_restarts
+from tests.e2e.api import Object
 from tests.e2e.audit import Request
 from tests.e2e.binaries import found
 from tests.e2e.builders import daemonset, deployment, node
@@ -23,7 +22,6 @@ from tests.e2e.waiting import wait_for
 
 pytestmark = needed
 
-NAME, HOME = "rebalancer", "kube-system"
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
@@ -76,68 +74,6 @@ NEEDED = {
     for name, rendered in RENDERED.items()
     if rendered
 }
-#: Only needed to settle what became of an eviction whose answers are lost.
-TO_SETTLE = Permission("get", "", "pods")
-
-#: Puts in place what the chart renders for a policy, without one of its permissions perhaps; returns the kubeconfig of
-#: the account.
-Granted = Callable[..., Path]
-
-
-@pytest.fixture
-def granted(controlplane: ControlPlane, namespace: Namespace) -> Iterator[Granted]:
-    """The account, its roles and their bindings, as rendered but for one permission.
-
-    There is no Lease from before, unless the permission that is missing has nothing to do with it: whoever makes a
-    Lease waits some seconds for others who do so too.
-    """
-    api = controlplane.api
-    api.create(one(RENDERED["safe"], "ServiceAccount"), HOME)
-    made: list[tuple[str, str]] = [("ServiceAccount", NAME)]
-
-    def grant(name: str, without: Permission | None = None) -> Path:
-        rendered = RENDERED[name]
-        if without is None or without.resource == "leases":
-            api.delete("Lease", NAME, HOME)
-        found = [each for kind in ("Role", "RoleBinding") for each in every(rendered, kind)]
-        found += [each for each in every(rendered, "ConfigMap") if each["metadata"]["name"].endswith("-memory")]
-        for each in found:
-            created = api.create(narrowed(each, without), HOME)
-            made.append((each["kind"], created["metadata"]["name"]))
-        namespace.create(narrowed(one(rendered, "ClusterRole"), without), one(rendered, "ClusterRoleBinding"))
-        roles = [one(rendered, "ClusterRole"), *every(rendered, "Role")]
-        wait_for(lambda: all(in_force(api, role, without) for role in roles), f"the roles without {without} in force")
-        return controlplane.kubeconfig_for(NAME, api.token(NAME, HOME))
-
-    yield grant
-    for kind, name in made:
-        api.delete(kind, name, HOME)
-
-
-def narrowed(role: Object, without: Permission | None) -> Object:
-    """A role that lacks one permission."""
-    if "rules" not in role:
-        return role
-    names = {each: rule.get("resourceNames") for rule in role["rules"] for each in permissions([rule])}
-    rules = [
-        {
-            "verbs": [each.verb],
-            "apiGroups": [each.group],
-            "resources": [each.resource],
-            **({"resourceNames": named} if named else {}),
-        }
-        for each, named in names.items()
-        if each != without
-    ]
-    return {**role, "rules": rules}
-
-
-def in_force(api: Api, role: Object, without: Permission | None) -> bool:
-    """Whether the account has all permissions of a role but one, where that role is about."""
-    namespace = role["metadata"].get("namespace", "")
-    named = {each: rule.get("resourceNames", [""])[0] for rule in role["rules"] for each in permissions([rule])}
-    account = f"{HOME}:{NAME}"
-    return all(allowed(api, account, each, namespace, name) is (each != without) for each, name in named.items())
 
 
 @pytest.fixture
@@ -151,13 +87,15 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_computed_rules_suffice(metrics: ControlPlane, crashing: Namespace, granted: Granted, name: str) -> None:
+def test_computed_rules_suffice(metrics: ControlPlane, crashing: Namespace, name: str) -> None:
     """Nothing is forbidden and every permission is used, also to settle an eviction whose answers are lost."""
-    kubeconfig = granted(name)
     wait_for(lambda: {"a", "b"} <= figures(metrics.api, "NodeMetrics").keys(), "figures of both nodes")
-    start = metrics.audit_offset()
 
-    with Proxy(metrics, Lose("POST", "/eviction")) as proxy:
+    with (
+        account(metrics, crashing, RENDERED[name]) as kubeconfig,
+        Proxy(metrics, Lose("POST", "/eviction")) as proxy,
+    ):
+        start = metrics.audit_offset()
         outcome = Program(proxy.kubeconfig(kubeconfig)).run(POLICIES[name])
 
     requests = metrics.requests_since(start, user=f"system:serviceaccount:{HOME}:{NAME}")
@@ -170,49 +108,6 @@ def test_computed_rules_suffice(metrics: ControlPlane, crashing: Namespace, gran
     reason = "RemovePodsHavingTooManyRestarts"
     events = [each for each in metrics.api.list("Event", crashing.name) if each["reason"] == reason]
     assert {event["involvedObject"]["name"] for event in events} == set(outcome.evicted())
-
-
-@pytest.mark.parametrize(
-    ("name", "missing"),
-    [(name, each) for name, needed in NEEDED.items() for each in needed if each != TO_SETTLE],
-    ids=str,
-)
-def test_missing_permission_is_named(crashing: Namespace, granted: Granted, name: str, missing: Permission) -> None:
-    """The message names verb and resource; not all of them end the run."""
-    outcome = Program(granted(name, without=missing)).run(POLICIES[name])
-
-    assert f"no permission to {missing}: " in outcome.stderr + json.dumps(outcome.report)
-    assert "Traceback" not in outcome.stderr
-    if missing.resource == "pods/eviction":
-        assert (outcome.exit_code, outcome.evicted()) == (1, [])
-    elif (
-        missing.resource in {"events", "leases", "configmaps"}
-        or missing.group == "metrics.k8s.io"
-        or foresees(name, missing)
-    ):
-        assert (outcome.exit_code, len(outcome.evicted())) == (0, 2)
-    else:
-        assert (outcome.exit_code, outcome.report) == (3, {})
-    assert len(crashing.wait_ready(3, "web")) == 3
-
-
-def test_what_cannot_be_settled_stays_in_doubt(metrics: ControlPlane, crashing: Namespace, granted: Granted) -> None:
-    """Without `get pods` an eviction whose answers are lost is unknown; the pod may have gone, and it has."""
-    before = uids(crashing.pods("web"))
-    kubeconfig = granted("safe", without=TO_SETTLE)
-
-    with Proxy(metrics, Lose("POST", "/eviction")) as proxy:
-        outcome = Program(proxy.kubeconfig(kubeconfig)).run(POLICIES["safe"])
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert (len(outcome.evicted()), len(outcome.report["unknown"])) == (1, 1)
-    assert before - uids(crashing.pods("web")) == set(outcome.spent_uids())
-
-
-def foresees(name: str, permission: Permission) -> bool:
-    """Whether a policy needs a permission for the scheduler's sake alone; anti-affinity of `safe` needs namespaces."""
-    lists = permission.verb == "list" and permission.resource not in {"nodes", "pods", "poddisruptionbudgets"}
-    return name == "safe" and lists and permission.resource != "namespaces"
 
 
 def used(request: Request) -> Permission:

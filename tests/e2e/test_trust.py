@@ -1,13 +1,10 @@
-"""Patience on a real control plane: others at work, replacements that fail, a pause and a lost memory in the middle."""
+"""Patience on a real control plane: others at work, replacements that fail, a memory that is lost in the middle."""
 
-import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from click.testing import CliRunner
 
-from rebalancer.cli.main import main
 from rebalancer.memory.document import KEY, Memory, decoded, encoded
 from tests.e2e.acts import cordon, set_taints
 from tests.e2e.api import Api, ApiError, Object
@@ -105,18 +102,6 @@ def test_what_others_change_is_left_alone(
     assert wait_for(left_alone, f"a refusal by {cause}")
 
 
-def test_the_next_run_remembers(api: Api, lopsided: Namespace, program: Program) -> None:
-    """From one process to the next: the owner that was moved rests."""
-    first = program.run(balanced(lopsided))
-    lopsided.wait_ready(6, "web")
-    second = program.run(balanced(lopsided))
-
-    assert first.evicted()
-    assert second.evicted() == []
-    moves = decoded(api.read("ConfigMap", NAME, HOME)["data"], datetime.now(UTC)).moves
-    assert {each.owner for each in moves} == {"Deployment/web"}
-
-
 def test_replacements_that_stay_pending_stop_their_owner(api: Api, lopsided: Namespace, program: Program) -> None:
     """One pod goes, and no other; the next run knows why."""
     cordon(api, "a", "b")
@@ -131,11 +116,6 @@ def test_replacements_that_stay_pending_stop_their_owner(api: Api, lopsided: Nam
     assert "OwnerStopped" in {each["by"] for each in again.report["refusals"]}
 
 
-def paused(api: Api, namespace: str) -> None:
-    note = {"kube-rebalancer/pause": json.dumps({"reason": "load test"})}
-    api.patch("Namespace", namespace, "", {"metadata": {"annotations": note}})
-
-
 def deleted(api: Api, namespace: str) -> None:
     forget(api)
 
@@ -144,11 +124,11 @@ def forged(api: Api, namespace: str) -> None:
     remember(api, {KEY: encoded(Memory(since=datetime.now(UTC) + timedelta(days=999)))})
 
 
-@pytest.mark.parametrize("happens", [paused, deleted, forged])
+@pytest.mark.parametrize("happens", [deleted, forged])
 def test_what_happens_in_the_middle_of_a_run(
     api: Api, lopsided: Namespace, program: Program, happens: Callable[[Api, str], None]
 ) -> None:
-    """A pause holds within the run; a memory that is lost or forged meanwhile holds the whole run at its end."""
+    """A memory that is lost or forged meanwhile holds the whole run at its end."""
     before = {pod["metadata"]["uid"] for pod in lopsided.pods("web")}
 
     with program.start(everything_in(lopsided.name, trust=TRUST)) as running:
@@ -159,37 +139,7 @@ def test_what_happens_in_the_middle_of_a_run(
     assert outcome.exit_code == 0, outcome.stderr
     memory = decoded(api.read("ConfigMap", NAME, HOME)["data"], datetime.now(UTC))
     assert [each.pod for each in memory.moves] == outcome.evicted_uids()
-    if happens is paused:
-        assert 0 < len(outcome.evicted()) < 6
-        assert "Paused" in {each["by"] for each in outcome.report["refusals"]}
-    else:
-        assert len(outcome.evicted()) == 6
-
-
-@pytest.mark.parametrize("where", [(), ("-n", "{}"), ("-n", "{}", "--owner", "Deployment/web")])
-def test_a_pause_holds_until_it_is_ended(
-    controlplane: ControlPlane, lopsided: Namespace, program: Program, where: tuple[str, ...]
-) -> None:
-    """Of all, of a namespace, of an owner; `status` tells of it."""
-    where = tuple(each.format(lopsided.name) for each in where)
-    rule = everything_in(lopsided.name, trust=TRUST)
-
-    said = rebalancer(controlplane, "pause", *where, "--for", "1h", "--reason", "load test")
-    held = program.run(rule)
-    status = rebalancer(controlplane, "status")
-    rebalancer(controlplane, "resume", *where)
-
-    assert said.strip() in status
-    assert (held.exit_code, held.evicted()) == (0, [])
-    assert "load test" not in rebalancer(controlplane, "status")
-    assert len(program.dry_run(rule).evicted()) == 6
-
-
-def rebalancer(controlplane: ControlPlane, *words: str) -> str:
-    """Run a command to its end, and return what it prints."""
-    outcome = CliRunner().invoke(main, [*words, "--kubeconfig", str(controlplane.kubeconfig)])
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
+    assert len(outcome.evicted()) == 6
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster
@@ -11,7 +10,6 @@ from tests.e2e.builders import deployment, job, node, statefulset
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.waiting import wait_for
-from tests.fake_kinds import RESOURCES
 
 SELECTOR = {"app": "web"}
 
@@ -33,11 +31,6 @@ def all_at_rest(controlplane: ControlPlane, *owners: tuple[str, str]) -> bool:
     """Whether the templates of these owners are known, and do not change."""
     found = read(controlplane).scheduler_inputs.templates or {}
     return all(each in found and not found[each].changing for each in owners)
-
-
-def test_every_kind_is_listed_where_the_program_looks() -> None:
-    """By the paths of the API."""
-    assert {kind: "/".join(RESOURCES[kind][:2]) for kind in PATHS} == dict(PATHS)
 
 
 def test_each_kind_is_read(controlplane: ControlPlane, namespace: Namespace) -> None:
@@ -70,32 +63,3 @@ def test_each_kind_is_read(controlplane: ControlPlane, namespace: Namespace) -> 
     requests = [templates[owner(namespace, name)].spec.requests["cpu"] for name in ("web", "db", "once")]
     assert requests == [100, 200, 300]
     assert not templates[owner(namespace, "once")].only_failed  # nothing said: while the old pod terminates
-
-
-def test_a_rollout_that_does_not_end_leaves_its_pods_in_doubt(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """Old and new pods stand side by side, as the new ones find no node; the pods of another Deployment are known."""
-    namespace.create(node("a"), deployment("web", cpu="100m"), deployment("still", cpu="100m"))
-    namespace.wait_ready(2)
-    old, still = owner(namespace, "web"), owner(namespace, "still")
-    wait_for(lambda: all_at_rest(controlplane, old, still), "templates that do not change")
-
-    change = {"spec": {"template": {"spec": {"nodeSelector": {"nowhere": "yes"}}}}}
-    controlplane.api.patch("Deployment", "web", namespace.name, change)
-    wait_for(lambda: len(namespace.pods()) == 3, "a new pod")
-
-    wait_for(lambda: (read(controlplane).scheduler_inputs.templates or {})[old].changing, "the rollout seen")
-    assert not (read(controlplane).scheduler_inputs.templates or {})[still].changing
-
-
-def test_an_empty_replica_set_needs_no_template(controlplane: ControlPlane, namespace: Namespace) -> None:
-    """The one that has pods has its template, the old one that has none is known and no more."""
-    namespace.create(node("a"), deployment("web", cpu="100m"), deployment("empty", replicas=0))
-    namespace.wait_ready(1)
-    kind, uid = owner(namespace, "web")
-
-    wait_for(lambda: len(controlplane.api.list("ReplicaSet", namespace.name)) == 2, "both ReplicaSets")
-    wait_for(lambda: all_at_rest(controlplane, (kind, uid)), "the template of the ReplicaSet with pods")
-    scheduler_inputs = read(controlplane).scheduler_inputs
-    sets = {each["metadata"]["uid"] for each in controlplane.api.list("ReplicaSet", namespace.name)}
-    assert {uid for _, uid in scheduler_inputs.templates or {}} & sets == {uid}
-    assert len([name for space, name in scheduler_inputs.replica_sets or {} if space == namespace.name]) == 2
