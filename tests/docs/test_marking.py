@@ -13,8 +13,7 @@ from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.marking import NODES
-from tests.functional.objects import node
-from tests.functional.test_usage import of_node
+from tests.functional.objects import node, node_usage
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/marking.md").read_text()
 
@@ -36,7 +35,7 @@ def document(rebalancer, server):  # noqa: F811
         found = node(name)
         addresses = [{"type": "InternalIP", "address": f"10.0.0.{number}"}]
         server.add({**found, "status": {**found["status"], "addresses": addresses}})
-        server.add(of_node(name, "1"))
+        server.add(node_usage(name, "1"))
     with FakePrometheus() as prometheus:
         values = [95, 85, 10, 10, 10, 10]
 

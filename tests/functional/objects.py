@@ -10,6 +10,7 @@ Object = dict[str, Any]
 OLD = ("PodLifeTime", {"maxPodLifeTimeSeconds": 60})
 
 DAY = 86400
+METRICS = "metrics.k8s.io/v1beta1"
 
 
 def policy(
@@ -82,6 +83,19 @@ def pod(
             "containerStatuses": [{"name": "main", "restartCount": restarts, "ready": ready}],
         },
     }
+
+
+def node_usage(name: str, cpu: str, **fields: Any) -> Object:
+    """What metrics-server says of a node."""
+    usage = {"cpu": cpu, "memory": "1Gi"}
+    return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage, **fields}
+
+
+def pod_usage(name: str, cpu: str, **fields: Any) -> Object:
+    """The same of a pod."""
+    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers, **fields}
 
 
 def replica_set(name: str, *, cpu: str = "100m", namespace: str = "default") -> Object:

@@ -8,10 +8,6 @@ from tests.functional.objects import OLD, pdb, policy
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
-CURE = (
-    """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}; """
-    "`rebalancer doctor` names all that it lacks"
-)
 DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 
@@ -105,22 +101,6 @@ def test_a_pod_that_lost_its_owner_meanwhile_stays(three, evict):
 
     assert outcome.refused()["a"] == "FailedBarePods"
     assert three.evicted == ["default/b"]
-
-
-def test_forbidden_evictions_are_failures(three, evict):
-    """Exit code 1, since nothing was evicted; one request a namespace, and one message that holds the cure."""
-    three.forbid("create", "pods/eviction")
-
-    outcome = evict(**ONE)
-
-    assert outcome.exit_code == 1
-    assert set(outcome.failed()) == {"a"}
-    assert "no permission to create pods/eviction" in outcome.failed()["a"]
-    assert outcome.refused() == {"b": "NoPermission", "c": "NoPermission"}
-    assert len(three.sent("POST", EVICTIONS)) == 1
-    notice = f"no permission to create pods/eviction in namespace default: {CURE}"
-    assert notice in outcome.report["warnings"]
-    assert outcome.stderr.splitlines()[-1].endswith(f" WARNING rebalancer.run.live_run: {notice}")
 
 
 @pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1)])

@@ -7,7 +7,6 @@ from tests.functional.objects import OLD, old_pods, pdb, policy, two_nodes_with
 
 EVICTIONS = "*/eviction"
 TWELVE = [f"p{number:02d}" for number in range(12)]
-BACKGROUND = "descheduler.alpha.kubernetes.io/"
 
 
 @pytest.fixture
@@ -105,22 +104,3 @@ def test_what_another_controller_takes_over_is_spent(twelve, rebalancer):
 
     assert len(twelve.sent("POST", EVICTIONS)) == 2
     assert [each["background"] for each in outcome.report["evictions"]] == [True, True]
-
-
-def test_what_is_in_progress_counts_in_the_next_cycle(server, rebalancer):
-    """One of two is used up before anything is asked for, in a dry run too."""
-    first, *others = old_pods("a", "b", "c")
-    first["metadata"]["annotations"] = {
-        f"{BACKGROUND}request-evict-only": "",
-        f"{BACKGROUND}eviction-in-progress": "",
-    }
-    for each in two_nodes_with(first, *others):
-        server.add(each)
-    rules = policy(OLD, maxNoOfPodsToEvictTotal=2)
-
-    planned = rebalancer.run(server, rules, "--dry-run")
-    outcome = rebalancer.run(server, rules)
-
-    assert outcome.evicted() == planned.evicted() == ["default/b"]
-    assert outcome.refused() == planned.refused() == {"a": "InProgress", "c": "TotalLimit"}
-    assert any("still in progress" in each for each in outcome.report["warnings"])

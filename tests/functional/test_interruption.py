@@ -64,6 +64,7 @@ FAIL = ("--fail-on-error",)
     [
         (signal.SIGTERM, {}, (), 143),
         (signal.SIGINT, {}, (), 130),
+        (signal.SIGHUP, {}, (), 143),
         (signal.SIGTERM, IN_POD, (), 0),
         (signal.SIGTERM, IN_POD, FAIL, 1),
     ],
@@ -85,21 +86,6 @@ def test_a_signal_in_the_middle_of_a_run(three, rebalancer, number, environment,
     (run,) = outcome.report["strategies"]
     assert run["error"] == f"stopped by {number.name}"
     assert f"stopped by {number.name}" in outcome.report["warnings"]
-
-
-def test_nothing_is_planned_anew_after_a_signal(three, rebalancer, monkeypatch):
-    """Not for a warning's sake: the time until SIGKILL is short."""
-    planned = []
-    monkeypatch.setattr("rebalancer.run.live_run.plan", lambda *_: planned.append(1))
-    three.on("POST", EVICTIONS, lambda _: signal.raise_signal(signal.SIGTERM), times=1)
-    three.fail("POST", EVICTIONS, status=403, message="denied the request")
-    files = {"policy": str(rebalancer.policy(LIMITED)), "kubeconfig": str(three.kubeconfig(rebalancer.folder))}
-
-    with Interruption() as interruption:
-        outcome = run(Options(**files, lease=LeaseOptions(no_lease=True)), Question(yes=True), interruption)
-
-    assert outcome.exit_code == 143
-    assert planned == []
 
 
 def test_a_signal_ends_the_wait_for_another_try(three, rebalancer):

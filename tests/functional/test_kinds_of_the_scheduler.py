@@ -3,9 +3,8 @@
 import pytest
 
 from rebalancer.kube.wire.pages import PATHS
-from tests.functional.objects import OLD, node, old_pods, pod, policy
+from tests.functional.objects import OLD, node, node_usage, old_pods, pod, pod_usage, policy
 
-METRICS = "metrics.k8s.io/v1beta1"
 #: Beside nodes, pods, PDBs and PriorityClasses.
 KINDS = {
     "/api/v1/namespaces",
@@ -32,12 +31,9 @@ def busy(server):
     for each in (node("n1"), node("n2"), pod("a"), pod("b")):
         server.add(each)
     for name, cpu in (("n1", "3"), ("n2", "100m")):
-        usage = {"cpu": cpu, "memory": "1Gi"}
-        server.add({"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage})
+        server.add(node_usage(name, cpu))
     for name in ("a", "b"):
-        containers = [{"name": "main", "usage": {"cpu": "1", "memory": "1Mi"}}]
-        metadata = {"name": name, "namespace": "default"}
-        server.add({"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers})
+        server.add(pod_usage(name, "1"))
     return server
 
 

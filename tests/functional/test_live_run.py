@@ -16,29 +16,6 @@ def test_a_live_run_evicts_what_its_report_says(three, rebalancer):
     assert outcome.report["warnings"] == []
 
 
-def test_an_eviction_in_the_report_says_which_pod_and_why(three, rebalancer):
-    """Everything that the pod's owner asks afterwards."""
-    outcome = rebalancer.run(three, policy(OLD, maxNoOfPodsToEvictTotal=1))
-
-    (eviction,) = outcome.report["evictions"]
-    reason, cause = eviction.pop("reason"), eviction.pop("cause")
-    assert eviction == {
-        "namespace": "default",
-        "name": "a",
-        "uid": "uid-default-a",
-        "node": "n1",
-        "owner": {"kind": "ReplicaSet", "name": "web"},
-        "profile": "tidy",
-        "strategy": "PodLifeTime",
-        "destination": None,
-        "background": False,
-        "restarted": None,
-    }
-    assert reason == "age 3d > 1m"
-    assert (cause["code"], cause["maximumSeconds"]) == ("TooOld", 60)
-    assert cause["ageSeconds"] >= 3 * 86400
-
-
 def test_a_policy_without_limits_is_warned_about_before_it_evicts(three, rebalancer):
     """On standard error at once, and in the report."""
     outcome = rebalancer.run(three, policy(OLD))

@@ -1,13 +1,11 @@
 """Log and report as JSON lines: all that a pod writes can be read by a program."""
 
 import json
-import logging
 import re
 from datetime import UTC, datetime
 
 import pytest
 
-from rebalancer.cli.logs import JsonLines
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 
@@ -64,15 +62,6 @@ def test_what_ends_the_program_is_an_object_too(many, rebalancer, changed, words
     assert set(last) == {"ts", "level", "logger", "msg"}
     assert (last["level"], last["logger"]) == ("error", "rebalancer")
     assert last["msg"].startswith(words)
-
-
-def test_no_line_tells_a_password():
-    """URLs are shown without userinfo in JSON too, whoever logs them."""
-    record = logging.makeLogRecord(
-        {"msg": "asking %s", "args": ("https://me:secret@example.com/x",), "levelname": "INFO"}
-    )
-
-    assert json.loads(JsonLines().format(record))["msg"] == "asking https://example.com/x"
 
 
 def test_no_line_grows_with_the_cluster(many, rebalancer):

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import time
 from functools import partial
 
 import pytest
@@ -166,24 +165,6 @@ def test_a_cycle_that_fails_is_followed_by_another(three, rebalancer):
     assert "default/a" in three.evicted
 
 
-def test_a_cycle_that_overruns_skips_starts_and_says_so(three, rebalancer):
-    """In the log and as a metric; what was missed is not made up for."""
-    answer = three.stall("GET", "/api/v1/pods")
-    loop = Loop(rebalancer, three, NOTHING)
-    wait_for(lambda: three.sent("GET", "/api/v1/pods"), "the first cycle at its list of pods")
-    begun = time.monotonic()
-    wait_for(lambda: time.monotonic() > begun + 3 * INTERVAL, "three starts that are missed")
-    assert loop.metric(SUCCEEDED) == 0
-    answer.set()
-    loop.wait_metric("rebalancer_ticks_skipped_total", 2)
-    loop.wait_metric(SUCCEEDED, 2)
-
-    outcome = loop.end()
-
-    assert outcome.exit_code == 0
-    assert "the cycle took longer than --descheduling-interval: starts skipped: " in outcome.stderr
-
-
 def swap(path, document):
     """Replace a file as the kubelet does in a mounted ConfigMap: the name is a link, and the link is replaced."""
     fresh = path.with_name("fresh.yaml")
@@ -227,22 +208,3 @@ def test_a_bad_policy_leaves_the_old_one_in_force(three, rebalancer):
     outcome = loop.end()
     assert outcome.stderr.count("the last good policy stays in force") == 1
     assert [event["reason"] for event in three.events] == ["PolicyInvalid"]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--leader-elect"], "--leader-elect goes with --descheduling-interval"),
-        (["--leader-elect=true", "--descheduling-interval", "5m", "--leader-elect-lease-duration", "15s"], "more than"),
-        (["--descheduling-interval", "soon"], "--descheduling-interval"),
-        (["--secure-port", "70000"], "--secure-port"),
-        (["--secure-port", "0", "--tls-min-version", "VersionTLS99", "--descheduling-interval", "x"], "interval"),
-    ],
-)
-def test_options_that_cannot_work(three, rebalancer, options, said):
-    """Bad usage, before anything is asked of the cluster."""
-    outcome = rebalancer.run(three, ONE_EACH, *options)
-
-    assert outcome.exit_code == 2
-    assert said in outcome.stderr
-    assert three.requests == []

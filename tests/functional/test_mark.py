@@ -95,20 +95,6 @@ def test_a_label_of_others_stays_as_it_is(mark, server):
     assert set(notes_on(server)) == {"n2"}
 
 
-def test_marks_follow_changed_rules(mark, server):
-    """What an earlier label or taint left is found by the annotation, and by the record that it was ours."""
-    mark.write({**RULES, "mark": {"label": "status=presure", "taint": "example.com/hot"}})
-    mark()
-    mark.write(RULES)
-
-    outcome = mark()
-
-    assert changes(outcome) == {"n1": "renewed", "n2": "renewed"}
-    assert labels_on(server, "status") == {}
-    assert labels_on(server) == {"n1": "cpu", "n2": "cpu"}
-    assert server.node("n1")["spec"]["taints"] == [SPOT]
-
-
 def test_a_dry_run_changes_nothing(mark, server):
     """It reads, and asks for no permission."""
     server.forbid("patch", "nodes")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 
 
 @pytest.mark.parametrize(("total", "most", "evicted"), [(None, 2, 2), (1, 2, 1), (2, 1, 1), (0, 2, 0), (None, 0, 0)])
@@ -16,15 +16,6 @@ def test_the_smaller_limit_counts(three, rebalancer, total, most, evicted):
 
     assert len(three.evicted) == len(outcome.evicted()) == evicted
     assert "no limit" not in outcome.stderr
-
-
-def test_it_limits_a_file_too(rebalancer):
-    """Without a cluster as well."""
-    file = rebalancer.folder / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b"))}))
-    arguments = ("run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file, "--output", "json")
-
-    assert rebalancer(*arguments, "--max-evictions", 1).evicted() == ["default/a"]
 
 
 def test_warnings_about_the_policy_come_first(three, rebalancer):

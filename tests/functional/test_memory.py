@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rebalancer.memory.document import KEY, Memory, PastMove, decoded, encoded
-from tests.functional.objects import node, pod
-from tests.functional.test_usage import by_usage, low, of_node, of_pod
+from tests.functional.objects import node, node_usage, pod, pod_usage
+from tests.functional.test_usage import by_usage, low
 
 RELIEF = {"source": "KubernetesMetrics", "selection": "relief", "scheduler": "unknown", "rest": "0s"}
 POLICY = by_usage(low(RELIEF)) | {"trust": {"waitReady": False}}
@@ -19,11 +19,11 @@ def busy(server):
     """A busy node with four pods of two owners, and an empty one."""
     for each in (node("n1"), node("n2"), *(pod(f"{app}-{n}", owner=app, age=9000 - n) for app in "ab" for n in (1, 2))):
         server.add(each)
-    server.add(of_node("n1", "3500m"))
-    server.add(of_node("n2", "100m"))
+    server.add(node_usage("n1", "3500m"))
+    server.add(node_usage("n2", "100m"))
     for app in "ab":
         for n in (1, 2):
-            server.add(of_pod(f"{app}-{n}", "700m"))
+            server.add(pod_usage(f"{app}-{n}", "700m"))
     server.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9)))})
     return server
 

@@ -41,20 +41,6 @@ def test_five_namespaces_without_permission_end_the_run(server, rebalancer):
     assert outcome.stderr.splitlines()[-1].endswith(notice)
 
 
-def test_a_role_for_some_namespaces_works_there(server, rebalancer):
-    """Where something was granted the run goes on, with one request in each of the others."""
-    crowd(server, 7, 3)
-    server.fail("POST", "*/namespaces/n[1-6]/*/eviction", status=403, message=FORBIDDEN)
-
-    outcome = rebalancer.run(server, LIMITED)
-
-    assert outcome.evicted() == ["n0/p0", "n0/p1", "n0/p2"]
-    assert sorted(asked(server)) == ["n0", "n0", "n0", "n1", "n2", "n3", "n4", "n5", "n6"]
-
-
-FORBIDDEN = 'pods "p" is forbidden: User "me" cannot create resource "pods/eviction" in API group ""'
-
-
 def test_the_first_line_names_the_missing_permission(server, rebalancer):
     """On a table; what is needed stands at its end as a rule to add."""
     crowd(server, 1, 3)

@@ -1,28 +1,11 @@
 """What the program says, where it says it, and with which exit code it ends."""
 
-import json
-
 import pytest
 
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.program import finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
-
-REPORT_KEYS = {
-    "apiVersion",
-    "kind",
-    "dryRun",
-    "now",
-    "cluster",
-    "skipped",
-    "evictions",
-    "refusals",
-    "failures",
-    "strategies",
-    "nodes",
-    "warnings",
-}
 
 
 def test_standard_output_is_the_report_alone(two, rebalancer):
@@ -31,7 +14,7 @@ def test_standard_output_is_the_report_alone(two, rebalancer):
 
     outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), "--v", "2"))
 
-    assert set(outcome.report) >= REPORT_KEYS
+    assert outcome.report["kind"] == "Report"
     for word in ("try 1 failed", "no limit", "read 2 objects of kind Pod", "evicted default/a on n1"):
         assert word in outcome.stderr
     assert "Traceback" not in outcome.stderr
@@ -52,44 +35,6 @@ def test_how_much_is_logged(two, rebalancer, options, evicted, refused):
     stderr = rebalancer.run(two, LIMITED, *options).stderr
 
     assert ("evicted default/a" in stderr, "refused by TotalLimit" in stderr) == (evicted, refused)
-
-
-def test_a_table_says_first_what_moves(two, rebalancer):
-    """The cluster, what happened, and every pod with its reason; without a terminal in plain text."""
-    text = rebalancer.run(two, LIMITED, "--output", "table").stdout
-
-    assert text.startswith(f"Live run on fake ({two.url})")
-    assert "2 of 2 nodes" in text
-    assert text.index("1 pod evicted") < text.index("default/a") < text.index("TotalLimit")
-    assert "d > 1m" in text
-    assert "\x1b" not in text
-
-
-def test_a_table_of_a_dry_run_says_so(two, rebalancer):
-    """Nobody takes a plan for a deed."""
-    text = rebalancer.run(two, LIMITED, "--dry-run", "--output", "table").stdout
-
-    assert text.startswith(f"Dry run on fake ({two.url})")
-    assert "1 pod would be evicted" in text
-
-
-def test_measured_usage_is_refused_when_it_is_needed(two, rebalancer):
-    """The policy loads; without a source its strategy fails with that reason, which is exit code 1 by itself."""
-    args = {
-        "thresholds": {"cpu": 20},
-        "targetThresholds": {"cpu": 50},
-        "metricsUtilization": {"source": "KubernetesMetrics"},
-    }
-    measured = policy(("LowNodeUtilization", args), balance=True, metricsProviders=[{"source": "KubernetesMetrics"}])
-
-    checked = rebalancer("validate", "--policy", rebalancer.policy(measured))
-    outcome = rebalancer.run(two, measured, "--dry-run")
-
-    assert checked.exit_code == 0
-    assert outcome.exit_code == 1
-    (run,) = outcome.report["strategies"]
-    assert (run["strategy"], run["evicted"]) == ("LowNodeUtilization", 0)
-    assert "usage" in run["error"]
 
 
 @pytest.mark.parametrize(("options", "exit_code"), [((), 0), (("--fail-on-error",), 1), (("--dry-run",), 1)])
@@ -122,6 +67,9 @@ def test_a_dry_run_tells_by_its_exit_code_whether_there_is_something_to_do(two, 
     [
         (("--now", "2026-01-15T12:00:00Z"), "--snapshot"),
         (("--descheduling-interval", "often"), "--descheduling-interval"),
+        (("--leader-elect",), "--leader-elect goes with --descheduling-interval"),
+        (("--leader-elect=true", "--descheduling-interval", "5m", "--leader-elect-lease-duration", "15s"), "more than"),
+        (("--secure-port", "70000"), "--secure-port"),
         (("--output", "xml"), "'xml'"),
         (("--frobnicate",), "--frobnicate"),
         (("--snapshot", "nowhere.json"), "--snapshot"),
@@ -144,22 +92,3 @@ def test_a_priority_class_that_is_not_there(two, rebalancer):
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert "high" in outcome.stderr
     assert two.sent("POST", "*") == []
-
-
-def test_a_snapshot_on_standard_input(two, rebalancer):
-    """`-` reads what kubectl prints, as a process in a pipe; without PDBs there is a warning."""
-    items = two_nodes_with(*old_pods("a"))
-    file = rebalancer.folder / "list.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-
-    with file.open() as stream:
-        outcome = finish(
-            rebalancer.start(
-                "run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", "-", "--output", "json", stdin=stream
-            )
-        )
-
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert outcome.report["dryRun"] is True
-    assert outcome.report["cluster"] == {"file": "-"}
-    assert any("PodDisruptionBudgets" in each for each in outcome.report["warnings"])

@@ -55,30 +55,6 @@ def test_five_mistakes_are_told_at_once(told, command):
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param(
-            f"{HEAD}profiles: {{{{ .Values.profiles }}}}\n",
-            "Error: policy P cannot be used:\n"
-            "  line 3: {{ ... is a Helm template: render it first (helm template ... --show-only FILE) and give the "
-            "policy that comes out\n",
-            id="Helm braces",
-        ),
-        pytest.param(
-            f"{HEAD}strategies:\n  PodLifeTime: {{enabled: true}}\n",
-            "Error: policy P is refused, since strict reading lets nothing pass that has no effect:\n"
-            "  line 3, strategies: strategies has no effect under descheduler/v1alpha2: the file looks like "
-            "descheduler/v1alpha1; write `apiVersion: descheduler/v1alpha1` if it is\n",
-            id="strategies under v1alpha2",
-        ),
-    ],
-)
-def test_a_policy_that_cannot_be_used(told, text, words):
-    """It cannot be used, or something has no effect: one or the other is said, never both."""
-    assert told(text, "validate") == (2, words)
-
-
 def test_several_policies_are_all_checked_and_only_one_can_run(rebalancer):
     """Each has its line, and one that is wrong does not hide behind another."""
     bad = rebalancer.folder / "bad.yaml"
@@ -123,46 +99,3 @@ def test_a_misspelt_limit_is_not_left_out_of_an_old_policy(rebalancer):
     assert (done.exit_code, done.stdout) == (2, "")
     assert "line 3, maxNoOfPodsToEvictPerNod: unknown key" in done.stderr
     assert "did you mean 'maxNoOfPodsToEvictPerNode'?" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("strategies", "LowNodeUtilisation"), "there is no strategy 'LowNodeUtilisation'; did you mean "),
-        (("presets", "saef"), "there is no preset 'saef'; did you mean 'safe'?"),
-        (("run", "--policy", "saef"), "did you mean the preset 'safe'?"),
-    ],
-)
-def test_misspelt_names_are_answered_with_the_near_one(rebalancer, arguments, words):
-    """Of a strategy and of a preset."""
-    outcome = rebalancer(*arguments)
-
-    assert outcome.exit_code == 2
-    assert words in outcome.stderr
-
-
-def test_presets_are_listed_with_whom_each_suits(rebalancer):
-    """And one is printed as a policy that can be used."""
-    listed = rebalancer("presets").stdout
-
-    assert {line.split()[0] for line in listed.splitlines()} >= {"demo", "safe", "safe-without-metrics"}
-    assert all(" For " in line for line in listed.splitlines())
-    (rebalancer.folder / "mine.yaml").write_text(rebalancer("presets", "safe").stdout)
-    assert rebalancer("validate", "--policy", rebalancer.folder / "mine.yaml").exit_code == 0
-
-
-def test_a_manual_has_sub_keys_types_defaults_and_an_example_that_runs(rebalancer):
-    """As `strategies NAME` prints it."""
-    manual = rebalancer("strategies", "PodLifeTime").stdout
-    text, example = manual.split("\nExample:\n")
-    (rebalancer.folder / "example.yaml").write_text("\n".join(line[2:] for line in example.splitlines()))
-
-    assert "  namespaces (map): Namespaces to look at: include or exclude.\n    include (list of text): Only" in text
-    assert "  includingInitContainers (true or false, default false): " in text
-    run = ("run", "--policy", rebalancer.folder / "example.yaml", "--snapshot", "examples/cluster.json")
-    assert rebalancer(*run).exit_code == 0
-
-
-def test_default_evictor_has_a_manual(rebalancer):
-    """It is not a strategy, but everybody looks for it there."""
-    assert rebalancer("strategies", "DefaultEvictor").stdout.startswith("DefaultEvictor: which pods may be evicted")

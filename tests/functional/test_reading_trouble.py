@@ -5,7 +5,6 @@ import pytest
 from tests.functional.objects import DAY, OLD, pdb, pod, policy
 
 PODS = "/api/v1/pods"
-PDBS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 @pytest.fixture
@@ -66,33 +65,6 @@ def test_pdbs_must_be_listed_whatever_the_policy(two, rebalancer, options):
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert "no permission to list poddisruptionbudgets.policy" in outcome.stderr
     assert two.evicted == []
-
-
-STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500}
-EMPTY_LIST = {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": []}
-NO_ITEMS = {"kind": "PodDisruptionBudgetList", "apiVersion": "policy/v1", "metadata": {"resourceVersion": "7"}}
-
-
-@pytest.mark.parametrize("path", ["/api/v1/nodes", PODS, PDBS])
-@pytest.mark.parametrize(
-    "body",
-    ["<html>Welcome</html>", [], {}, {"items": 7}, {"items": None}, STATUS, EMPTY_LIST, NO_ITEMS],
-    ids=["page", "array", "nothing", "number", "null", "status", "another kind", "no items"],
-)
-def test_a_server_that_is_no_api_server_is_told(two, plan, rebalancer, path, body):
-    """A success that is not a list: the address is wrong, or a proxy is in between; no traceback says so.
-
-    Nothing is evicted and nothing is written, since no list is something else than an empty one.
-    """
-    two.fail("GET", path, status=200, body=body)
-
-    snapshot = rebalancer(
-        "snapshot", "--kubeconfig", two.kubeconfig(rebalancer.folder), "--output", rebalancer.folder / "cluster.json"
-    )
-
-    for outcome in (plan(), snapshot):
-        assert (outcome.exit_code, outcome.stdout) == (3, "")
-        assert f"{two.url} does not answer like an API server: GET {path}" in outcome.stderr
 
 
 def _with(name, **parts):

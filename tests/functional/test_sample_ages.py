@@ -2,10 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from tests.functional.objects import node, policy
+from tests.functional.objects import node, node_usage, pod_usage, policy
 from tests.functional.probing import samples
 
-METRICS = "metrics.k8s.io/v1beta1"
 AGE = timedelta(seconds=100)
 #: More than any run takes, and less than times in a wrong unit are apart.
 LONGEST = timedelta(hours=1)
@@ -15,10 +14,9 @@ def test_a_source_has_its_age_among_the_metrics(server, rebalancer, tmp_path):
     """In seconds, with the source's name as the only label."""
     taken = (datetime.now(UTC) - AGE).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     for name in ("n1", "n2"):
-        usage = {"timestamp": taken, "window": "15s", "usage": {"cpu": "1", "memory": "1Gi"}}
         server.add(node(name))
-        server.add({"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, **usage})
-    server.add({"apiVersion": METRICS, "kind": "PodMetrics", "metadata": {"name": "p", "namespace": "default"}})
+        server.add(node_usage(name, "1", timestamp=taken, window="15s"))
+    server.add(pod_usage("p", "1"))
     measured = {"metricsUtilization": {"source": "KubernetesMetrics"}}
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, **measured}
     file = tmp_path / "rebalancer.prom"

@@ -4,13 +4,8 @@ import json
 
 import pytest
 
-from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.run.options import Options
-from rebalancer.run.policies import parse_policy
-from rebalancer.run.work import work_maker
-from tests import make
-from tests.functional.objects import OLD, node, pod, policy
-from tests.functional.test_kinds_of_the_scheduler import METRICS, by_usage
+from tests.functional.objects import OLD, node, node_usage, pod, policy
+from tests.functional.test_kinds_of_the_scheduler import by_usage
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 PACKING = {**HEAD, "profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "packing"}]}
@@ -22,10 +17,7 @@ def plan(rebalancer):
 
     def run(asked, configuration=None, *options):
         pods = [pod("a"), pod("b", schedulerName="packing"), pod("c", schedulerName="packing"), pod("d")]
-        metrics = [
-            {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": {"cpu": "1"}}
-            for name in ("n1", "n2")
-        ]
+        metrics = [node_usage(name, "1") for name in ("n1", "n2")]
         file = rebalancer.folder / "cluster.json"
         items = [node("n1"), node("n2"), *pods, *metrics]
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
@@ -84,12 +76,3 @@ def test_standard_input_is_read_once(rebalancer):
 
     assert outcome.exit_code == 2
     assert "--policy and --scheduler-config cannot both be standard input" in outcome.stderr
-
-
-def test_strategies_get_the_configuration_with_the_snapshot(tmp_path):
-    """As its document says it."""
-    path = tmp_path / "scheduler.json"
-    path.write_text(json.dumps(PACKING))
-    work = work_maker(Options("p", scheduler_config=str(path)))(parse_policy(json.dumps(by_usage()), "p", strict=False))
-
-    assert work.seen(Snapshot(now=make.NOW, nodes=(), pods=())).scheduler_configuration == PACKING

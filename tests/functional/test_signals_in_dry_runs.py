@@ -92,21 +92,3 @@ def test_a_hangup_that_was_ignored_at_start_stays_ignored(server, rebalancer):
 
     assert outcome.exit_code == 0
     assert server.evicted == ["default/a"]
-
-
-def test_a_hangup_in_the_middle_of_a_live_run(server, rebalancer):
-    """What is on its way is finished, nothing more is begun, and the report names the signal."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
-    evicting = threading.Event()
-    server.on("POST", "*/eviction", lambda _: evicting.set(), times=1)
-    answer = server.stall("POST", "*/eviction")
-
-    process = rebalancer.start(*rebalancer.arguments(server, policy(OLD)))
-    wait_for(evicting, process)
-    process.send_signal(signal.SIGHUP)
-    answer.set()
-    outcome = finish(process)
-
-    assert server.evicted == outcome.evicted() == ["default/a"]
-    assert "stopped by SIGHUP" in outcome.report["warnings"]

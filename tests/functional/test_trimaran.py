@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fake_servers import FakeLoadWatcher
-from tests.functional.objects import node, pod, policy
+from tests.functional.objects import node, node_usage, pod, pod_usage, policy
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trimaran-scheduler.yaml"
-METRICS = "metrics.k8s.io/v1beta1"
 WATCHED = {"n1": {"CPU": 95}, "n2": {"CPU": 35}, "n3": {"CPU": 10}}
 
 
@@ -21,17 +20,6 @@ def asked(source, *providers):
     return policy(("LowNodeUtilization", args), balance=True, metricsProviders=[*providers])
 
 
-def node_usage(name, cpu):
-    usage = {"cpu": cpu, "memory": "1Gi"}
-    return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage}
-
-
-def pod_usage(name, cpu):
-    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers}
-
-
 def busy_cluster(scheduler):
     """n1 is busy with `a` and `b`; on n3, which idles, much is requested, and on n2 nothing."""
     objects = [node("n1"), node("n2"), node("n3")]
@@ -40,21 +28,6 @@ def busy_cluster(scheduler):
     objects += [node_usage(f"n{number}", cpu) for number, cpu in enumerate(("3.8", "1.4", "400m"), 1)]
     uses = (("a", "800m"), ("b", "800m"), ("rest", "2"), ("big", "1m"))
     return [*objects, *(pod_usage(name, cpu) for name, cpu in uses)]
-
-
-def replica_set(made):
-    """The owner of a pod, with a template that is like it."""
-    (owner,) = made["metadata"]["ownerReferences"]
-    template = {"metadata": {"labels": made["metadata"]["labels"]}, "spec": {**made["spec"], "nodeName": ""}}
-    metadata = {"name": owner["name"], "namespace": "default", "uid": owner["uid"]}
-    spec = {"replicas": 1, "selector": {"matchLabels": made["metadata"]["labels"]}, "template": template}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": metadata,
-        "spec": spec,
-        "status": {"replicas": 1},
-    }
 
 
 @pytest.fixture
@@ -98,13 +71,6 @@ def test_replacements_go_where_the_target_is_not_reached(plan, load_watcher):
     assert told(report) == []
 
 
-def test_the_default_scheduler_of_the_same_cluster_goes_by_requests(plan, load_watcher):
-    """Nothing is requested on n2."""
-    report = plan(asked("LoadWatcher", load_watcher, {"source": "KubernetesMetrics"}), scheduler="default-scheduler")
-
-    assert landed(report)[0] == ["n2"]
-
-
 def test_a_scheduler_that_asks_load_watcher_is_unknown_without_it(plan):
     """One warning for all pods, with what is missing; they stay."""
     report = plan(asked("KubernetesMetrics", {"source": "KubernetesMetrics"}))
@@ -126,18 +92,3 @@ def test_a_scheduler_that_asks_metrics_server_goes_by_its_samples(plan, tmp_path
 
     assert landed(report) == [["n3"], ["n3"]]
     assert told(report) == []
-
-
-def test_replacements_in_a_live_cluster_are_foreseen_alike(rebalancer, server, load_watcher):
-    """With the templates of their owners."""
-    objects = busy_cluster("trimaran")
-    owners = [replica_set(each) for each in objects if each["kind"] == "Pod"]
-    for each in (*objects, *owners):
-        server.add(each)
-
-    asked_for = asked("LoadWatcher", load_watcher, {"source": "KubernetesMetrics"})
-    outcome = rebalancer.run(server, asked_for, "--dry-run", "--scheduler-config", EXAMPLE)
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert landed(outcome.report) == [["n3"], ["n3"]]
-    assert told(outcome.report) == []

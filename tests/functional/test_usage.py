@@ -9,22 +9,10 @@ import pytest
 from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, FakeServer, sample
-from tests.functional.objects import node, pod, policy
+from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, policy
 from tests.real_prometheus import RealPrometheus, needed
 
-METRICS = "metrics.k8s.io/v1beta1"
 PROVIDER = {"source": "KubernetesMetrics"}
-
-
-def of_node(name, cpu, **fields):
-    usage = {"cpu": cpu, "memory": "1Gi"}
-    return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage, **fields}
-
-
-def of_pod(name, cpu, **fields):
-    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers, **fields}
 
 
 def low(usage, resource="cpu", **args):
@@ -41,7 +29,13 @@ def busy(server):
     """Three pods that request the same on a busy node, one that is empty; the pod `b` uses most."""
     for each in (node("n1"), node("n2"), pod("a", age=300), pod("b", age=200), pod("c", age=100)):
         server.add(each)
-    for each in (of_node("n1", "2500m"), of_node("n2", "100m"), of_pod("a", "0"), of_pod("b", "2"), of_pod("c", "1m")):
+    for each in (
+        node_usage("n1", "2500m"),
+        node_usage("n2", "100m"),
+        pod_usage("a", "0"),
+        pod_usage("b", "2"),
+        pod_usage("c", "1m"),
+    ):
         server.add(each)
     return server
 
@@ -81,26 +75,10 @@ def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer, tmp_path):
     assert "kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A" in outcome.report["strategies"][0]["error"]
 
 
-@pytest.mark.parametrize(("known", "error"), [(9, None), (5, "only 5 of 10 nodes have fresh usage")])
-def test_nodes_without_usage(server, rebalancer, known, error):
-    """One of ten is a warning in the report, half of them an error."""
-    for number in range(10):
-        server.add(node(f"n{number}"))
-        if number < known:
-            server.add(of_node(f"n{number}", "3" if number == 0 else "100m"))
-    server.add(pod("a", node="n0"))
-    server.add(of_pod("a", "2"))
-    outcome = rebalancer.run(server, by_usage(low({"source": "KubernetesMetrics"})))
-
-    assert outcome.evicted() == ([] if error else ["default/a"])
-    assert (outcome.report["strategies"][0]["error"] or "")[: len(error or "")] == (error or "")
-    assert any("n9 (metrics-server does not know it)" in each for each in outcome.report["warnings"]) == (not error)
-
-
 def test_malformed_usage_is_a_warning(busy, rebalancer):
     """A pod whose figures cannot be read stays; so does one without containers, of which nothing is known."""
-    busy.add({**of_pod("a", "lots")})
-    busy.add({**of_pod("c", "1"), "containers": []})
+    busy.add({**pod_usage("a", "lots")})
+    busy.add({**pod_usage("c", "1"), "containers": []})
     outcome = rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})))
 
     assert outcome.evicted() == ["default/b"]
@@ -129,23 +107,6 @@ def test_a_token_comes_from_a_secret(busy, rebalancer):
 
         assert outcome.evicted() == ["default/a"]
         assert [each.headers["authorization"] for each in prometheus.requests] == ["Bearer hush"]
-
-
-@pytest.mark.parametrize(
-    ("secret", "message"),
-    [(None, "the Secret monitoring/token cannot be read"), ({}, "has no key prometheusAuthToken")],
-)
-def test_a_secret_without_a_token_is_named(busy, rebalancer, secret, message):
-    """Missing, or without the key."""
-    if secret is not None:
-        metadata = {"name": "token", "namespace": "monitoring"}
-        busy.add({"kind": "Secret", "apiVersion": "v1", "metadata": metadata, "data": secret})
-    token = {"secretReference": {"namespace": "monitoring", "name": "token"}}
-    provider = {"source": "Prometheus", "prometheus": {"url": "https://127.0.0.1:9", "authToken": token}}
-    usage = {"source": "Prometheus", "prometheus": {"query": "load"}}
-    outcome = rebalancer.run(busy, by_usage(low(usage, "MetricResource"), providers=[provider]))
-
-    assert message in outcome.report["strategies"][0]["error"]
 
 
 class Exporter(FakeServer):
