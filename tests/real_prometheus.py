@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 
@@ -65,7 +65,7 @@ class Series:
 class RealPrometheus:
     """See the module.  `folder` takes its data.
 
-    `options` are more of its own.
+    `options` are more of its own, `rules` files of rules that it evaluates every second.
     Scraped every second are `targets`, host:port of exporters, and `instances`, full URLs by the label `instance`.
     """
 
@@ -75,6 +75,7 @@ class RealPrometheus:
     instances: Mapping[str, str] = field(default_factory=dict)
     now: datetime = NOW
     options: tuple[str, ...] = ()
+    rules: tuple[Path, ...] = ()
     port: int = field(default_factory=free_port)
     _open: ExitStack = field(default_factory=ExitStack)
 
@@ -96,14 +97,18 @@ class RealPrometheus:
     def query(self, query: str, time: float | None = None) -> list[dict[str, object]]:
         """Return the instant vector of a query, asked directly."""
         at = {} if time is None else {"time": str(time)}
-        with urllib.request.urlopen(
-            f"{self.url}/api/v1/query?{urlencode({'query': query, **at})}", timeout=_TIMEOUT
-        ) as answer:
-            return json.load(answer)["data"]["result"]
+        return self.ask(f"query?{urlencode({'query': query, **at})}")["result"]
+
+    def ask(self, path: str) -> Any:
+        """Return what its API answers."""
+        with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=_TIMEOUT) as answer:
+            return json.load(answer)["data"]
 
     def _command(self) -> list[str]:
         config = {"scrape_configs": [self._job()]} if self.targets or self.instances else {}
-        (self.folder / "prometheus.yaml").write_text(yaml.safe_dump({"global": {"scrape_interval": "1s"}, **config}))
+        config |= {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}}
+        config |= {"rule_files": [str(each) for each in self.rules]}
+        (self.folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
         return [
             "prometheus",
             f"--config.file={self.folder}/prometheus.yaml",
@@ -115,7 +120,8 @@ class RealPrometheus:
 
     def _job(self) -> dict[str, object]:
         static = [{"targets": list(self.targets)}, *(_one(*each) for each in self.instances.items())]
-        return {"job_name": "nodes", "honor_labels": True, "static_configs": static}
+        tls = {"insecure_skip_verify": True}
+        return {"job_name": "nodes", "honor_labels": True, "tls_config": tls, "static_configs": static}
 
     def _write_past(self) -> None:
         by_name: dict[str, list[str]] = {}
@@ -148,7 +154,8 @@ class RealPrometheus:
 
 def _one(instance: str, url: str) -> dict[str, object]:
     parts = urlsplit(url)
-    return {"targets": [parts.netloc], "labels": {"instance": instance, "__metrics_path__": parts.path}}
+    labels = {"instance": instance, "__scheme__": parts.scheme, "__metrics_path__": parts.path}
+    return {"targets": [parts.netloc], "labels": labels}
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

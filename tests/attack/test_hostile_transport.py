@@ -13,16 +13,12 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cli.terminal import Question
 from rebalancer.errors import ClusterError
-from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.attack.whims import Time
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import _Handler
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.program import Program
 
 EVICTIONS, PODS = "*/eviction", "/api/v1/pods"
 TWO = policy(OLD, maxNoOfPodsToEvictTotal=2)
@@ -104,16 +100,10 @@ def handler(method: str, pattern: str, twist: Twist) -> type[Twisted]:
 
 def attacked(folder: Path, method: str, pattern: str, twist: Twist) -> tuple[FakeApiServer, dict[str, Any] | None]:
     """Run against a server that twists these answers; return it and the report, None if the cluster is unreadable."""
-    path, time = folder / "policy.yaml", Time()
-    path.write_text(json.dumps(TWO))
     with FakeApiServer(two_nodes_with(*old_pods("a", "b", "c"))) as server:
         server._http.RequestHandlerClass = handler(method, pattern, twist)
-        kubeconfig = str(server.kubeconfig(folder))
-        options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=300.0, lease=LeaseOptions(no_lease=True))
         try:
-            with Interruption() as interruption:
-                retry_policy = RetryPolicy(clock=time.clock, sleep=time.sleep)
-                return server, run(options, Question(yes=True), interruption, retry_policy).report
+            return server, Program(folder).play(server, TWO, Time(), deadline=300.0).report
         except ClusterError:
             return server, None
 

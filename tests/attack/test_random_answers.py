@@ -3,7 +3,6 @@
 150 of them, each from a seed of its own.  REBALANCER_ATTACK=10 runs ten times as many, and `make test` the 150.
 """
 
-import json
 import logging
 import os
 import random
@@ -16,15 +15,11 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cli.terminal import Question
 from rebalancer.errors import ClusterError, Interrupted
-from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import node, pdb, pod, policy
+from tests.functional.program import Program
 
 RUNS = 40 * int(os.environ.get("REBALANCER_ATTACK", "1"))
 CHUNKS = 10
@@ -115,21 +110,14 @@ def faults(seed: int, folder: Path) -> list[str]:
         # The signal is a real one; it comes while the program waits for the answer to an eviction.
         whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
         whims.begin()
-        report = _report(there, server, folder, RetryPolicy(clock=time.clock, sleep=time.sleep))
+        report = _report(there, server, folder, time)
         whims.finish()
     return [*_beyond_limits(there, whims.went), *_misdeeds(there, whims, report)]
 
 
-def _report(there: Scene, server: FakeApiServer, folder: Path, retry_policy: RetryPolicy) -> Object:
-    path = folder / "policy.yaml"
-    path.write_text(json.dumps(there.policy()))
-    kubeconfig = str(server.kubeconfig(folder))
-    # The Lease is asked for by the clock of the machine, which is not the one that runs here.
-    turns = LeaseOptions(no_lease=True)
-    options = Options(policy=str(path), kubeconfig=kubeconfig, deadline=there.deadline, lease=turns)
+def _report(there: Scene, server: FakeApiServer, folder: Path, time: Time) -> Object:
     try:
-        with Interruption() as interruption:
-            return run(options, Question(yes=True), interruption, retry_policy).report
+        return Program(folder).play(server, there.policy(), time, deadline=there.deadline).report
     except (ClusterError, Interrupted):
         return {"evictions": [], "unknown": []}
 
@@ -189,7 +177,7 @@ def test_the_attack_reaches_what_it_is_about(tmp_path: Path) -> None:
         with FakeApiServer(there.objects) as server:
             whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
             whims.begin()
-            report = _report(there, server, tmp_path, RetryPolicy(clock=time.clock, sleep=time.sleep))
+            report = _report(there, server, tmp_path, time)
         seen["evicted"] += len(report["evictions"])
         seen["background"] += sum(each["background"] for each in report["evictions"])
         seen["unknown"] += len(report["unknown"])

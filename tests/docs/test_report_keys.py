@@ -6,11 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rebalancer.cli.terminal import Question
-from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.attack.whims import Time
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
@@ -55,15 +50,7 @@ def test_each_key_of_a_real_report_is_in_the_schema(server, rebalancer):  # noqa
         server.add(each)
     server.fail("POST", "*/pods/b/eviction", status=400, message="no such thing")
     server.fail("POST", "*/pods/c/eviction", status=500, message="etcdserver: request timed out")
-    files = {
-        "policy": str(rebalancer.policy(policy(OLD, maxNoOfPodsToEvictTotal=2))),
-        "kubeconfig": str(server.kubeconfig(rebalancer.folder)),
-    }
-    time = Time()
-    with Interruption() as interruption:
-        options = Options(**files, lease=LeaseOptions(no_lease=True))
-        retry_policy = RetryPolicy(clock=time.clock, sleep=time.sleep)
-        live = run(options, Question(yes=True), interruption, retry_policy).report
+    live = rebalancer.play(server, policy(OLD, maxNoOfPodsToEvictTotal=2), Time()).report
 
     assert emptied
     assert all(live[each] for each in ("evictions", "refusals", "failures", "unknown"))

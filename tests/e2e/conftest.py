@@ -3,36 +3,27 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from urllib3.exceptions import HTTPError
 
-from tests.e2e.api import Api, ApiError
+from tests.e2e.api import ApiError
 from tests.e2e.binaries import BinariesError, provide
-from tests.e2e.builders import node
 from tests.e2e.harness import ControlPlane
-from tests.e2e.last_words import last_words
-from tests.e2e.namespace import Namespace, is_ready
+from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program
 from tests.e2e.waiting import ClusterDeadlineError
 
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
 KEPT_LOGS = pytest.StashKey[Path]()
 TOLD = pytest.StashKey[list[str]]()
+#: Of what failed, at the very end: lines of one failure, characters of a line, and failures.
+LINES, WIDTH, MOST = 24, 240, 12
 #: What these tests watch must never be seen broken, not once: they have no second try, whatever `--reruns` says, but
 #: when it was a controller that did not get done what a test begins with.
 BOUNDS = frozenset(f"test_{name}.py" for name in ("apiserver_restart", "churn", "etcd_stopped", "steering_faults"))
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster to test against: the control plane of this run, or an existing one."""
-
-    kubeconfig: Path
-    api: Api
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,8 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def controlplane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """The control plane of this run, whose nodes, API server and audit log are the test's to use."""
-    if existing_kubeconfig():
-        pytest.skip("needs a control plane of its own, not the one of REBALANCER_E2E_KUBECONFIG")
     try:
         binaries = provide()
     except BinariesError as error:
@@ -69,39 +58,19 @@ def metrics(controlplane: ControlPlane) -> ControlPlane:
     return controlplane
 
 
-@pytest.fixture(scope="session")
-def cluster(request: pytest.FixtureRequest) -> Cluster:
-    """The cluster of REBALANCER_E2E_KUBECONFIG, or else the control plane of this run."""
-    existing = existing_kubeconfig()
-    if existing:
-        return Cluster(existing, Api(existing))
-    running: ControlPlane = request.getfixturevalue("controlplane")
-    return Cluster(running.kubeconfig, running.api)
-
-
 @pytest.fixture
-def namespace(cluster: Cluster) -> Iterator[Namespace]:
+def namespace(controlplane: ControlPlane) -> Iterator[Namespace]:
     """A namespace of the test's own, and whatever it creates outside of namespaces; gone afterwards, and forgotten."""
-    made = Namespace(cluster.api, f"e2e-{secrets.token_hex(4)}")
+    made = Namespace(controlplane.api, f"e2e-{secrets.token_hex(4)}")
     yield made
     made.delete()
-    if not existing_kubeconfig():
-        cluster.api.delete("ConfigMap", "kube-rebalancer-memory", "kube-system")
+    controlplane.api.delete("ConfigMap", "kube-rebalancer-memory", "kube-system")
 
 
 @pytest.fixture
-def program(cluster: Cluster) -> Program:
-    """The program under test, as user "program" of this run's control plane, or as the user of an existing cluster."""
-    return Program(cluster.kubeconfig)
-
-
-@pytest.fixture
-def two_nodes(cluster: Cluster, namespace: Namespace) -> None:
-    """Two nodes at least, which every run needs: this run's are made; an existing cluster has them or is skipped."""
-    if not existing_kubeconfig():
-        namespace.create(node("a", cpu="16"), node("b", cpu="16"))
-    elif sum(map(is_ready, cluster.api.list("Node"))) < 2:
-        pytest.skip("the cluster of REBALANCER_E2E_KUBECONFIG has fewer than two nodes that are Ready")
+def program(controlplane: ControlPlane) -> Program:
+    """The program under test, as user "program" of this run's control plane."""
+    return Program(controlplane.kubeconfig)
 
 
 @pytest.fixture
@@ -143,12 +112,6 @@ def pytest_terminal_summary(
         terminalreporter.write_line(line)
 
 
-def existing_kubeconfig() -> Path | None:
-    """The kubeconfig that REBALANCER_E2E_KUBECONFIG names, if it is set."""
-    named = os.environ.get("REBALANCER_E2E_KUBECONFIG")
-    return Path(named) if named else None
-
-
 def described(namespace: Namespace) -> str:
     """What runs in a namespace, or why that cannot be told."""
     try:
@@ -163,3 +126,23 @@ def keep_logs(running: ControlPlane) -> Path:
     folder = Path(given or tempfile.mkdtemp(prefix="rebalancer-e2e-logs-"))
     running.keep_logs(folder)
     return folder
+
+
+def last_words(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
+    """Each failure's name, and its exception with what the assertion compared."""
+    for report in list(reports)[:MOST]:
+        yield f"{report.nodeid} ({report.when})"
+        yield from (f"    {line[:WIDTH]}" for line in _shortened(_said(report)))
+
+
+def _said(report: pytest.TestReport) -> list[str]:
+    """The lines that pytest marks as the exception's, and where it was raised; all of a text without such lines."""
+    lines = report.longreprtext.splitlines()
+    said = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return [*said, f"at {crash.path}:{crash.lineno}"] if said and crash else said or lines
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    half = LINES // 2
+    return lines if len(lines) <= LINES else [*lines[:half], f"... {len(lines) - LINES} lines ...", *lines[-half:]]

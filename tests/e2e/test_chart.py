@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chart.helm import CI, needed, pod_spec, template
+from tests.chart.helm import CI, needed, template
 from tests.chart.operator_kinds import PATHS as OPERATOR
 from tests.chart.operator_kinds import definitions as definitions_of_operator
 from tests.e2e.api import ApiError
@@ -51,22 +51,3 @@ def test_an_object_with_an_unknown_field_is_not_accepted(controlplane: ControlPl
 
     with pytest.raises(ApiError, match="unknown field"):
         strictly(controlplane.api, broken, path_of("ConfigMap", namespace.name))
-
-
-@pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
-def test_pod_security_admits_every_pod_as_restricted(
-    controlplane: ControlPlane, namespace: Namespace, file: Path
-) -> None:
-    """The API server's own check of the level `restricted`, which refuses what asks for more."""
-    restricted = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
-    controlplane.api.patch("Namespace", namespace.name, "", restricted)
-    spec = {**pod_spec(template(file.read_text(), namespace=namespace.name)), "priorityClassName": ""}
-    spec.pop("initContainers", None)  # a values file's own may do more
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
-    (container,) = spec["containers"]
-    greedy = {**container, "securityContext": {**container["securityContext"], "allowPrivilegeEscalation": True}}
-
-    strictly(controlplane.api, pod, path_of("Pod", namespace.name))
-
-    with pytest.raises(ApiError, match="violates PodSecurity"):
-        strictly(controlplane.api, {**pod, "spec": {**spec, "containers": [greedy]}}, path_of("Pod", namespace.name))

@@ -3,13 +3,11 @@
 import pytest
 
 from tests.e2e.acts import uids
-from tests.e2e.builders import deployment, pdb
-from tests.e2e.conftest import Cluster
+from tests.e2e.builders import deployment, node, pdb
+from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, everything_in
 from tests.e2e.waiting import wait_for
-
-pytestmark = pytest.mark.usefixtures("two_nodes")
 
 
 @pytest.mark.parametrize(
@@ -21,16 +19,22 @@ pytestmark = pytest.mark.usefixtures("two_nodes")
     ],
 )
 def test_unhealthy_pod(
-    cluster: Cluster, namespace: Namespace, program: Program, unhealthy: str, min_available: int, goes: bool
+    controlplane: ControlPlane,
+    namespace: Namespace,
+    program: Program,
+    unhealthy: str,
+    min_available: int,
+    goes: bool,
 ) -> None:
     """A pod that is not Ready goes by the PDB's unhealthyPodEvictionPolicy; those that are stay."""
+    namespace.create(node("a"), node("b"))
     namespace.create(pdb("web", min_available=min_available, unhealthy=unhealthy), deployment("web", replicas=3))
     sick, *well = namespace.wait_ready(3, "web")
     namespace.wait_budget("web", allowed=3 - min_available)
     name = sick["metadata"]["name"]
     namespace.set_pod_status(name, {"conditions": [{"type": "Ready", "status": "False"}]})
     wait_for(
-        lambda: cluster.api.read("PodDisruptionBudget", "web", namespace.name)["status"]["currentHealthy"] == 2,
+        lambda: controlplane.api.read("PodDisruptionBudget", "web", namespace.name)["status"]["currentHealthy"] == 2,
         "2 healthy pods",
     )
 

@@ -14,7 +14,7 @@ from tests.e2e.builders import daemonset, deployment, node, taint
 from tests.e2e.figures import figures, wait_round
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
-from tests.e2e.program import Program, policy
+from tests.e2e.program import Program
 from tests.e2e.waiting import wait_for
 
 LONG_AGO = "2020-01-01T00:00:00Z"
@@ -43,7 +43,6 @@ BY_METRICS_SERVER = [name for name, sources in SOURCES.items() if sources == {"K
 PACKING = [name for name in BY_METRICS_SERVER if "HighNodeUtilization" in str(SHIPPED[name])]
 CAREFUL = [name for name in BY_METRICS_SERVER if SHIPPED[name]["profiles"][0]["name"] == "safe"]
 RELIEVING = sorted({*BY_METRICS_SERVER} - {*PACKING, *CAREFUL})
-WITHOUT_SOURCE = sorted({*SHIPPED} - {*BY_REQUESTS, *BY_METRICS_SERVER})
 
 
 @pytest.fixture
@@ -159,25 +158,3 @@ def as_planned(
     )
     assert moved == planned
     return moved
-
-
-@pytest.mark.parametrize("name", WITHOUT_SOURCE)
-def test_policy_whose_source_of_usage_is_not_there(troubled: Namespace, program: Program, name: str) -> None:
-    """Where nothing answers at its source's address the strategy says why, and nothing is evicted."""
-    before = uids(troubled.pods())
-
-    plan = program.dry_run(SHIPPED[name], "--strict")
-    outcome = program.run(SHIPPED[name], "--strict")
-
-    assert (plan.exit_code, outcome.exit_code) == (1, 1), plan.stderr + outcome.stderr
-    assert list(outcome.errors()) == list(plan.errors()) == ["LowNodeUtilization"]
-    assert "does not answer" in outcome.errors()["LowNodeUtilization"]
-    assert uids(troubled.pods()) == before
-
-
-def test_policy_without_strategies(troubled: Namespace, program: Program) -> None:
-    """It ends at once, without an error and without an eviction."""
-    outcome = program.run(policy({}))
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.evicted() == []

@@ -13,11 +13,20 @@ from typing import Any
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from rebalancer.cli.terminal import Question
+from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.options import Outcome as RunOutcome
+from rebalancer.run.start import run as run_cycle
 from tests import forks
 from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.
 TIMEOUT_SECONDS = 300.0
+
+#: Who agrees to every question.
+YES = Question(yes=True)
 
 #: What decides in the environment on where the cluster is.
 _CLUSTER_VARIABLES = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -77,6 +86,15 @@ class Program:
         kubeconfig = server.kubeconfig(self.folder)
         named = ("--policy", self.policy(policy), "--kubeconfig", kubeconfig)
         return ("run", "--yes", "--no-lease", *named, "--output", "json")
+
+    def play(self, server: FakeApiServer, policy: Mapping[str, Any], time: Any = None, **more: Any) -> RunOutcome:
+        """Run one cycle by a clock of the test's own, with options of `rebalancer.run` by name."""
+        given = {key: more.pop(key) for key in ("person", "deliver") if key in more}
+        files = {"policy": str(self.policy(policy)), "kubeconfig": str(server.kubeconfig(self.folder))}
+        options = Options(**files, lease=LeaseOptions(no_lease=True), **more)
+        retry_policy = time and RetryPolicy(clock=time.clock, sleep=time.sleep)
+        with Interruption() as interruption:
+            return run_cycle(options, interruption=interruption, retry_policy=retry_policy, **{"person": YES, **given})
 
     def policy(self, document: Mapping[str, Any]) -> Path:
         path = self.folder / "policy.yaml"

@@ -35,16 +35,6 @@ def test_every_request_says_whom_to_act_as(two, rebalancer):
     assert {each.method for each in two.requests} == {"GET", "POST"}
 
 
-def test_a_snapshot_is_read_as_somebody_else_too(two, rebalancer):
-    """The same flags for the other command that asks a cluster."""
-    path = rebalancer.folder / "file.json"
-
-    outcome = rebalancer("snapshot", "-o", path, "--kubeconfig", two.kubeconfig(rebalancer.folder), "--as", "deputy")
-
-    assert outcome.exit_code == 0
-    assert {each.headers["impersonate-user"] for each in two.requests} == {"deputy"}
-
-
 def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalancer):
     """`as`, `as-groups` and `as-user-extra`; without them the run would act with more rights than were meant."""
     me = {"token": "the-token", "as": "deputy", "as-groups": ["few"], "as-user-extra": {"Scopes": ["view", "list"]}}
@@ -58,17 +48,6 @@ def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalan
     two.requests.clear()
     assert rebalancer(*run, "--as", "boss", "--as-group", "many").exit_code == 0
     assert {tuple(each.headers[name] for name in names) for each in two.requests} == {("boss", "many", "view\nlist")}
-
-
-def test_a_request_is_given_up_after_the_time_that_is_given(two, rebalancer):
-    """The first answer stalls; the second try gets one."""
-    two.stall("GET", "/api/v1/nodes")
-
-    outcome = rebalancer.run(two, LIMITED, "--dry-run", "--request-timeout", "200ms")
-
-    assert outcome.evicted() == ["default/a"]
-    assert "timed out; trying again in" in outcome.stderr
-    assert len(two.sent("GET", "/api/v1/nodes")) == 2
 
 
 @pytest.mark.parametrize("given", ["10", "10s", "0", "1m30s"])

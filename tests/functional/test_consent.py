@@ -6,10 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rebalancer.errors import UsageError
-from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
+from tests.attack.whims import Time
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.terminal import Terminal
 from tests.functional.test_turns import OFTEN, hold
@@ -181,11 +178,11 @@ def hold_for_a_moment(server):
     server.on("GET", "*/leases/*", leave, times=2)
 
 
-class SlowPerson:
+class SlowPerson(Time):
     """Agrees so often, each time after so many seconds; meanwhile something may happen."""
 
     def __init__(self, seconds, *, agrees=9, meanwhile=lambda: None):
-        self.now = 1000.0
+        super().__init__()
         self.unseen = []
         self._seconds = seconds
         self._agrees = agrees
@@ -202,19 +199,9 @@ class SlowPerson:
             raise UsageError("no")
 
 
-def run_asking(server, rebalancer, person):
-    options = Options(
-        policy=str(rebalancer.policy(LIMITED)),
-        kubeconfig=str(server.kubeconfig(rebalancer.folder)),
-        lease=LeaseOptions(no_lease=True),
-    )
-    with Interruption() as interruption:
-        return run(options, person, interruption, RetryPolicy(clock=lambda: person.now)).report
-
-
 def test_an_answer_after_a_minute_runs_on_a_fresh_look(two, rebalancer):
     """The cluster is read again; with no new pod in the plan there is no second question."""
-    report = run_asking(two, rebalancer, person := SlowPerson(61))
+    report = rebalancer.play(two, LIMITED, person := SlowPerson(61), person=person).report
 
     assert [each["name"] for each in report["evictions"]] == ["a"]
     assert person.unseen == [[]]
@@ -228,7 +215,7 @@ def test_what_was_not_shown_is_asked_about(two, rebalancer):
     )
 
     with pytest.raises(UsageError):
-        run_asking(two, rebalancer, person)
+        rebalancer.play(two, LIMITED, person, person=person)
 
     assert person.unseen == [[], ["default/b"]]
     assert two.sent("POST", "*") == []

@@ -83,15 +83,6 @@ def test_taints_of_ours_are_found(doctor, cluster):
     assert (found["state"], "n1" in found["says"], "rebalancer unmark" in found["cure"]) == ("wrong", True, True)
 
 
-def test_a_missing_permission_is_named(doctor, cluster):
-    """What a live run could not do."""
-    cluster.forbid("create", "pods/eviction")
-
-    found = checks(doctor())["permissions"]
-
-    assert (found["state"], "create pods/eviction" in found["says"]) == ("wrong", True)
-
-
 def test_permissions_are_those_of_the_policy(cluster, rebalancer):
     """All that are missing at once, with their rules: for steering and memory too."""
     for verb, resource in (("patch", "nodes"), ("update", "configmaps"), ("list", "poddisruptionbudgets.policy")):

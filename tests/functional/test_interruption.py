@@ -1,16 +1,12 @@
 """SIGTERM, SIGINT and the deadline: what is on its way is finished, nothing more is begun, the report is written."""
 
+import os
 import signal
 import threading
 from dataclasses import replace
 
 import pytest
 
-from rebalancer.cli.terminal import Question
-from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions, LeaseOptions, Options
-from rebalancer.run.start import run
 from rebalancer.untrusted import exchange
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, policy
@@ -30,24 +26,16 @@ def arrival(server, method, pattern):
 def test_a_silent_server_does_not_outlast_a_signal(three, rebalancer, monkeypatch):
     """What is on its way gets some seconds more, each Event and each look at a pod too: SIGKILL comes after 30 s."""
     monkeypatch.setattr(exchange, "HURRIED_SECONDS", 0.1)
-    named = dict(zip(*[iter(map(str, rebalancer.arguments(three, LIMITED)[3:]))] * 2, strict=True))
     over = threading.Event()
 
     def silent(_):
-        interruption._receive(signal.SIGTERM, None)
+        os.kill(os.getpid(), signal.SIGTERM)
         for method in ("GET", "POST", "PUT", "PATCH"):
             three.on(method, "*", lambda _: over.wait(60))
         over.wait(60)
 
     three.on("POST", EVICTIONS, silent, times=1)
-    options = Options(
-        policy=named["--policy"],
-        kubeconfig=named["--kubeconfig"],
-        lease=LeaseOptions(no_lease=True),
-        client=ClientOptions(request_timeout=3600),
-    )
-    with Interruption() as interruption:
-        outcome = run(options, Question(yes=True), interruption)
+    outcome = rebalancer.run(three, LIMITED, "--request-timeout", "1h")
     over.set()
 
     assert outcome.exit_code == 143
@@ -131,11 +119,8 @@ def test_a_slow_answer_outlasts_the_deadline(three, rebalancer):
     """What was asked for in time is finished, however late the server answers; the next pod is too late."""
     time = Time()  # passes while the server evicts, and not where a machine is busy
     three.on("POST", EVICTIONS, lambda _: time.sleep(301), times=1)
-    files = {"policy": str(rebalancer.policy(LIMITED)), "kubeconfig": str(three.kubeconfig(rebalancer.folder))}
-    options = Options(**files, deadline=300.0, lease=LeaseOptions(no_lease=True))
 
-    with Interruption() as interruption:
-        outcome = run(options, Question(yes=True), interruption, RetryPolicy(clock=time.clock, sleep=time.sleep))
+    outcome = rebalancer.play(three, LIMITED, time, deadline=300.0)
 
     assert outcome.exit_code == 0
     assert three.evicted == [f"{each['namespace']}/{each['name']}" for each in outcome.report["evictions"]]
@@ -148,12 +133,9 @@ def test_what_is_not_reached_by_the_deadline_is_deferred(three, rebalancer):
     time = Time()
     three.on("POST", EVICTIONS, lambda _: time.sleep(301), times=1)
     patient = policy(OLD, maxNoOfPodsToEvictTotal=9, trust={"waitReady": False})
-    files = {"policy": str(rebalancer.policy(patient)), "kubeconfig": str(three.kubeconfig(rebalancer.folder))}
-    options = Options(**files, deadline=300.0, lease=LeaseOptions(no_lease=True))
     planned = rebalancer.run(three, patient, "--dry-run").evicted()
 
-    with Interruption() as interruption:
-        outcome = run(options, Question(yes=True), interruption, RetryPolicy(clock=time.clock, sleep=time.sleep))
+    outcome = rebalancer.play(three, patient, time, deadline=300.0)
 
     gone = [each["name"] for each in outcome.report["evictions"]]
     deferred = {each["name"]: each["reason"] for each in outcome.report["refusals"] if each["by"] == "Deferred"}

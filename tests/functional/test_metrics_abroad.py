@@ -1,32 +1,25 @@
 """Metrics where others read them: a real Prometheus and its rules, a real Pushgateway, a textfile."""
 
 import base64
-import json
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
-import urllib.request
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 
-from rebalancer.cli.terminal import Question
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ExportOptions, LeaseOptions, Options
-from rebalancer.run.start import run
+from rebalancer.run.options import ExportOptions
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE
 from tests.functional.objects import OLD, policy
 from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
-from tests.ports import free_port
 from tests.pushgateway import needed as pushgateway_needed
 from tests.pushgateway import running as running_pushgateway
+from tests.real_prometheus import RealPrometheus
+from tests.real_prometheus import needed as prometheus_needed
 
 RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
 
@@ -44,71 +37,25 @@ DASHBOARD = (
 )
 
 
-def needs(*programs):
-    absent = [name for name in programs if shutil.which(name) is None]
-    return pytest.mark.skipif(bool(absent), reason=f"there is no {', '.join(absent)} here")
-
-
-@pytest.fixture
-def prometheus(tmp_path):
-    """Starts a Prometheus that scrapes a port over TLS all the time, with the shipped rules; returns what asks it."""
-    processes = []
-
-    def start(scraped):
-        port = free_port()
-        job = {
-            "job_name": "rebalancer",
-            "scheme": "https",
-            "tls_config": {"insecure_skip_verify": True},
-            "static_configs": [{"targets": [f"127.0.0.1:{scraped}"]}],
-        }
-        timing = {"scrape_interval": "200ms", "evaluation_interval": "200ms"}
-        config = tmp_path / "prometheus.yaml"
-        config.write_text(yaml.safe_dump({"global": timing, "rule_files": [str(RULES)], "scrape_configs": [job]}))
-        command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path}/data"]
-        with (tmp_path / "prometheus.log").open("wb") as log:
-            process = subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
-        processes.append(process)
-
-        def ask(path):
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=60) as answer:
-                    return json.load(answer)["data"]
-            except OSError:
-                assert process.poll() is None
-                return {}
-
-        return ask
-
-    yield start
-    for process in processes:
-        process.terminate()
-        process.wait(120)
-
-
-def result(ask, query):
-    return ask(f"query?query={urllib.request.quote(query)}").get("result")
-
-
-def evaluated(ask):
+def evaluated(prometheus):
     """The groups of rules, once all of them were evaluated."""
-    groups = ask("rules").get("groups") or []
+    groups = prometheus.ask("rules")["groups"]
     return [each for each in groups if all(rule["health"] != "unknown" for rule in each["rules"])]
 
 
-@needs("prometheus")
-def test_a_prometheus_scrapes_the_loop(three, rebalancer, prometheus):
+@prometheus_needed
+def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
     """The queries of the descheduler's dashboards answer, and the shipped rules are evaluated without an error."""
     loop = Loop(rebalancer, three, ONE_EACH)
     loop.wait_metric(SUCCEEDED, 4)
-    ask = prometheus(loop.port)
+    evicted = ("descheduler_pods_evicted_total", "descheduler_pods_evicted")
+    queries = [*DASHBOARD, *(f'sum by (strategy) ({name}{{result="success"}}) == 3' for name in evicted)]
+    served = {"loop": f"https://127.0.0.1:{loop.port}/metrics"}
 
-    for query in DASHBOARD:
-        assert wait_for(lambda query=query: result(ask, query), query)  # type: ignore[misc]  # bound early
-    for name in ("descheduler_pods_evicted_total", "descheduler_pods_evicted"):
-        query = f'sum by (strategy) ({name}{{result="success"}}) == 3'
-        assert wait_for(lambda query=query: result(ask, query), query)  # type: ignore[misc]  # as above
-    (group,) = wait_for(lambda: evaluated(ask), "an evaluation")
+    with RealPrometheus(tmp_path, instances=served, rules=(RULES,)) as prometheus:
+        for query in queries:
+            assert wait_for(lambda query=query: prometheus.query(query), query)  # type: ignore[misc]  # bound early
+        (group,) = wait_for(lambda: evaluated(prometheus), "an evaluation")
     assert [rule["lastError"] for rule in group["rules"] if rule.get("lastError")] == []
     assert group["name"] == "rebalancer"
     assert loop.end().exit_code == 0
@@ -161,21 +108,15 @@ def test_a_pushgateway_that_is_something_else_fails_nothing(three, rebalancer):
 
 def test_the_report_is_shown_before_metrics_are_pushed(three, rebalancer):
     """A gateway may hang, and the pod may be killed meanwhile: the report must not be lost with it."""
-    _, _, _, _, path, _, kubeconfig, *_ = rebalancer.arguments(three, ONE_EACH)
     heard_before = []
-    with gateway(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (port, heard), Interruption() as interruption:
-        options = Options(
-            policy=str(path),
-            kubeconfig=str(kubeconfig),
-            lease=LeaseOptions(no_lease=True),
-            export=ExportOptions(pushgateway=f"http://127.0.0.1:{port}"),
-        )
+    with gateway(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (port, heard):
 
         def deliver(outcome):
             heard_before.append((list(heard), len(outcome.report["evictions"])))
             return outcome.exit_code
 
-        run(options, Question(yes=True), interruption, deliver=deliver)
+        export = ExportOptions(pushgateway=f"http://127.0.0.1:{port}")
+        rebalancer.play(three, ONE_EACH, deliver=deliver, export=export)
     assert heard_before == [([], 1)]
     assert heard[0].startswith("PUT /metrics/job/rebalancer")
 

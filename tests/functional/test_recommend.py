@@ -187,26 +187,6 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_p
     }
 
 
-def test_what_is_fine_has_no_patch(patched):
-    """The amounts are those that the rule asks for."""
-    amounts = {"requests": {"cpu": "190m", "memory": "260Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
-
-    patches, outcome = patched("--peak", "10:00-11:00", resources=amounts)
-
-    assert ("fine" in outcome.stdout, patches) == (True, [])
-
-
-@pytest.mark.parametrize(("warmup", "request_"), [("5m", "188m"), ("0s", "450m")])
-def test_a_start_counts_for_the_limit_only(folder, warmup, request_):
-    """A new pod takes 1800m at first, on the last day, when 400m is usual: the mean peak of all is 600m."""
-    (folder / "resource-20230514103100.txt").write_text("web-5d8f7b9c64-zzzzz 1800m 100Mi\n")
-
-    outcome = recommend(folder, "--peak", "10:00-11:00", "--warmup", warmup, "-o", "json")
-
-    (web,) = json.loads(outcome.stdout)["containers"]
-    assert (web["recommended"]["cpuRequest"], web["recommended"]["cpuLimit"]) == (request_, "600m")
-
-
 def test_patches_are_written_into_an_empty_folder_only(folder, pods):
     """`kubectl apply -f` would apply what else is there."""
     outcome = recommend(folder, "--snapshot", str(pods), "--patches", str(folder))

@@ -99,7 +99,7 @@ def outcome(text: str, *, strict: bool = False, live: bool = False) -> LoadedPol
     except PolicyError as error:
         refused = error
     assert refused.problems
-    assert all(problem.message and "\n" not in problem.message for problem in refused.problems)
+    assert all(each.line and each.message and "\n" not in each.message for each in refused.problems)
     return refused
 
 
