@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,18 +12,23 @@ from functools import partial
 import pytest
 from _pytest.terminal import TerminalReporter
 
-from tests import real_prometheus, shells
+from tests import real_prometheus
 from tests.conformance import corpus
 from tests.conformance.summary import PROPERTY
 
 VARIABLE = "REBALANCER_REQUIRE"
 
+
+def missing_shell(shell: str) -> str:
+    """Return why the completion of a shell cannot be tested; empty where it is there."""
+    return "" if shutil.which(shell) else f"there is no {shell}: apt-get install {shell}"
+
+
 #: By name: why it is missing, in words; empty where it is there.
 _MISSING: Mapping[str, Callable[[], str]] = {
     "conformance": corpus.missing,
     "prometheus": real_prometheus.missing,
-    "zsh": partial(shells.missing, "zsh"),
-    "fish": partial(shells.missing, "fish"),
+    **{shell: partial(missing_shell, shell) for shell in ("zsh", "fish")},
 }
 
 

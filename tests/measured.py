@@ -13,6 +13,16 @@ from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizati
 from tests import make
 
 GIB = 1 << 30
+#: Of steering's soft taints.
+KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+#: The configuration of a scheduler that packs.
+PACKS = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
+    ],
+}
 RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
 
 

@@ -22,8 +22,7 @@ from rebalancer.engine.gate import DrySink, Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.policy.evictor import DefaultEvictorArgs
-
-KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+from tests.measured import KEYS
 
 
 def planner(

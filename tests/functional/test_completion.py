@@ -13,7 +13,7 @@ import pytest
 from click.shell_completion import BashComplete
 
 from rebalancer.cli.main import main
-from tests import shells
+from tests.absent import missing_shell
 from tests.fake_api_server import FakeApiServer
 from tests.functional.program import TIMEOUT_SECONDS
 
@@ -38,7 +38,7 @@ WORDS = {
 
 
 def needs(shell):
-    return pytest.mark.skipif(bool(shells.missing(shell)), reason=shells.missing(shell))
+    return pytest.mark.skipif(bool(missing_shell(shell)), reason=missing_shell(shell))
 
 
 class Shell:

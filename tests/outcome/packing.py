@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from rebalancer.cluster.cluster import Cluster
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
+from tests.measured import PACKS
 from tests.outcome.bound import PODS, nodes_needed
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, Workload, make_load
 from tests.outcome.policies import in_reference_words, read_policy
@@ -22,13 +23,6 @@ from tests.outcome.scenarios import SCENARIOS, Scenario
 from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, PlayedSteer, Simulation
 
 OFFERED = (NODE_CPU, NODE_MEMORY)
-MOST_ALLOCATED = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
-    ],
-}
 
 
 @dataclass
@@ -40,7 +34,7 @@ class PackedCluster(Simulation):
     def cluster(self) -> Cluster:
         """Return the cluster as a strategy gets it, with what the scheduler is told."""
         built = super().cluster().snapshot
-        configuration = MOST_ALLOCATED if self.packs else None
+        configuration = PACKS if self.packs else None
         agents = [pod for pod in built.pods if pod.owners[0].kind == "DaemonSet"]
         others = [pod for pod in built.pods if pod.owners[0].kind != "DaemonSet"]
         cpu, memory = (f"{AGENT_REQUESTS[0]}m", f"{AGENT_REQUESTS[1]}Mi")

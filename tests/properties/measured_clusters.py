@@ -14,6 +14,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.engine.ledger import Entry, Ledger
 from tests import make
 from tests.measured import RELIEF
 from tests.models.placement import World
@@ -79,6 +80,19 @@ class Scene:
             [(namespace, selector) for (namespace, _), selector in SERVICES.items()],
             cluster=self.cluster(),
         )
+
+
+def destination(entry: Entry) -> str:
+    """The node that a pod is charged to."""
+    assert entry.destination
+    return entry.destination.nodes[0]
+
+
+def verdicts(ledger: Ledger) -> list[tuple[Any, ...]]:
+    """All that a ledger tells of pods, in order."""
+    return [
+        (str(each.pod), each.because, each.destination, each.verdict) for each in ledger.evictions + ledger.refusals
+    ]
 
 
 def _with_slots(node: Node, pods: int) -> Node:

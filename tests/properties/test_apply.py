@@ -17,9 +17,9 @@ from strategies.low_node_utilization import LowNodeUtilization
 from strategies.pod_life_time import PodLifeTime
 from strategies.remove_duplicates import RemoveDuplicates
 from tests import make
+from tests.measured import KEYS
 from tests.properties.measured_clusters import scenes
 
-KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 EVICTOR = {"minReplicas": 2, "nodeFit": True}
 LIMITS = (None, 1, 5)
 

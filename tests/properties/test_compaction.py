@@ -2,9 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
-from random import Random
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -13,18 +11,10 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.eviction.steering import DrySteer
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
+from tests.measured import KEYS, PACKS
 from tests.models.compaction import Compacting
 from tests.models.placement import World
-from tests.properties.measured_clusters import READ, SERVICES, sparse_scenes
-
-PACKS = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
-    ],
-}
-KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+from tests.properties.measured_clusters import READ, SERVICES, destination, sparse_scenes, verdicts
 
 
 def decide(scene, *, packs=True, steer=None):
@@ -84,16 +74,6 @@ def model(scene, *, packs):
 
 def _exact(percents):
     return {name: Fraction(each) for name, each in percents.items()}
-
-
-def destination(entry):
-    return entry.destination.nodes[0]
-
-
-def verdicts(ledger):
-    return [
-        (str(each.pod), each.because, each.destination, each.verdict) for each in ledger.evictions + ledger.refusals
-    ]
 
 
 @given(sparse_scenes(), st.booleans())
@@ -183,46 +163,3 @@ def test_no_destination_passes_its_ceiling_or_what_it_has(scene, run):
         for resource, ceiling in ceilings.items():
             assert peaks[name][resource] * 100 <= ceiling * offered[name][resource]
             assert asked[name][resource] <= offered[name][resource]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_as_many_evictions_empty_no_fewer_nodes_than_the_descheduler(seed):
-    """By requests, steered, for as many evictions as its rule spends: it takes pods off nodes that it cannot empty.
-
-    Its pods are taken to land wherever it likes, which is the best case for it.
-    """
-    nodes, pods = crowd(seed)
-    thresholds = {"thresholds": {"cpu": 30, "memory": 30}}
-    ours = emptied(nodes, pods, {**thresholds, "selection": "compaction"}, DrySteer(1.5, KEYS))
-    theirs = emptied(nodes, pods, thresholds, None)
-
-    assert theirs
-    assert sum(ours[: len(theirs)]) >= sum(theirs)
-    assert any(ours)
-
-
-def crowd(seed):
-    """Nodes up to 60 % full, and pods of owners of their own; one in fifteen may not go."""
-    dice = Random(seed)
-    nodes = [make.node(f"n{number:02}", cpu="8", memory="32Gi") for number in range(12)]
-    pods = []
-    for node in nodes:
-        left = dice.choice((400, 800, 1600, 2400, 4800))
-        while left > 0:
-            cpu = dice.choice((100, 200, 400, 800))
-            name, owner = f"p{len(pods)}", f"of-{len(pods)}" if dice.random() < 14 / 15 else None
-            pods.append(make.pod(name, node=node.name, cpu=f"{cpu}m", memory=f"{cpu * 4}Mi", owners=owner))
-            left -= cpu
-    return nodes, pods
-
-
-def emptied(nodes, pods, args, steer):
-    """For each eviction in turn: 1 if it was the last pod of its node, else 0."""
-    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
-    ledger = make.decide(Cluster(make.snapshot(nodes, pods, scheduler_inputs=READ)), strategy, steer=steer)
-    there = Counter(pod.node for pod in pods)
-    found = []
-    for each in ledger.evictions:
-        there[each.pod.node] -= 1
-        found.append(int(there[each.pod.node] == 0))
-    return found

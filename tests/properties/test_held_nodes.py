@@ -11,8 +11,8 @@ from rebalancer.policy.steering import HOLD_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
+from tests.measured import KEYS, PACKS
 from tests.properties.measured_clusters import READ, scenes, sparse_scenes
-from tests.properties.test_compaction import KEYS, PACKS
 from tests.strategies.test_held_nodes import MINUTE, UNTIL
 
 TAINT = make.taint(f"{HOLD_KEY}:PreferNoSchedule")

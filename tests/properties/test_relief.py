@@ -13,7 +13,7 @@ from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtiliz
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import RELIEF
-from tests.properties.measured_clusters import scenes
+from tests.properties.measured_clusters import destination, scenes, verdicts
 
 
 def decide(scene):
@@ -25,19 +25,9 @@ def empty(scene):
     return make.decide(scene.cluster(), HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args)))
 
 
-def destination(entry):
-    return entry.destination.nodes[0]
-
-
 def moves(ledger):
     """The pods that went, with the node that each was charged to."""
     return [(str(each.pod), destination(each)) for each in ledger.evictions]
-
-
-def verdicts(ledger):
-    return [
-        (str(each.pod), each.because, each.destination, each.verdict) for each in ledger.evictions + ledger.refusals
-    ]
 
 
 def moved(scene, ledger):

@@ -47,18 +47,6 @@ def test_of_one_pod_and_two_that_may_not_run_beside_it_the_one_goes():
     assert ledger.refusals == []
 
 
-def test_a_zone_is_one_place():
-    """The pod on n2 is in the way of two pods on n1, in the same zone; the one in the other zone is not."""
-    on = nodes(loud(node="n2"), loud("far", node="n3"), shy("b", key="zone"), shy("c", key="zone"))
-
-    assert evicted(decide(on, fewest())) == ["pod-a"]
-
-
-def test_a_protected_declarer_is_freed_of_its_neighbour():
-    """By the descheduler's rule nothing happens here, since only the declarer could go."""
-    assert evicted(decide(nodes(shy("shy", owners=None), loud()), fewest())) == ["pod-a"]
-
-
 def test_a_conflict_of_two_protected_pods_stays_and_is_told():
     """The report says what protects the pod that declares the term; the other conflict is ended."""
     on = nodes(shy("shy", owners=None), loud(owners=None), shy("free"))
@@ -91,27 +79,6 @@ def test_limits_end_it_where_they_apply(limits, expected):
     assert evicted(ledger) == expected
     asked = [each.pod.name for each in (*ledger.evictions, *ledger.refusals)]
     assert len(asked) == len(set(asked))
-
-
-@pytest.mark.parametrize(
-    ("elsewhere", "expected"),
-    [
-        pytest.param([], ["pod-a"], id="free nodes"),
-        pytest.param([shy("d", node="n2"), shy("e", node="n3")], ["b", "c"], id="each node has a pod that shuns it"),
-        pytest.param([shy("d", node="n2", key="zone")], ["pod-a"], id="one zone is closed, another is not"),
-        pytest.param([shy("d", node="n3", of="z")], ["pod-a"], id="a pod that shuns others"),
-    ],
-)
-def test_a_pod_in_the_way_goes_only_where_it_is_welcome(elsewhere, expected):
-    """The scheduler lets no pod in beside one that wants to be apart from it: its replacement would be pending."""
-    assert evicted(decide(nodes(loud(), shy("b"), shy("c"), *elsewhere), fewest())) == expected
-
-
-def test_a_pod_in_the_way_needs_room_elsewhere():
-    """Also where nodeFit is off: what declares nothing is not driven out into nowhere."""
-    on = cluster([node("n1"), node("n2", pods=0)], [loud(), shy("b"), shy("c")])
-
-    assert evicted(decide(on, fewest())) == ["b", "c"]
 
 
 @pytest.mark.parametrize("args", [{"labelSelector": {"matchLabels": {"app": "a"}}}, {"namespaces": {"exclude": ["b"]}}])

@@ -7,8 +7,7 @@ import pytest
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.holding import DryHolder, Held
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.holding import DryHolder
 from rebalancer.policy.steering import HOLD_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
@@ -17,7 +16,6 @@ from tests import make
 from tests.measured import cluster as measured
 from tests.measured import low, node, pod
 from tests.strategies.test_high_node_utilization_compaction import compaction, lands, scene
-from tests.strategies.test_steered_compaction import KEYS
 
 MINUTE = timedelta(minutes=1)
 UNTIL = make.NOW + 15 * MINUTE
@@ -93,44 +91,8 @@ def test_high_node_utilization_does_not_empty_nodes_onto_a_held_one():
     assert (make.evicted(free), make.evicted(one)) == (["a"], [])
 
 
-def test_steering_avoids_a_held_node():
-    """Else it would be the emptiest of all."""
-    pods = [pod("big"), pod("rest", prefer_no_eviction=True), pod("b", "n2"), pod("c", "n3")]
-    usage = {"big": 25, "rest": 45, "b": 15, "c": 10}
-    free, one = (
-        make.decide(
-            held(measured([node("n1"), node("n2"), node("n3")], pods, usage), *names),
-            low(40, 50),
-            steer=DrySteer(1.5, KEYS),
-        )
-        for names in ((), ("n3",))
-    )
-
-    assert [sorted(each.destination.nodes) for each in free.evictions] == [["n2", "n3"]]
-    assert [each.destination.nodes for each in one.evictions] == [("n2",)]
-
-
 #: n1 is emptied first; n3 is the fullest.
 PLACES = {"a": ("n1", 10), "b": ("n2", 15), "c": ("n2", 5), "d": ("n3", 30)}
-
-
-@pytest.mark.parametrize("steer", [None, DrySteer(1.5, KEYS)], ids=["unsteered", "steered"])
-def test_compaction_takes_another_destination(steer):
-    """A pod has come to n3 while that was held: it is not a destination, and does not count as one."""
-    free, one = (
-        make.decide(held(scene(PLACES), *names), compaction(thresholds=15), steer=steer) for names in ((), ("n3",))
-    )
-
-    assert (lands(free), lands(one)) == ({"a": "n3"}, {"a": "n2"})
-    assert [counts(each)["receivers"] for each in (free, one)] == [3, 2]
-
-
-def test_compaction_leaves_it_out_also_where_nobody_knows_the_scheduler():
-    """Then the fullest node that has room is enough, and that is n3."""
-    strategy = compaction(thresholds=15, metricsUtilization={"source": "KubernetesMetrics", "scheduler": "unknown"})
-    free, one = (make.decide(held(scene(PLACES), *names), strategy) for names in ((), ("n3",)))
-
-    assert (lands(free), lands(one)) == ({"a": "n3"}, {"a": "n2"})
 
 
 def test_what_a_held_node_has_free_is_no_room_to_keep():
@@ -158,19 +120,6 @@ def test_a_held_node_to_which_pods_have_come_is_emptied_again():
     ledger = make.decide(held(scene({"a": ("n1", 10), "d": ("n3", 30)}), "n1"), compaction(thresholds=15))
 
     assert lands(ledger) == {"a": "n3"}
-
-
-@pytest.mark.parametrize("steer", [None, DrySteer(1.5, KEYS)], ids=["unsteered", "steered"])
-def test_the_nodes_that_are_emptied_are_held(steer):
-    """Each until its time is over; one that keeps its pods is not."""
-    on, holder = (
-        scene({**PLACES, "kept": ("n2", 1)}, fields={"kept": {"holding": "x"}}),
-        DryHolder(make.NOW, 15 * MINUTE),
-    )
-    ledger = make.decide(on, compaction(thresholds=25), steer=steer, holder=holder)
-
-    assert ledger.held == [Held("n1", make.NOW + 15 * MINUTE)]
-    assert on.held == {"n1"}
 
 
 def test_no_other_strategy_of_the_cycle_fills_a_node_that_one_has_emptied():

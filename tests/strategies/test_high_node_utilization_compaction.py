@@ -1,23 +1,14 @@
 """HighNodeUtilization with `selection: compaction`: whole nodes, onto the nodes that stay in use."""
 
-import msgspec
 import pytest
 
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.destination import Destination
-from rebalancer.eviction.verdict import GRANTED
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused, says_no
-from tests.measured import RELIEF, cluster, node, pod
+from tests.measured import PACKS, RELIEF, cluster, node, pod
+from tests.unit.engine.stand_ins import AnsweringSink
 
-PACKS = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
-    ],
-}
 SOURCE = {"source": "KubernetesMetrics"}
 THREE = (node("n1"), node("n2"), node("n3"))
 
@@ -67,13 +58,6 @@ def test_without_it_nothing_is_done_where_all_nodes_are_underutilized():
     assert evicted(decide(scene(IDLE), strategy)) == []
 
 
-def test_the_largest_pod_of_a_node_goes_first():
-    """It is the hardest to place, and replacements arrive in that order."""
-    places = {"small": ("n1", 2), "large": ("n1", 9), "middling": ("n1", 5), "z": ("n3", 50)}
-
-    assert evicted(decide(scene(places), compaction())) == ["large", "middling", "small"]
-
-
 def test_a_scheduler_that_spreads_would_put_the_pods_back():
     """Then nothing is evicted, and the reason tells."""
     ledger = decide(scene(IDLE, configuration=None), compaction())
@@ -82,23 +66,6 @@ def test_a_scheduler_that_spreads_would_put_the_pods_back():
     assert reasons(ledger)["a"].startswith(
         "no destination: the scheduler would likely choose n1, where it is; it keeps n1"
     )
-
-
-def test_an_empty_node_stays_empty():
-    """A pod that only an empty node could take stays where it is."""
-    places = {"a": ("n1", 30), "b": ("n2", 80)}
-    ledger = decide(scene(places), compaction())
-
-    assert refused(ledger) == {"a": "NoDestination"}
-
-
-def test_pods_of_a_node_need_a_place_together():
-    """Beside 95 points there is room for one of two pods of 4; so neither goes."""
-    places = {"a": ("n1", 4), "b": ("n1", 4), "z": ("n2", 95)}
-    ledger = decide(scene(places, nodes=THREE[:2]), compaction())
-
-    assert evicted(ledger) == []
-    assert refused(ledger) == {"b": "NoDestination"}
 
 
 @pytest.mark.parametrize(
@@ -141,18 +108,6 @@ def test_what_ends_with_its_node_keeps_no_node():
     assert ledger.refusals == []
 
 
-def test_nodes_that_no_autoscaler_removes_are_not_emptied():
-    """By an annotation of the node, or without the label of node groups; they receive pods."""
-    kept = msgspec.structs.replace(node("n1"), keeping="cluster-autoscaler.kubernetes.io/scale-down-disabled")
-    no_group, group = node("n2"), node("n3", labels={"pool": "spot"})
-    anywhere = {**SOURCE, "scheduler": "unknown"}
-    strategy = compaction(nodeGroups={"label": "pool"}, metricsUtilization=anywhere)
-    ledger = decide(scene(IDLE, nodes=(kept, no_group, group)), strategy)
-
-    assert sorted(evicted(ledger)) == ["d", "e", "f"]
-    assert ledger.refusals == []
-
-
 def test_of_each_group_some_nodes_stay_in_use():
     """One of three may go where two are to be kept."""
     nodes = tuple(node(name, labels={"pool": "spot"}) for name in ("n1", "n2", "n3"))
@@ -178,58 +133,6 @@ def test_room_is_kept_free_on_the_nodes_in_use(keep, expected):
     )
 
 
-def test_room_on_a_cordoned_node_does_not_count():
-    """No pod may come there: without n1 there are 40 % free on n2 alone, not 65 % with n3."""
-    nodes = (node("n1"), node("n2"), node("n3", unschedulable=True))
-    places = {"a": ("n1", 10), "b": ("n2", 50), "c": ("n3", 10)}
-
-    assert refused(decide(scene(places, nodes), compaction(keepFree={"cpu": 41})))["a"] == "KeepFree"
-    assert "a" in evicted(decide(scene(places, nodes), compaction(keepFree={"cpu": 40})))
-
-
-def test_by_usage_no_node_is_filled_above_its_ceiling():
-    """70 % unless given; where the scheduler would do so, the pod stays."""
-    places = {"a": ("n1", 20), "z": ("n2", 55)}
-    nodes = THREE[:2]
-
-    assert refused(decide(scene(places, nodes), compaction(metricsUtilization=SOURCE))) == {"a": "NoDestination"}
-    wide = compaction(metricsUtilization=SOURCE, destinationThresholds={"cpu": 75})
-    assert evicted(decide(scene(places, nodes), wide)) == ["a"]
-    assert evicted(decide(scene(places, nodes), compaction())) == ["a"]
-
-
-def test_of_an_unknown_scheduler_the_fullest_node_with_room_is_enough():
-    """Nobody knows where the pod goes then."""
-    places = {"a": ("n1", 5), "y": ("n2", 40), "z": ("n3", 50)}
-    ledger = decide(scene(places), compaction(metricsUtilization={**SOURCE, "scheduler": "unknown"}))
-
-    assert ledger.evictions[0].destination == Destination(("n3",))
-
-
-def test_where_several_nodes_may_receive_none_of_them_is_emptied():
-    """n2 and n3 are alike: the replacement may be on either."""
-    places = {"a": ("n1", 5), "b": ("n2", 5), "b2": ("n2", 4), "c": ("n3", 5), "c2": ("n3", 4)}
-    ledger = decide(scene(places), compaction())
-
-    assert {each.pod.name: each.destination.nodes for each in ledger.evictions} == {"a": ("n2", "n3")}
-    assert ledger.refusals == []
-
-
-def test_a_pod_that_requests_nothing_moves_where_requests_decide():
-    """It is an idle one; by usage it would be one of unknown usage."""
-    places = {"a": ("n1", 0), "z": ("n2", 50)}
-
-    assert evicted(decide(scene(places, THREE[:2]), compaction())) == ["a"]
-
-
-@pytest.mark.parametrize(("number", "expected"), [(1, ["a"]), (2, [])])
-def test_number_of_nodes_must_be_exceeded(number, expected):
-    """Two nodes are idle, of which one is empty."""
-    places = {"a": ("n1", 5), "z": ("n2", 50)}
-
-    assert evicted(decide(scene(places), compaction(numberOfNodes=number))) == expected
-
-
 def test_the_total_limit_ends_it():
     """Nodes with as many pods or more need not be tried."""
     ledger = decide(scene(IDLE), compaction(), limits=Limits(total=1))
@@ -238,17 +141,10 @@ def test_the_total_limit_ends_it():
     assert refused(ledger) == {"b": "TotalLimit"}
 
 
-class Server:
-    """A sink that refuses one pod."""
-
-    def evict(self, pod, profile, strategy, because, recheck):
-        return says_no("PDB", "the server says no") if pod.name == "c" else GRANTED
-
-
 def test_when_the_server_says_no_the_rest_stays():
     """The node is not empty then, and may receive pods."""
     places = {"b": ("n1", 9), "c": ("n1", 8), "d": ("n1", 7), "z": ("n2", 50)}
-    ledger = decide(scene(places), compaction(), sink=Server())
+    ledger = decide(scene(places), compaction(), sink=AnsweringSink({"c": says_no("PDB", "the server says no")}))
 
     assert evicted(ledger) == ["b"]
     assert refused(ledger) == {"c": "PDB"}

@@ -6,11 +6,11 @@ import pytest
 
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.destination import Destination
-from rebalancer.eviction.verdict import GRANTED
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused, says_no
-from tests.measured import RELIEF, cluster, high, node, pod, points
+from tests.measured import PACKS, RELIEF, cluster, high, node, pod, points
+from tests.unit.engine.stand_ins import AnsweringSink
 
 NODES = (node("idle"), node("busy"), node("full"))
 
@@ -159,15 +159,6 @@ def test_the_node_with_the_fewest_pods_goes_first():
     assert refused(ledger) == {"a": "NoDestination"}
 
 
-def test_idle_and_cordoned_nodes_are_no_destinations():
-    """Of two idle nodes none is emptied into the other."""
-    nodes = (node("idle"), node("idle2"), node("busy", unschedulable=True))
-    on = cluster(nodes, [pod("a", on="idle"), pod("b", on="idle2")], {"a": 5, "b": 5}, rest={"busy": 50})
-
-    assert decide(on, high()).runs[0].evicted == 0
-    assert decide(on, high()).refusals == []
-
-
 @pytest.mark.parametrize(("number", "expected"), [(0, ["a"]), (1, [])])
 def test_number_of_nodes_must_be_exceeded(number, expected):
     """One node is idle."""
@@ -201,19 +192,13 @@ def test_without_figures_for_pods_a_single_pod_may_leave():
     assert evicted(decide(scene({"a": 1}, measured={"pods": None}), high())) == ["a"]
 
 
-class Server:
-    """A sink that refuses one pod."""
-
-    def evict(self, pod, profile, strategy, because, recheck):
-        return says_no("PDB", "the server says no") if pod.name == "b" else GRANTED
-
-
 def test_when_the_server_says_no_the_rest_stays():
     """`a` is gone by then; `c` would leave a node that is not emptied, and gives its place to the next node's pod."""
     nodes = (*NODES, node("idle2"))
     fields = {name: {"on": "idle2"} for name in ("w", "x", "y", "z")}
     usage = {"a": 6, "b": 5, "c": 5, "w": 4, "x": 4, "y": 3, "z": 3}
-    ledger = decide(scene(usage, fields, nodes=nodes, full=70), high(), sink=Server())
+    sink = AnsweringSink({"b": says_no("PDB", "the server says no")})
+    ledger = decide(scene(usage, fields, nodes=nodes, full=70), high(), sink=sink)
 
     assert evicted(ledger) == ["a", "w", "x", "y", "z"]
     assert refused(ledger) == {"b": "PDB"}
@@ -234,15 +219,6 @@ def test_bad_arguments_are_told(args, message):
     """A ceiling without relief means nothing, and one below the thresholds can take nothing."""
     with pytest.raises(ValueError, match=message):
         HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 20}, **args})
-
-
-PACKS = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "profiles": [
-        {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]}
-    ],
-}
 
 
 @pytest.mark.parametrize(

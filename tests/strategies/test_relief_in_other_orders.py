@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.verdict import Unknown
 from rebalancer.scheduling.worlds import Worlds
 from tests import make
 from tests.make import decide
 from tests.measured import cluster, low, low_anywhere, node, pod
+from tests.unit.engine.stand_ins import AnsweringSink
 
 
 def hot(*names: str, others: int = 2, **snapshot: Any) -> Any:
@@ -28,16 +28,10 @@ def test_both_nodes_are_named_where_the_one_evicted_later_may_come_first() -> No
     assert named(decide(hot("db-a", "db-b"), low())) == {"db-a": ("n2", "n3"), "db-b": ("n2", "n3")}
 
 
-class Doubtful:
-    """A sink from which no clear answer comes."""
-
-    def evict(self, pod: Any, profile: str, strategy: str, because: Cause, recheck: object) -> Unknown:
-        return Unknown("no answer")
-
-
 def test_pods_that_may_have_gone_count_as_gone() -> None:
     """Nobody knows better where they would land."""
-    ledger = decide(hot("db-a", "db-b"), low(), sink=Doubtful())
+    sink = AnsweringSink(dict.fromkeys(("db-a", "db-b"), Unknown("no answer")))
+    ledger = decide(hot("db-a", "db-b"), low(), sink=sink)
 
     assert named(ledger) == {"db-a": ("n2", "n3"), "db-b": ("n2", "n3")}
     assert not ledger.evictions

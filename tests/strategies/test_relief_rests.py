@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.report.words import text
 from tests.make import decide, evicted, owner, refused
-from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod, points
+from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod
 
 NODES = (node("n1"), node("n2"), node("n3"))
 
@@ -101,80 +101,6 @@ def test_moves_are_no_more_than_four_fifths_of_the_nodes():
     assert len(deviation({"n1": 54, "n2": 10, "n3": 10}).evictions) == 3
 
 
-def test_what_brings_most_goes_first():
-    """The means are 40: n1 is further above, but what n2 can give brings n4 more at once."""
-    usage = {**{f"a{number}": 3 for number in range(18)}, "b": 8, "c": 40, "x": 40, "d": 18}
-    pods = [
-        *(pod(f"a{number}") for number in range(18)),
-        *(pod(name, on="n2", cpu="2") for name in ("b", "c")),
-        pod("x", on="n3", cpu="3"),
-        pod("d", on="n4"),
-    ]
-    nodes = [node(name) for name in ("n1", "n2", "n3", "n4")]
-
-    gone = evicted(decide(cluster(nodes, pods, usage), low({"cpu": 10}, {"cpu": 30}, useDeviationThresholds=True)))
-
-    assert gone[0] == "b"
-
-
-@pytest.mark.parametrize(
-    ("used", "low_nodes", "counted_on"),
-    [
-        pytest.param(30, 4, None, id="it may land on m, which is above the mean: it stays"),
-        pytest.param(20, 3, "m", id="three are low: the plan counts on m, which lacks less"),
-        pytest.param(20, 4, "l0", id="four are low: the plan counts on l0"),
-    ],
-)
-def test_a_pod_brings_something_wherever_it_may_land(used, low_nodes, counted_on):
-    """Nothing is requested of l0, which is low, nor of m.  The mean is 24 or so."""
-    names = [f"l{number}" for number in range(low_nodes)]
-    nodes = [node(name) for name in ("n1", "full", "m", *names)]
-    pods = [pod(f"a{number}", cpu="300m") for number in range(10)]
-    pods += [pod(f"on-{each.name}", on=each.name, cpu="2") for each in nodes if each.name not in ("n1", "m", "l0")]
-    usage = {f"a{number}": 5 for number in range(10)}
-    rest = {"full": 20 * low_nodes, "m": used, **dict.fromkeys(names, 5)}
-
-    ledger = decide(cluster(nodes, pods, usage, rest), low({"cpu": 10}, {"cpu": 60}, useDeviationThresholds=True))
-
-    destinations = [entry.destination for entry in ledger.evictions][:1]
-    assert [each.nodes[0] for each in destinations] == ([counted_on] if counted_on else [])
-    assert all(set(each.nodes) == {"l0", "m"} for each in destinations)
-
-
-def test_no_dearer_pod_fills_a_node_before_a_cheaper_one_that_brings_anything():
-    """The pod of 12 points would bring most, but has a priority; those of 1 do not."""
-    usage = {**{f"a{number}": 1 for number in range(40)}, "costly": 12, "c": 40, "d": 8}
-    pods = [
-        *(pod(f"a{number}") for number in range(40)),
-        pod("costly", priority=5),
-        pod("c", on="n2", cpu="3"),
-        pod("d", on="n3"),
-    ]
-
-    gone = evicted(decide(cluster(NODES, pods, usage), low({"cpu": 10}, {"cpu": 30}, useDeviationThresholds=True)))
-
-    assert len(gone) == 3
-    assert "costly" not in gone
-
-
-def test_a_node_at_the_edge_in_one_resource_is_filled_with_the_other():
-    """The means are 30 of cpu and 34 of memory: n3 is 9.2 above of cpu and 16 below of memory; `a` brings 5 for 0.5."""
-    usage = {"a": points(0.5, 5), "b": points(24.9, 38), "c": points(25.4, 41), "d": points(39.2, 18)}
-    pods = [pod("a"), pod("b", cpu="3"), pod("c", on="n2", cpu="3"), pod("d", on="n3")]
-    args = {"thresholds": {"cpu": 10, "memory": 10}, "targets": {"cpu": 10, "memory": 10}}
-
-    assert evicted(decide(cluster(NODES, pods, usage), low(**args, useDeviationThresholds=True))) == ["a"]
-
-
-def test_a_node_that_is_low_in_one_resource_is_filled_too():
-    """The means are 20 of cpu and 31 of memory; n3 lacks memory and has cpu: it gets what n1 can best spare."""
-    usage = {"a": points(20, 25), "b": points(5, 22), "c": points(5, 40), "d": points(30, 5)}
-    pods = [pod("a"), pod("b"), pod("idle", cpu="3"), pod("c", on="n2", cpu="2"), pod("d", on="n3")]
-    args = {"thresholds": {"cpu": 40, "memory": 20}, "targets": {"cpu": 60, "memory": 30}}
-
-    assert evicted(decide(cluster(NODES, pods, usage), low(**args, useDeviationThresholds=True))) == ["b"]
-
-
 @pytest.mark.parametrize(("with_nothing_to_donate", "goes"), [(19, True), (20, False)])
 def test_the_search_ends_after_twenty_nodes_in_a_row_that_have_nothing_to_donate(with_nothing_to_donate, goes):
     """A large cluster has thousands; those that are fuller are asked first, and only the last has a pod that may go."""
@@ -187,23 +113,3 @@ def test_the_search_ends_after_twenty_nodes_in_a_row_that_have_nothing_to_donate
     ledger = decide(cluster(nodes, pods, usage), low({"cpu": 10}, {"cpu": 60}, useDeviationThresholds=True))
 
     assert bool(ledger.evictions) is goes
-
-
-@pytest.mark.parametrize(("percent", "goes"), [(25, False), (22, True)])
-def test_a_node_at_the_mean_takes_nothing_from_nodes_above_the_band(percent, goes):
-    """Only what is below the mean is a destination; n3 would be, but its taint keeps pods away."""
-    nodes = [node("n1"), node("n2"), node("n3", taints=("k:NoSchedule",))]
-    usage = {f"a{number}": 5 for number in range(8)}
-    pods = [pod(name) for name in usage]
-
-    ledger = decide(
-        cluster(nodes, pods, usage, {"n2": percent, "n3": 10}),
-        low({"cpu": 10}, {"cpu": 10}, useDeviationThresholds=True),
-    )
-
-    assert bool(ledger.evictions) is goes
-
-
-def test_nodes_within_the_band_are_left_alone():
-    """All within 10 below and 30 above the mean."""
-    assert evicted(deviation({"n1": 40, "n2": 30, "n3": 25})) == []

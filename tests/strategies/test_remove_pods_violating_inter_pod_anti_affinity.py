@@ -6,7 +6,7 @@ from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
-from tests.make import cluster, decide, evicted, node, pod, refused, selector
+from tests.make import cluster, decide, evicted, node, pod, selector
 
 HOST = "kubernetes.io/hostname"
 
@@ -52,15 +52,6 @@ def test_of_one_pod_and_two_that_may_not_run_beside_it_the_two_go():
     assert evicted(decide(on, strategy())) == ["pod-b", "pod-c"]
 
 
-def test_what_may_not_go_stays_in_the_way():
-    """A protected pod is refused, and the others still have it for a neighbour."""
-    on = two_nodes(loner("bare", owners=None, age=30), loner("p1", age=20))
-    ledger = decide(on, strategy())
-
-    assert evicted(ledger) == ["p1"]
-    assert refused(ledger) == {"bare": "FailedBarePods"}
-
-
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -100,11 +91,6 @@ def test_a_namespace_of_unknown_labels_is_selected_by_the_empty_selector_only(as
     )
 
     assert evicted(decide(on, strategy())) == expected
-
-
-def test_namespaces_are_read_for_their_labels():
-    """A live run lists namespaces for this strategy."""
-    assert "Namespace" in Strategy.needs
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,7 @@ from rebalancer.engine.limits import Limits
 from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED
 from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity as Strategy
-from tests.make import cluster, decide, evicted, node, pod, refused
-
-BOTH = (REQUIRED, PREFERRED)
+from tests.make import cluster, decide, evicted, node, pod
 
 
 def strategy(*types, **args):
@@ -81,28 +79,6 @@ def test_what_is_missing_is_said_as_kubectl_says_it(terms, words):
     ]
 
 
-def test_a_node_selector_counts_together_with_affinity_only():
-    """By itself it is not looked at; beside a required affinity both must match."""
-    alone = pod("alone", node_selector={"disk": "ssd"})
-    both = requiring("both", term("disk", "Exists"), node_selector={"disk": "ssd", "kubernetes.io/os": "linux"})
-    here = node("n1", labels={"disk": "hdd", "kubernetes.io/os": "linux"})
-    there = node("n2", labels={"disk": "ssd", "kubernetes.io/os": "linux"})
-    ledger = decide(cluster([here, there], [alone, both]), strategy())
-
-    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
-        ("both", "disk=ssd required, n1 does not match, n2 would take it")
-    ]
-
-
-def test_a_pod_that_violates_both_goes_once():
-    """The descheduler may evict it twice; here it is gone when the second type is looked at."""
-    both = pod("p1", node_terms=(term(),), preferred=(PreferredTerm(1, term()),), node_affinity=True)
-    ledger = decide(cluster(nodes(), [both]), strategy(*BOTH))
-
-    assert evicted(ledger) == ["p1"]
-    assert ledger.refusals == []
-
-
 def test_an_unknown_type_is_skipped_with_a_warning():
     """The types that are known are still looked at."""
     ledger = decide(cluster(nodes(), [requiring("p1")]), strategy("requiredDuringExecution", REQUIRED))
@@ -120,13 +96,6 @@ def test_the_types_must_be_given(args):
     """The error names the key and the words there are."""
     with pytest.raises(ValidationError, match=f"nodeAffinityType must be given: {REQUIRED}"):
         Strategy.Args.model_validate(args)
-
-
-def test_protected_pods_that_should_go_are_refused_by_name():
-    """Pods that are where they belong leave no trace."""
-    on = cluster(nodes(), [requiring("bare", owners=None), requiring("gone", terminating=True), pod("b2", owners=None)])
-
-    assert refused(decide(on, strategy())) == {"bare": "FailedBarePods", "gone": "TerminatingPods"}
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
-from tests.measured import cluster, node, pod
+from tests.measured import KEYS, cluster, node, pod
 
-KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 SOURCE = {"source": "KubernetesMetrics"}
 
 

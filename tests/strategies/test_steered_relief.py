@@ -6,9 +6,8 @@ from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
 from tests import make
-from tests.measured import RELIEF, cluster, low, node, pod
+from tests.measured import KEYS, RELIEF, cluster, low, node, pod
 
-KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 ZONE = "topology.kubernetes.io/zone"
 
 
