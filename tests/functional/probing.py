@@ -1,12 +1,15 @@
 """What a kubelet and a Prometheus ask a process: real HTTPS, with the certificate that is there."""
 
 import http.client
+import signal
 import ssl
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.e2e.waiting import wait_for
+from tests.functional.program import Outcome, Program, finish
+from tests.ports import free_port
 
 _SECONDS = 60
 _TRIES = 5
@@ -54,6 +57,28 @@ def wait_until_served(port: int, process: "subprocess.Popen[str]", ask: Callable
             return False
 
     wait_for(answers, "an answer to /healthz")
+
+
+class Served:
+    """A loop as a process, with a port to ask."""
+
+    def __init__(self, program: Program, *arguments: object, ask: Callable[..., Answer] = ask) -> None:
+        self.ask = ask
+        self.port = free_port()
+        self.process = program.start(*arguments, "--secure-port", self.port, "--bind-address", "127.0.0.1")
+        wait_until_served(self.port, self.process, ask)
+
+    def metric(self, series: str) -> float:
+        """The value of a series; 0 where it is not there yet."""
+        return samples(self.ask(self.port, "/metrics").body).get(series, 0.0)
+
+    def wait_metric(self, series: str, least: float) -> None:
+        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}")
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> Outcome:
+        """Send a signal, and wait for the end."""
+        self.process.send_signal(number)
+        return finish(self.process)
 
 
 def samples(text: str) -> dict[str, float]:

@@ -10,9 +10,7 @@ import pytest
 from tests.browser import CHROMIUM, evaluated
 from tests.e2e.waiting import wait_for
 from tests.functional.objects import OLD, policy
-from tests.functional.probing import ask, samples, wait_until_served
-from tests.functional.program import finish
-from tests.ports import free_port
+from tests.functional.probing import Served, ask, samples
 
 ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
@@ -20,22 +18,12 @@ NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
 INTERVAL = 0.2
 
 
-class Loop:
-    """A loop as a process, with a port to ask."""
+class Loop(Served):
+    """A loop of cycles."""
 
     def __init__(self, program, server, document, *options, in_turn=False, ask=ask):
-        self.ask = ask
-        self.port = free_port()
         given = [each for each in program.arguments(server, document) if each != "--no-lease" or not in_turn]
-        arguments = [*given, "--descheduling-interval", f"{INTERVAL}s"]
-        self.process = program.start(*arguments, "--secure-port", self.port, "--bind-address", "127.0.0.1", *options)
-        wait_until_served(self.port, self.process, ask)
-
-    def metric(self, series):
-        return samples(self.ask(self.port, "/metrics").body).get(series, 0.0)
-
-    def wait_metric(self, series, least):
-        wait_for(lambda: self.metric(series) >= least, f"{series} of {least}")
+        super().__init__(program, *given, "--descheduling-interval", f"{INTERVAL}s", *options, ask=ask)
 
     def wait_ready(self):
         """Wait until it would be ready on a machine where no cycle is later than three of these short intervals."""
@@ -44,10 +32,6 @@ class Loop:
     def wrong(self):
         """The checks of readiness that failed."""
         return {line.partition(" ")[0] for line in ask(self.port, "/readyz").body.splitlines() if line[:3] == "[-]"}
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return finish(self.process)
 
 
 SUCCEEDED = 'rebalancer_cycles_total{dry_run="false",result="succeeded"}'

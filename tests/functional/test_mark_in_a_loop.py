@@ -9,9 +9,9 @@ from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus
 from tests.functional.marking import NODES, RULES, Marker, fill, labels_on, loads, notes_on
-from tests.functional.probing import ask, samples, wait_until_served
+from tests.functional.probing import Served, ask, samples
 from tests.functional.program import finish
-from tests.ports import free_port
+from tests.functional.test_loop import FAILED, SUCCEEDED
 
 CALM = dict.fromkeys(NODES, 10.0)
 
@@ -29,31 +29,19 @@ def mark(rebalancer, server, prometheus):
     return Marker(rebalancer, server, prometheus)
 
 
-class Loop:
-    """A loop as a process, with a port to ask."""
+class Loop(Served):
+    """A loop of evaluations."""
 
-    def __init__(self, mark, *options, interval="0.2s"):
-        self.port = free_port()
-        served = ("--secure-port", self.port, "--bind-address", "127.0.0.1")
-        self.process = mark.program.start(*mark.arguments("--interval", interval, "-o", "json", *served, *options))
-        wait_until_served(self.port, self.process)
+    def __init__(self, mark, interval="0.2s"):
+        super().__init__(mark.program, *mark.arguments("--interval", interval, "-o", "json", "--no-lease"))
 
-    def evaluated(self, result="succeeded"):
-        series = f'rebalancer_cycles_total{{dry_run="false",result="{result}"}}'
-        return samples(ask(self.port, "/metrics").body).get(series, 0.0)
-
-    def wait_evaluated(self, more=2, result="succeeded"):
-        least = self.evaluated(result) + more
-        wait_for(lambda: self.evaluated(result) >= least, f"{more} more that {result}")
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return finish(self.process)
+    def wait_evaluated(self, more=2, series=SUCCEEDED):
+        self.wait_metric(series, self.metric(series) + more)
 
 
 def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
     """Set, kept without a write, and taken off; the end is exit code 0 and leaves marks as they are."""
-    loop = Loop(mark, "--no-lease")
+    loop = Loop(mark)
     wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks")
     loop.wait_evaluated()
     assert len(server.sent("PATCH", "*")) == 2
@@ -71,10 +59,10 @@ def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
 
 def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
     """The loop is alive and goes on; marks stay, and readiness comes back with Prometheus."""
-    loop = Loop(mark, "--no-lease")
+    loop = Loop(mark)
     loop.wait_evaluated()
     prometheus.answers = lambda _: Reply(400, "no")
-    loop.wait_evaluated(result="failed")
+    loop.wait_evaluated(series=FAILED)
 
     found = ask(loop.port, "/readyz")
     assert (found.status, ask(loop.port, "/healthz").status) == (500, 200)
@@ -91,7 +79,7 @@ def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
 
 def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
     """And bad ones leave the last good ones in force, with a warning and without readiness."""
-    loop = Loop(mark, "--no-lease")
+    loop = Loop(mark)
     wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks")
 
     mark.write({**RULES, "rules": {"cpu": {"query": "load", "above": 90, "below": 90}}})
@@ -127,8 +115,8 @@ def test_a_signal_leaves_no_node_half_marked(mark, server):
 
 def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
     """As JSON, and as a table for a browser, by what the client accepts."""
-    loop = Loop(mark, "--no-lease", interval="2m")  # so that no machine is too busy for it to be ready
-    wait_for(lambda: loop.evaluated() >= 1, "an evaluation")
+    loop = Loop(mark, "2m")  # so that no machine is too busy for it to be ready
+    loop.wait_metric(SUCCEEDED, 1)
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
     nodes, status = (json.loads(ask(loop.port, path).body) for path in ("/nodes", "/status"))

@@ -6,7 +6,7 @@ from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused, says_no
-from tests.measured import PACKS, RELIEF, cluster, node, pod
+from tests.measured import PACKS, cluster, node, pod
 from tests.unit.engine.stand_ins import AnsweringSink
 
 SOURCE = {"source": "KubernetesMetrics"}
@@ -156,19 +156,3 @@ def test_nothing_to_empty_is_told():
 
     assert run.observed.obstacle == "NoneUnder"
     assert run.observed.counts == {"nodes": 2, "under": 1, "receivers": 1}
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ({"keepFree": {"cpu": 10}}, "keepFree and nodeGroups go with selection: compaction only"),
-        ({"nodeGroups": {"label": "pool"}}, "keepFree and nodeGroups go with selection: compaction only"),
-        ({"selection": "compaction", "metricsUtilization": RELIEF}, "exclude each other"),
-        ({"selection": "compaction", "nodeGroups": {"label": ""}}, "at least 1 character"),
-        ({"selection": "compaction", "destinationThresholds": {"cpu": 10}}, "cpu are greater than their destination"),
-    ],
-)
-def test_bad_arguments_are_told(args, message):
-    """What means nothing, or contradicts itself, is an error."""
-    with pytest.raises(ValueError, match=message):
-        HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 20}, **args})

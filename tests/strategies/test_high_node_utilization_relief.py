@@ -7,7 +7,6 @@ import pytest
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.destination import Destination
 from rebalancer.report.words import text
-from strategies.high_node_utilization import HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused, says_no
 from tests.measured import PACKS, RELIEF, cluster, high, node, pod, points
 from tests.unit.engine.stand_ins import AnsweringSink
@@ -202,23 +201,6 @@ def test_when_the_server_says_no_the_rest_stays():
 
     assert evicted(ledger) == ["a", "w", "x", "y", "z"]
     assert refused(ledger) == {"b": "PDB"}
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        ({"destinationThresholds": {"cpu": 70}}, "goes with metricsUtilization and its selection: relief only"),
-        (
-            {"destinationThresholds": {"cpu": 10}, "metricsUtilization": RELIEF},
-            "cpu are greater than their destination",
-        ),
-        ({"destinationThresholds": {"cpu": 101}, "metricsUtilization": RELIEF}, "less than or equal to 100"),
-    ],
-)
-def test_bad_arguments_are_told(args, message):
-    """A ceiling without relief means nothing, and one below the thresholds can take nothing."""
-    with pytest.raises(ValueError, match=message):
-        HighNodeUtilizationArgs.model_validate({"thresholds": {"cpu": 20}, **args})
 
 
 @pytest.mark.parametrize(
