@@ -8,12 +8,10 @@ import yaml
 from rebalancer.marking.rules import load_marking_rules
 from rebalancer.policy.load import decode_policy
 from rebalancer.run.policies import known_plugins
-from tests.chart.helm import ADMISSION, Object, kinds, needed, one, policy_text, refusal, template
-from tests.chart.test_policy import granted
+from tests.chart.helm import Object, kinds, needed, one, policy_text, refusal, template
 
 pytestmark = needed
 
-NODES = {"get nodes", "patch nodes"}
 RULES: Object = {"cpu": {"query": "load", "above": 80, "below": 70}}
 MARKED: Object = {
     "policy": {"preset": "usage-prometheus"},
@@ -21,20 +19,8 @@ MARKED: Object = {
 }
 
 
-def test_nodes_may_be_patched_only_where_they_are_marked() -> None:
-    """A dry run may not; its Deployment says what it would do."""
-    dry = template(MARKED, "--set", "dryRun=true", *ADMISSION)
-
-    assert granted(template(MARKED)) >= NODES
-    assert not NODES & granted(template())
-    assert not NODES & granted(dry)
-    assert not [each for each in dry if "Admission" in each["kind"]]
-    assert "--dry-run" in one(dry, "Deployment", "-mark")["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert not [each for each in template() if each["metadata"]["name"].endswith("-mark")]
-
-
 def test_the_rules_are_ones_that_load() -> None:
-    """With the keys, the share and the expiry of the values, beside the policy of the release."""
+    """With the keys, the share and the expiry of the values, beside the policy of the release; dry where runs are."""
     found = template(MARKED)
     policy = decode_policy(policy_text(found), known_plugins(), source="policy").policy
     text = one(found, "ConfigMap", "-mark")["data"]["rules.yaml"]
@@ -43,6 +29,8 @@ def test_the_rules_are_ones_that_load() -> None:
 
     assert (str(rules.mark.label), str(rules.mark.taint), rules.max_nodes) == ("status=presure", "example.com/hot", 50)
     assert rules.rules["cpu"].above == 80
+    dry = one(template(MARKED, "--set", "dryRun=true"), "Deployment", "-mark")["spec"]["template"]["spec"]
+    assert "--dry-run" in dry["containers"][0]["args"]
 
 
 def test_the_deployment_is_told_apart_and_takes_its_own_lease() -> None:
@@ -56,30 +44,6 @@ def test_the_deployment_is_told_apart_and_takes_its_own_lease() -> None:
     assert "--leader-elect=true" in mark["spec"]["template"]["spec"]["containers"][0]["args"]
     names = [rule["resourceNames"] for rule in one(found, "Role", "-lease")["rules"] if "resourceNames" in rule]
     assert names == [["rebalancer", "rebalancer-mark"]]
-
-
-def test_the_admission_policy_allows_just_these_keys() -> None:
-    """And steering's only where the release steers."""
-    admission = one(template(MARKED, *ADMISSION), "ValidatingAdmissionPolicy")
-    both = one(template({**MARKED, "steering": {"enabled": True}}, *ADMISSION), "ValidatingAdmissionPolicy")
-
-    def variables(found: Object) -> dict[str, str]:
-        return {each["name"]: each["expression"] for each in found["spec"]["variables"]}
-
-    assert variables(admission)["keys"] == "['example.com/hot']"
-    assert variables(admission)["ownLabels"] == "['status']"
-    assert variables(admission)["notes"] == "['kube-rebalancer/pressure']"
-    assert variables(both)["keys"] == "['kube-rebalancer/avoid', 'kube-rebalancer/avoid-more', 'example.com/hot']"
-    assert variables(both)["notes"] == "['kube-rebalancer/avoid', 'kube-rebalancer/pressure']"
-
-
-def test_marks_come_off_before_the_release_goes() -> None:
-    """By their key too, for labels that have lost their annotation."""
-    job = one(template(MARKED), "Job", "-unmark")
-
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert container["args"] == ["unmark", "--all", "--key=kube-rebalancer/avoid", "--mark=status=presure"]
-    assert kinds(template()).count("Job") == 0
 
 
 @pytest.mark.parametrize(
