@@ -7,6 +7,8 @@ import pytest
 
 from rebalancer.kube.retry_policy import RetryPolicy
 from tests.fake_api_server import FakeApiServer
+from tests.fake_servers import FakePrometheus
+from tests.functional.marking import CALM, Marker, fill, loads
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.functional.program import Program
 
@@ -48,3 +50,18 @@ def rebalancer(tmp_path: Path) -> Iterator[Program]:
     program = Program(tmp_path)
     yield program
     program.close()
+
+
+@pytest.fixture
+def prometheus() -> Iterator[FakePrometheus]:
+    """One that sees two nodes under pressure."""
+    with FakePrometheus() as running:
+        loads(running, {**CALM, "n1": 95.0, "n2": 85.0})
+        yield running
+
+
+@pytest.fixture
+def mark(rebalancer: Program, server: FakeApiServer, prometheus: FakePrometheus) -> Marker:
+    """`rebalancer mark` on six nodes."""
+    fill(server)
+    return Marker(rebalancer, server, prometheus)

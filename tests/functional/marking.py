@@ -17,6 +17,7 @@ Object = dict[str, Any]
 
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
 LABEL = "kube-rebalancer/pressure"
+CALM = dict.fromkeys(NODES, 10.0)
 RULES: Object = {"rules": {"cpu": {"query": "load", "above": 80, "below": 70}}, "maxNodes": "50%"}
 
 

@@ -6,28 +6,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.fake_http import Reply
-from tests.fake_servers import FakePrometheus
-from tests.functional.marking import LABEL, NODES, RULES, Marker, fill, labels_on, loads, marked, notes_on, policy_for
+from tests.functional.marking import (
+    CALM,
+    LABEL,
+    NODES,
+    RULES,
+    fill,
+    labels_on,
+    loads,
+    marked,
+    notes_on,
+    policy_for,
+)
 from tests.functional.objects import node, pod, policy
 
-CALM = dict.fromkeys(NODES, 10.0)
-HOT = {**CALM, "n1": 95.0, "n2": 85.0}
 SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
 #: What the record says that marks were before.
 NOTED = '[{"run": "mark", "keys": ["status=presure", "example.com/hot=cpu"], "expires": "2026-01-15T12:00:00Z"}]'
-
-
-@pytest.fixture
-def prometheus():
-    with FakePrometheus() as running:
-        loads(running, HOT)
-        yield running
-
-
-@pytest.fixture
-def mark(rebalancer, server, prometheus):
-    fill(server)
-    return Marker(rebalancer, server, prometheus)
 
 
 def changes(outcome):

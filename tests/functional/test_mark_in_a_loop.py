@@ -3,30 +3,12 @@
 import json
 import signal
 
-import pytest
-
 from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
-from tests.fake_servers import FakePrometheus
-from tests.functional.marking import NODES, RULES, Marker, fill, labels_on, loads, notes_on
+from tests.functional.marking import CALM, RULES, labels_on, loads, notes_on
 from tests.functional.probing import Served, ask, samples
 from tests.functional.program import finish
 from tests.functional.test_loop import FAILED, SUCCEEDED
-
-CALM = dict.fromkeys(NODES, 10.0)
-
-
-@pytest.fixture
-def prometheus():
-    with FakePrometheus() as running:
-        loads(running, {**CALM, "n1": 95.0, "n2": 85.0})
-        yield running
-
-
-@pytest.fixture
-def mark(rebalancer, server, prometheus):
-    fill(server)
-    return Marker(rebalancer, server, prometheus)
 
 
 class Loop(Served):
