@@ -1,29 +1,144 @@
 """`rebalancer mark` with a real Prometheus that scrapes what the kubelets of a real cluster serve."""
 
+import itertools
+import json
 import signal
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.chart.helm import ADMISSION, template
+from tests.chart.helm import needed as helm_needed
+from tests.e2e.access import HOME, NAME, account
 from tests.e2e.acts import by_node
-from tests.e2e.builders import deployment
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.binaries import found
+from tests.e2e.builders import deployment, node, pod
 from tests.e2e.harness import ControlPlane
-from tests.e2e.marker import AVOIDS, HIGH, LOW, NODES, Marking, Stage, staged
 from tests.e2e.namespace import Namespace
+from tests.e2e.program import Outcome, Running, content
 from tests.e2e.waiting import wait_for
-from tests.real_prometheus import needed
+from tests.real_prometheus import RealPrometheus, needed
 
 pytestmark = needed
 
+NODES = ("a", "b", "c", "d", "e", "f")
 HOT = ("a", "b", "c")
+HIGH, LOW = "12Gi", "1Gi"
+LABEL = ("status", "presure")
+#: The last value of half a minute: a node whose last scrape failed, as on a busy machine, still has one.
+QUERY = "last_over_time(node_memory_working_set_bytes[30s]) / 2^30"
+RULES: Object = {
+    "rules": {"memory": {"query": QUERY, "above": 8, "below": 4}},
+    "mark": {"label": "=".join(LABEL)},
+    "expiry": "6s",
+}
+#: The affinity in docs/marking.md.
+AVOIDS: Object = {
+    "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "preference": {"matchExpressions": [{"key": LABEL[0], "operator": "NotIn", "values": [LABEL[1]]}]},
+                "weight": 20,
+            }
+        ]
+    }
+}
+
+
+class Marking(Running):
+    """A loop of evaluations, one object a line on its standard output."""
+
+    def reports(self) -> list[Object]:
+        """All reports that are complete so far."""
+        lines = content(self._stdout).splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def wait_evaluated(self, more: int = 1) -> None:
+        """Wait for further evaluations."""
+        least = len(self.reports()) + more
+        wait_for(lambda: len(self.reports()) >= least or not self.runs(), f"{more} more evaluations")
+        assert self.runs(), self.stderr()
+
+
+@dataclass
+class Stage:
+    """Six nodes, each with one pod whose use of memory the test sets, and a Prometheus that scrapes them."""
+
+    controlplane: ControlPlane
+    namespace: Namespace
+    prometheus: RealPrometheus
+    folder: Path
+    program: tuple[str, ...] = (sys.executable, "-m", "rebalancer")
+
+    @classmethod
+    def build(cls, controlplane: ControlPlane, namespace: Namespace, folder: Path) -> "Stage":
+        namespace.create(*(node(name) for name in NODES))
+        namespace.create(*(pod(f"load-{name}", node=name, memory_usage=LOW) for name in NODES))
+        namespace.wait_ready(len(NODES))
+        kubelets = {name: controlplane.kubelet_metrics_url(name) for name in NODES}
+        return cls(controlplane, namespace, RealPrometheus(folder, instances=kubelets), folder)
+
+    def policy(self) -> Object:
+        provider = {"source": "Prometheus", "prometheus": {"url": self.prometheus.url, "timeout": "30s"}}
+        head = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": []}
+        return {**head, "metricsProviders": [provider]}
+
+    def loop(self) -> Marking:
+        """Return a loop; it begins when it is entered."""
+        command = self.command(self.controlplane.kubeconfig)
+        return Marking([*command, "--interval", "1s", "--no-lease"], json.dumps(self.policy()))
+
+    def mark_once(self, kubeconfig: Path) -> Outcome:
+        """Evaluate once, as the user of a kubeconfig, with the Lease."""
+        with Running(self.command(kubeconfig), json.dumps(self.policy())) as running:
+            return running.finish()
+
+    def command(self, kubeconfig: Path) -> list[str]:
+        rules = self.folder / "rules.yaml"
+        rules.write_text(json.dumps(RULES))
+        files = ["--policy", "-", "--rules", str(rules), "--kubeconfig", str(kubeconfig)]
+        return [*self.program, "mark", *files, "-o", "json"]
+
+    def load(self, *names: str, usage: str) -> None:
+        """Let these nodes use so much memory."""
+        for name in names:
+            change = {"metadata": {"annotations": {"usage.test/memory": usage}}}
+            self.controlplane.api.patch("Pod", f"load-{name}", self.namespace.name, change)
+
+    def measured(self) -> Mapping[str, float]:
+        """What Prometheus says of the nodes at the last full second: that is the time at which an evaluation asks."""
+        found = self.prometheus.query(QUERY, int(time.time()))
+        return {each["metric"]["instance"]: float(each["value"][1]) for each in found}
+
+    def wait_measured(self, hot: Iterable[str]) -> None:
+        """Wait until Prometheus sees these nodes above the bound, and all others below."""
+        wanted = set(hot)
+
+        def seen() -> bool:
+            found = self.measured()
+            return len(found) == len(NODES) and all((found[name] > 8) == (name in wanted) for name in NODES)
+
+        wait_for(seen, f"figures with {sorted(wanted)} above")
+
+    def marked(self) -> set[str]:
+        """Nodes with the label."""
+        key, value = LABEL
+        nodes = self.controlplane.api.list("Node")
+        return {each["metadata"]["name"] for each in nodes if each["metadata"]["labels"].get(key) == value}
 
 
 @pytest.fixture
 def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> Iterator[Stage]:
     """Prometheus has seen all nodes, and none is under pressure."""
-    with staged(controlplane, namespace, tmp_path) as made:
+    made = Stage.build(controlplane, namespace, tmp_path)
+    with made.prometheus:
+        made.wait_measured(())
         yield made
 
 
@@ -53,3 +168,40 @@ def test_nodes_are_marked_while_they_are_under_pressure(stage: Stage) -> None:
 
         loop.send(signal.SIGTERM)
         wait_for(lambda: not loop.runs(), "the end of the loop")
+
+
+VALUES: Object = {"marking": {"enabled": True, "rules": RULES["rules"], "label": "=".join(LABEL)}}
+RENDERED = template(VALUES, *ADMISSION) if found("helm") else []
+
+
+@helm_needed
+def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage) -> None:
+    """Nothing that the program asks for is forbidden; its account can set the label of the values alone."""
+    stage.load(*HOT, usage=HIGH)
+    stage.wait_measured(HOT)
+    with account(stage.controlplane, stage.namespace, RENDERED) as kubeconfig:
+        admitted = Api(kubeconfig)
+        fresh = map(str, itertools.count())  # the same label once more would be no change
+        wait_for(lambda: not changed(admitted, {"probe": next(fresh)}), "the admission policy in force")
+        offset = stage.controlplane.audit_offset()
+
+        outcome = stage.mark_once(kubeconfig)
+
+        requests = stage.controlplane.requests_since(offset, user=f"system:serviceaccount:{HOME}:{NAME}")
+        assert outcome.exit_code == 0, outcome.stderr
+        assert stage.marked() == set(HOT)
+        assert {"get", "patch"} <= {each.verb for each in requests if each.resource == "nodes"}
+        assert not [each for each in requests if each.status in {401, 403}]
+        assert changed(admitted, {LABEL[0]: None})
+        assert not changed(admitted, {"kubernetes.io/hostname": "b"})
+
+
+def changed(api: Api, labels: Object) -> bool:
+    """Whether the admission policy lets an account change labels of node a."""
+    try:
+        api.patch("Node", "a", "", {"metadata": {"labels": labels}})
+    except ApiError as error:
+        if "ValidatingAdmissionPolicy" not in error.message:
+            raise
+        return False
+    return True
