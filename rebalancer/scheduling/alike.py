@@ -5,27 +5,42 @@ tolerations.  That is one demand and up to four groups of nodes: selector and to
 1,500,000 times.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.selectors import Labels, NodeSelectorTerm
 
+T = TypeVar("T")
 
-class Demands:
+
+class BySpec(Generic[T]):
+    """What is worked out once for each spec, which all replicas share.
+
+    Args:
+        work_out: returns it.
+    """
+
+    def __init__(self, work_out: Callable[[PodSpec], T]) -> None:
+        self._work_out = work_out
+        self._known: dict[int, tuple[PodSpec, T]] = {}
+
+    def of(self, spec: PodSpec) -> T:
+        """Return what belongs to a spec, by its identity."""
+        known = self._known.get(id(spec))
+        if known is None:
+            # The entry keeps the spec alive, so that no other object can get its id.
+            known = self._known[id(spec)] = (spec, self._work_out(spec))
+        return known[1]
+
+
+class Demands(BySpec[int]):
     """Numbers specs by what they ask of a node's taints and labels: tolerations, node selector, required affinity."""
 
     def __init__(self) -> None:
-        self._of_spec: dict[int, tuple[PodSpec, int]] = {}
+        super().__init__(self._number)
         self._numbers: dict[object, int] = {}
-
-    def of(self, spec: PodSpec) -> int:
-        """Return the number of what a spec asks for; specs that ask for the same have the same number."""
-        known = self._of_spec.get(id(spec))
-        if known is None:
-            # The entry keeps the spec alive, so that no other object can get its id.
-            known = self._of_spec[id(spec)] = (spec, self._number(spec))
-        return known[1]
 
     def _number(self, spec: PodSpec) -> int:
         key = (frozenset(spec.tolerations), spec.node_terms, frozenset((spec.node_selector or {}).items()))
@@ -38,7 +53,6 @@ class AlikeNodes:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = tuple(nodes)
         self._known: dict[frozenset[str] | None, list[list[int]]] = {}
-        self._kinds: dict[frozenset[str], list[int]] = {}
 
     def groups(self, keys: frozenset[str] | None) -> list[list[int]]:
         """Return the positions of the nodes, grouped by their taints and the values of these labels.
@@ -52,16 +66,6 @@ class AlikeNodes:
                 values = position if keys is None else tuple(node.labels.get(key) for key in sorted(keys))
                 groups.setdefault((node.taints, values), []).append(position)
             known = self._known[keys] = list(groups.values())
-        return known
-
-    def kinds(self, keys: frozenset[str]) -> list[int]:
-        """Return, by position of the node, the number of its group."""
-        known = self._kinds.get(keys)
-        if known is None:
-            known = self._kinds[keys] = [0] * len(self._nodes)
-            for number, group in enumerate(self.groups(keys)):
-                for position in group:
-                    known[position] = number
         return known
 
 

@@ -20,7 +20,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.scheduling.simulation import completed
-from rebalancer.scheduling.simulator.answer import Answer, Winners
+from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import unbound
@@ -99,7 +99,7 @@ class EmptyCluster:
         """
         unscored = {name: replace(each, scores=()) for name, each in self._profiles.items()}
         simulator, state = Simulator(self._state, unscored), self._state
-        totals = {name: sum(state.offered[name]) or 1 for name in (CPU, MEMORY)}
+        totals = {name: int(state.offered[name].sum()) or 1 for name in (CPU, MEMORY)}
 
         def share(amounts: Resources) -> float:
             return max(amounts.get(name, 0) / total for name, total in totals.items())
@@ -109,7 +109,7 @@ class EmptyCluster:
         used = self._placed.used
 
         def choose(pod: Pod) -> Answer:
-            answer = simulator.ask(pod, winners=Winners.BEST)  # without scores, all nodes that take it are the best
+            answer = simulator.ask(pod, best=True)  # without scores, all nodes that take it are the best
             if not answer.nodes:
                 return answer
             node = min(answer.nodes, key=rank.__getitem__)
@@ -135,7 +135,7 @@ class EmptyCluster:
         """Leave a pod in place of which nobody knows where it would go; asked once for all pods of a template."""
         alike = id(pod.spec), pod.namespace, pod.claims
         if alike not in self._unknown:
-            answer = simulator.ask(_unplaced(pod), winners=Winners.BEST)
+            answer = simulator.ask(_unplaced(pod), best=True)
             self._unknown[alike] = "" if answer.nodes or answer.reason else answer.unknown
         if self._unknown[alike]:
             self._placed.stayed[pod.key] = self._unknown[alike]

@@ -7,14 +7,15 @@ that is taken back, and the three share one cluster again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import TypeVar
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.sampling import SamplingWindow
+from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.sampling import SamplingWindow, circle_from
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 
@@ -69,17 +70,15 @@ class Phase:
 
     def first(self, names: Iterable[str], window: SamplingWindow) -> str:
         """Return which of some nodes the scheduler comes to first if it begins to look there."""
-        order = self._state.orders[window.order]
-        wanted = {self._state.index[name] for name in names}
-        begin = int(window.start * len(order))
-        round_trip = chain(islice(order, begin, None), order)
-        return self._state.names[next(index for index in round_trip if index in wanted)]
+        order, index = self._state.orders[window.order], self._state.index
+        tied = Nodes(sorted(index[name] for name in names))
+        return self._state.names[int(circle_from(order, window.start, tied)[0])]
 
     def spare(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node once a pod has what it requests there; only of what it requests, and slots."""
         index, asked = self._state.index[node], {PODS: 1, **{name: each for name, each in requests.items() if each}}
         rooms = {name: self._state.room(name) for name in asked}
-        return {name: offered[index] - taken[index] - asked[name] for name, (offered, taken) in rooms.items()}
+        return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""

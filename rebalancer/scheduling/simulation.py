@@ -35,7 +35,7 @@ from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.phase import Phase, either
-from rebalancer.scheduling.simulator.answer import Answer, Weighing, Winners
+from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.constraints import SELECTING_OWNERS
 from rebalancer.scheduling.simulator.profile import profiles
@@ -74,7 +74,7 @@ class Simulation:
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
-        self._in_turn: dict[Pod, dict[tuple[int, Winners], Answer]] = {}
+        self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
         self.taints: Mapping[str, Sequence[Taint]] = {}
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
@@ -125,13 +125,13 @@ class Simulation:
             answer = self._answers[pod] = reduce(either, self.answers(pod))
         return answer
 
-    def answers(self, pod: Pod, winners: Winners = Winners.EXACT) -> Iterator[Answer]:
+    def answers(self, pod: Pod, *, best: bool = False) -> Iterator[Answer]:
         """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come.
 
-        `winners` as in `Simulator.ask`.
+        `best` as in `Simulator.ask`.
         """
         moments = self.replacement(pod).moments
-        return (self.at(pod, phase, moment, winners) for phase in self.phases for moment in moments)
+        return (self.at(pod, phase, moment, best=best) for phase in self.phases for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
@@ -139,15 +139,16 @@ class Simulation:
         Where the scheduler scores a part of the nodes, an answer that names only the best of all comes first: that is
         found soon, and as a rule it decides.  Without scores, so that all pods' answers can be kept.
         """
-        known = self._in_turn.setdefault(pod, {})
+        known, moments = self._in_turn.setdefault(pod, {}), self.replacement(pod).moments
         for number, phase in enumerate(self.phases):
-            for winners in (Winners.BEST, Winners.ROUGH):
-                if (number, winners) not in known:
-                    moments = self.replacement(pod).moments
-                    answers = [self.at(pod, phase, moment, winners) for moment in moments]
-                    known[number, winners] = reduce(either, answers).without_scores()
-                yield known[number, winners]
-                if not known[number, winners].sampled:
+            answers: list[Answer] = []
+            for roughly in (False, True):
+                if (number, roughly) not in known:
+                    answers = answers or [self.at(pod, phase, moment, best=True) for moment in moments]
+                    found = [each.roughly() for each in answers] if roughly else answers
+                    known[number, roughly] = reduce(either, found).without_scores()
+                yield known[number, roughly]
+                if not known[number, roughly].sampled:
                     break
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
@@ -158,7 +159,7 @@ class Simulation:
             gone: whether that pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
-        return self.at(pod, self._before_others(), moment, Winners.BEST)
+        return self.at(pod, self._before_others(), moment, best=True)
 
     def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
@@ -171,16 +172,16 @@ class Simulation:
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
 
-    def at(self, pod: Pod, phase: Phase, moment: Moment, winners: Winners = Winners.EXACT) -> Answer:
+    def at(self, pod: Pod, phase: Phase, moment: Moment, *, best: bool = False) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments.
 
-        `winners` as in `Simulator.ask`.
+        `best` as in `Simulator.ask`.
         """
         coming = self.replacement(pod)
         made = coming.pod
         if made is None:
             return Answer(unknown=coming.unknown)
-        return self._look(pod, phase, moment, lambda scheduler: scheduler.ask(made, winners))
+        return self._look(pod, phase, moment, lambda scheduler: scheduler.ask(made, best=best))
 
     def _look(self, pod: Pod, phase: Phase, moment: Moment, question: Callable[[Simulator], T]) -> T:
         there = pod if self._cluster.contains(pod) and pod.active else None

@@ -26,7 +26,7 @@ from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
-from rebalancer.scheduling.simulator.answer import Answer, Winners
+from rebalancer.scheduling.simulator.answer import Answer
 
 #: A wave has at most so many moves, and one for so many receivers.
 _MOST_MOVES = 48
@@ -179,7 +179,7 @@ class BroadWaves:
 
         What the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
         """
-        return all(_is_ahead(answer, empty) for answer in self._parts.foresight.simulation.answers(pod, Winners.BEST))
+        return all(_is_ahead(answer, empty) for answer in self._parts.foresight.simulation.answers(pod, best=True))
 
 
 def _is_ahead(answer: Answer, empty: Draft) -> bool:

@@ -8,12 +8,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
 from rebalancer.scheduling.alike import asked_labels
+from rebalancer.scheduling.simulator.nodes import Mask
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.replacement import of_constraint
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
@@ -62,6 +64,7 @@ class Constraints:
         self._state = state
         self._defaults = tuple(defaults)
         self._selectors = DefaultSelectors(state.scheduler_inputs)
+        self._known: dict[object, tuple[PodSpec, Labels, list[Constraint]]] = {}
 
     def of(self, pod: Pod, when: str) -> list[Constraint]:
         """Return the constraints of one kind.
@@ -69,6 +72,13 @@ class Constraints:
         Raises:
             UnknownPlacementError: the defaults apply, and what their selector depends on was not read.
         """
+        key = (id(pod.spec), id(pod.labels), pod.namespace, pod.owners, when)
+        known = self._known.get(key)
+        if known is None:  # the value keeps what is told by its identity alive
+            known = self._known[key] = (pod.spec, pod.labels, self._work_out(pod, when))
+        return known[2]
+
+    def _work_out(self, pod: Pod, when: str) -> list[Constraint]:
         declared = [each for each in pod.spec.spread or self._defaults if each.when_unsatisfiable == when]
         if pod.spec.spread:
             return [_constraint(each, of_constraint(each, pod.labels), pod) for each in declared]
@@ -95,7 +105,6 @@ class DefaultSelectors:
 
     def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
         self._inputs = scheduler_inputs
-        self._known: dict[object, tuple[Labels, LabelSelector]] = {}
         self._services: defaultdict[tuple[str, str, str], list[LabelSelector]] = defaultdict(list)
         for (namespace, _), selector in (scheduler_inputs.services or {}).items():
             if selector:
@@ -108,22 +117,12 @@ class DefaultSelectors:
         Raises:
             UnknownPlacementError: a kind of object that it depends on was not read.
         """
-        owner = next((each for each in pod.owners if each.controller), None)
-        key = (pod.namespace, id(pod.labels), owner)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = (
-                pod.labels,
-                self._work_out(pod, owner.kind if owner else "", owner.name if owner else ""),
-            )
-        return known[1]
-
-    def _work_out(self, pod: Pod, kind: str, name: str) -> LabelSelector:
         if self._inputs.services is None:
             raise UnknownPlacementError("default spreading goes by Services, which were not read")
         by_services = self._by_services(pod)
         selector = EVERYTHING.narrowed(by_services, by_services)
-        owned = self._by_owner(kind).get((pod.namespace, name))
+        owner = next((each for each in pod.owners if each.controller), None)
+        owned = self._by_owner(owner.kind).get((pod.namespace, owner.name)) if owner else None
         if owned is None:
             return selector
         return LabelSelector(tuple(sorted({*selector.requirements, *owned.requirements})))
@@ -150,10 +149,10 @@ class Admission:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._known: dict[object, frozenset[int]] = {}
+        self._known: dict[object, Mask] = {}
 
-    def nodes(self, pod: Pod, constraint: Constraint) -> frozenset[int] | None:
-        """Return the nodes that count, by index; None for all."""
+    def nodes(self, pod: Pod, constraint: Constraint) -> Mask | None:
+        """Return which nodes count; None for all."""
         spec = pod.spec
         by_affinity = constraint.by_affinity and bool(spec.node_selector or spec.node_terms is not None)
         if not by_affinity and not constraint.by_taints:
@@ -164,13 +163,12 @@ class Admission:
             known = self._known[key] = self._admitted(spec, by_affinity, constraint.by_taints)
         return known
 
-    def _admitted(self, spec: PodSpec, by_affinity: bool, by_taints: bool) -> frozenset[int]:
+    def _admitted(self, spec: PodSpec, by_affinity: bool, by_taints: bool) -> Mask:
         asked = asked_labels(spec.node_selector, spec.node_terms or ()) if by_affinity else frozenset()
-        examples = ((group, self._state.nodes[group[0]]) for group in self._state.alike.groups(asked))
-        return frozenset(
-            index
-            for group, node in examples
-            if (not by_affinity or spec.selects_node(node.labels, node.name))
-            and not (by_taints and untolerated(spec.tolerations, node.taints))
-            for index in group
-        )
+        admitted = np.zeros(len(self._state.nodes), dtype=np.bool_)
+        for group in self._state.alike.groups(asked):
+            node = self._state.nodes[group[0]]
+            admitted[group] = (not by_affinity or spec.selects_node(node.labels, node.name)) and not (
+                by_taints and untolerated(spec.tolerations, node.taints)
+            )
+        return admitted

@@ -1,15 +1,41 @@
 """The interface of the simulated scheduler plugins."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
 
-#: By index of the node, the reasons for which the plugin refuses it, in the scheduler's words.
-Refusals = Mapping[int, tuple[str, ...]]
+#: Why a plugin refuses a node, in the scheduler's words.
+Reasons = tuple[str, ...]
 
-NO_REFUSALS: Refusals = {}
+
+class Refusals(NamedTuple):
+    """Which nodes a plugin refuses.
+
+    Attributes:
+        gone: whether it refuses a node, by index.
+        why: returns why it refuses one of them; as a rule nobody asks.
+    """
+
+    gone: Mask
+    why: Callable[[int], Reasons]
+
+    @classmethod
+    def of(cls, found: Mapping[int, Reasons], count: int) -> "Refusals | None":
+        """Return the refusals of these nodes, out of so many; None if there are none."""
+        return cls(Nodes(list(found)).among(count), found.__getitem__) if found else None
+
+    @classmethod
+    def joined(cls, found: "Iterable[tuple[Mask, Reasons]]") -> "Refusals | None":
+        """Return what is refused for one of several reasons; the first one that a node is refused for counts."""
+        reasons = [(gone, why) for gone, why in found if gone.any()]
+        if not reasons:
+            return None
+        gone = np.logical_or.reduce([gone for gone, _ in reasons])
+        return cls(gone, lambda index: next(why for gone, why in reasons if gone[index]))
 
 
 @runtime_checkable
@@ -18,8 +44,8 @@ class Filter(Protocol):
 
     name: str
 
-    def refusals(self, pod: Pod, nodes: Sequence[int], /) -> Refusals:
-        """Return which of these nodes the plugin refuses, and why; the result may hold other nodes too.
+    def refusals(self, pod: Pod, nodes: Nodes, /) -> Refusals | None:
+        """Return which of these nodes the plugin refuses, and why; others may be refused as well.  None for none.
 
         Raises:
             UnknownPlacementError: what the answer depends on was not read.
@@ -33,7 +59,7 @@ class Score(Protocol):
 
     name: str
 
-    def scores(self, pod: Pod, nodes: Nodes, /) -> Sequence[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes, /) -> ByNode | None:
         """Return a score for each of these nodes, 0 to 100, in their order; None if it does not score this pod.
 
         Raises:

@@ -76,7 +76,8 @@ class RuleBook:
         self._by_label: defaultdict[tuple[str, str], list[AffinityRule]] = defaultdict(list)
         self._others: list[AffinityRule] = []
         self.conditions_on_namespaces: list[MatchedPods] = []
-        self._of_spec: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
+        self._terms: dict[tuple[int, str], tuple[PodSpec, list[Term]]] = {}
+        self._of_terms: dict[int, list[AffinityRule]] = {}
         self._matching: dict[tuple[str, int], tuple[int, Labels, list[AffinityRule]]] = {}
 
     def copy(self) -> "RuleBook":
@@ -88,7 +89,7 @@ class RuleBook:
         for label, found in self._by_label.items():
             new._by_label[label] = [rules[each] for each in found]  # noqa: SLF001
         new._others = [rules[each] for each in self._others]  # noqa: SLF001
-        new._of_spec, new._matching = {}, {}  # noqa: SLF001
+        new._of_terms, new._matching = {}, {}  # noqa: SLF001
         new.conditions_on_namespaces = [*self.conditions_on_namespaces]
         return new
 
@@ -112,15 +113,22 @@ class RuleBook:
         likely = [*self._others, *(rule for label in pod.labels.items() for rule in self._by_label.get(label, ()))]
         return [rule for rule in likely if rule.of.condition.takes(pod.namespace, labels, pod.labels)]
 
-    def _rules_of(self, pod: Pod) -> list[AffinityRule]:
+    def terms(self, pod: Pod) -> list[Term]:
+        """Return all terms of a pod's affinity and anti-affinity; the same list for replicas."""
         spec = pod.spec
-        if not (spec.anti_affinity or _has_affinity(spec)):
-            return []
-        known = self._of_spec.get((id(spec), pod.namespace))
-        if known is None:
-            rules = [self._rule(term) for term in terms_of(spec, pod.namespace)]
-            known = self._of_spec[id(spec), pod.namespace] = (spec, rules)
+        known = self._terms.get((id(spec), pod.namespace))
+        if known is None:  # the value keeps the spec alive
+            known = self._terms[id(spec), pod.namespace] = (spec, terms_of(spec, pod.namespace))
         return known[1]
+
+    def _rules_of(self, pod: Pod) -> list[AffinityRule]:
+        terms = self.terms(pod)
+        if not terms:
+            return []
+        known = self._of_terms.get(id(terms))
+        if known is None:
+            known = self._of_terms[id(terms)] = [self._rule(term) for term in terms]
+        return known
 
     def _rule(self, term: Term) -> AffinityRule:
         rule = self._rules.get(term)
@@ -137,11 +145,6 @@ class RuleBook:
             self._by_label[label].append(rule)
         else:
             self._others.append(rule)
-
-
-def _has_affinity(spec: PodSpec) -> bool:
-    placement = spec.placement
-    return bool(placement.affinity or placement.preferred_affinity or placement.preferred_anti_affinity)
 
 
 def _asked_label(selector: LabelSelector | None) -> tuple[str, str] | None:

@@ -12,19 +12,23 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    window may have a few gaps; these are not foreseen.)
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import compress, count, islice
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rebalancer.cluster.node import Node
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
 
 _ALL = 100
 _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
 _WHOLE = 100
+#: Indexes of nodes in the order in which the scheduler comes to them.
+Order = NDArray[np.intp]
 #: So many times the windows that start near each other are halved, at most.
 _MOST_LOOKS = 64
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -59,33 +63,33 @@ def nodes_to_score(percentage: int, nodes: int) -> int:
     return max(nodes * min(share, _WHOLE) // _WHOLE, min(_ALL, nodes))
 
 
-def orders(nodes: Sequence[Node]) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the positions of nodes in the orders in which the scheduler may keep them: by arrival, and by name."""
+def orders(nodes: Sequence[Node]) -> tuple[Order, Order]:
+    """Return the indexes of nodes in the orders in which the scheduler may keep them: by arrival, and by name."""
     positions = range(len(nodes))
     arrived = sorted(positions, key=lambda each: (nodes[each].created or _EARLIEST, nodes[each].name))
     named = sorted(positions, key=lambda each: nodes[each].name)
     by_arrival, by_name = _zones_in_turn(nodes, arrived), _zones_in_turn(nodes, named)
-    return by_arrival, by_arrival if by_name == by_arrival else by_name  # one list where both are equal
+    return by_arrival, by_arrival if np.array_equal(by_name, by_arrival) else by_name  # one where both are equal
 
 
-def _zones_in_turn(nodes: Sequence[Node], positions: Iterable[int]) -> list[int]:
+def _zones_in_turn(nodes: Sequence[Node], positions: Iterable[int]) -> Order:
     zones: dict[object, list[int]] = {}
     for each in positions:
         labels = nodes[each].labels
         zone = tuple(labels.get(new, labels.get(old)) for new, old in _ZONE_LABELS)
         zones.setdefault(zone, []).append(each)
     ranked = sorted((rank, turn, each) for turn, zone in enumerate(zones.values()) for rank, each in enumerate(zone))
-    return [each for _, _, each in ranked]
+    return np.array([each for _, _, each in ranked], dtype=np.intp)
 
 
-def window_of(order: Sequence[int], start: float, feasible: Collection[int], enough: int) -> list[int]:
-    """Return the feasible nodes that are scored if the scheduler begins at this place, sorted."""
-    first, among = int(start * len(order)), set(feasible)
-    round_trip = (*order[first:], *order[:first])
-    return sorted(islice(filter(among.__contains__, round_trip), enough))
+def circle_from(order: Order, start: float, some: Nodes) -> Order:
+    """Return some nodes in the order in which the scheduler comes to them if it begins at this place of its list."""
+    first, among = int(start * len(order)), some.among(len(order))
+    round_trip = np.concatenate((order[first:], order[:first]))
+    return round_trip[among.take(round_trip)]
 
 
-def window_winners(circle: Sequence[int], enough: int, weigh: Callable[[Nodes], Sequence[Sequence[int]]]) -> set[int]:
+def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:
     """Return the nodes that win in some window, wherever it starts.
 
     A node's scores hang on the nodes that are scored with it: among them the highest becomes 100.  So windows that
@@ -101,45 +105,45 @@ def window_winners(circle: Sequence[int], enough: int, weigh: Callable[[Nodes], 
         enough: how many of them are scored.
         weigh: returns what these nodes score, plugin by plugin, if they are scored.
     """
-    lined, found = [*circle, *circle], set[int]()
+    lined, found = np.concatenate((circle, circle)), set[int]()
     step = max(1, enough // 2)
     runs = [(first, min(first + step, len(circle)) - 1) for first in range(0, len(circle), step)]
     for looks, (first, last) in enumerate(runs):
-        line, shared = lined[first : last + enough], Nodes(sorted(lined[last : first + enough]))
-        nodes = Nodes(sorted(set(line)))
+        line, shared = lined[first : last + enough], Nodes(np.sort(lined[last : first + enough]))
+        nodes = Nodes(np.unique(line))
         columns = weigh(nodes)
         if first == last or looks >= _MOST_LOOKS or _alike(nodes, columns, shared, weigh(shared)):
-            sums = map(sum, zip(*columns, strict=True)) if columns else [0] * len(nodes)
-            found |= winners_in_line(line, dict(zip(nodes, sums, strict=True)), enough)
+            totals = sum(columns, start=np.zeros(len(nodes), dtype=np.int64))
+            found |= winners_in_line(line, totals[np.searchsorted(nodes.indexes, line)], enough)
         else:
             middle = (first + last) // 2
             runs += [(first, middle), (middle + 1, last)]
     return found
 
 
-def _alike(nodes: Nodes, columns: Sequence[Sequence[int]], fewer: Nodes, others: Sequence[Sequence[int]]) -> bool:
+def _alike(nodes: Nodes, columns: Sequence[ByNode], fewer: Nodes, others: Sequence[ByNode]) -> bool:
     """Return whether some of the nodes score the same among themselves as among all."""
-    places = Nodes(compress(count(), map(set(fewer).__contains__, nodes)))
-    return all(tuple(places.of(one)) == tuple(other) for one, other in zip(columns, others, strict=True))
+    places = np.searchsorted(nodes.indexes, fewer.indexes)
+    return all(np.array_equal(one[places], other) for one, other in zip(columns, others, strict=True))
 
 
-def winners_in_line(line: Sequence[int], totals: Mapping[int, int], enough: int) -> set[int]:
+def winners_in_line(line: Order, totals: ByNode, enough: int) -> set[int]:
     """Return the nodes that win in some window of a line: there are enough places between those that are better.
 
     For example, the places of a line score 5 9 3 4 4 8 1 2, and 3 are looked at.  Between 9 and 8 there are three, so
     both 4 win, in the window 3 4 4.  Behind 8 there are two, so neither 1 nor 2 wins.
     """
-    scores = list(map(totals.__getitem__, line))
     # Each window has one of these blocks as a whole.  So whoever wins scores at least as much as the best of some
     # block; as a rule that leaves few places to look at.
     block = (enough + 1) // 2
-    bar = min(max(scores[start : start + block]) for start in range(0, len(scores) - block + 1, block))
-    near = [place for place, score in enumerate(scores) if score >= bar]
-    before, after = _next_better(near, scores), _next_better(reversed(near), scores)
-    return {line[place] for place in near if after.get(place, len(scores)) - before.get(place, -1) > enough}
+    bar = totals[: len(totals) // block * block].reshape(-1, block).max(axis=1).min()
+    near = np.flatnonzero(totals >= bar)
+    scores = dict(zip(near.tolist(), totals[near].tolist(), strict=True))
+    before, after = _next_better(scores, scores), _next_better(reversed(scores), scores)
+    return {int(line[place]) for place in scores if after.get(place, len(line)) - before.get(place, -1) > enough}
 
 
-def _next_better(places: Iterable[int], scores: Sequence[int]) -> dict[int, int]:
+def _next_better(places: Iterable[int], scores: Mapping[int, int]) -> dict[int, int]:
     """Return for each place the last one before it that scores more; places without one are left out."""
     found: dict[int, int] = {}
     better: list[int] = []

@@ -3,11 +3,12 @@
 Source: the Kubernetes documentation, Resource Bin Packing.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from operator import add
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rebalancer.scheduling.simulator.nodes import WHOLE, rounded
+import numpy as np
+
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, rounded
 
 #: Points of a shape: utilization in percent, and the score there from 0 to 10.
 Shape = Sequence[tuple[int, int]]
@@ -17,60 +18,48 @@ _SCORES_PER_POINT = 10
 class Column(NamedTuple):
     """One resource: what is requested with the pod and what is offered, node by node, and how much it counts."""
 
-    asked: Sequence[int]
-    offered: Sequence[int]
+    asked: ByNode
+    offered: ByNode
     weight: int
 
 
 #: Scores nodes by the columns of the resources; a resource that a node does not offer does not count there.
-Scorer = Callable[[Sequence[Column]], list[int]]
+Scorer = Callable[[Sequence[Column]], ByNode]
 
 
-def least_allocated(columns: Sequence[Column]) -> list[int]:
+def least_allocated(columns: Sequence[Column]) -> ByNode:
     """Return the weighted mean of what is left on each node, in percent."""
-    return _means(columns, lambda pairs: [(o - a) * WHOLE // o if a < o else 0 for a, o in pairs])
+    return _means(columns, lambda asked, offered: np.maximum(offered - asked, 0) * WHOLE // np.maximum(offered, 1))
 
 
-def most_allocated(columns: Sequence[Column]) -> list[int]:
+def most_allocated(columns: Sequence[Column]) -> ByNode:
     """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
-    return _means(columns, lambda pairs: [(a * WHOLE // o if a < o else WHOLE) if o else 0 for a, o in pairs])
+    return _means(columns, lambda asked, offered: np.minimum(asked, offered) * WHOLE // np.maximum(offered, 1))
 
 
-def _means(columns: Sequence[Column], points: Callable[[Iterable[tuple[int, int]]], list[int]]) -> list[int]:
-    """Return the weighted means of the points that nodes get for what is asked and offered, 0 where nothing is offered.
-
-    Whole columns are passed on, since a call for each node would take most of the time.
-    """
-    totals = [0] * len(columns[0].offered)
-    for asked, offered, weight in columns:
-        found = points(zip(asked, offered, strict=True))
-        totals = list(map(add, totals, found if weight == 1 else [weight * each for each in found]))
-    whole = sum(column.weight for column in columns)
-    if whole and all(all(column.offered) for column in columns):
-        return [total // whole for total in totals]
-    return [total // counted if counted else 0 for total, counted in zip(totals, _counted(columns), strict=True)]
-
-
-def _counted(columns: Sequence[Column]) -> list[int]:
-    """Return the sum of the weights that count on each node: of the resources that it offers."""
-    offered = zip(*(column.offered for column in columns), strict=True)
-    weights = [column.weight for column in columns]
-    return [sum(weight for weight, o in zip(weights, each, strict=True) if o) for each in offered]
+def _means(columns: Sequence[Column], points: Callable[[ByNode, ByNode], ByNode]) -> ByNode:
+    """Return the weighted means of the points that nodes get for what is asked and offered, 0 where nothing is."""
+    totals = sum(weight * points(asked, offered) for asked, offered, weight in columns)
+    counted = sum(weight * (offered > 0) for _, offered, weight in columns)
+    found: ByNode = totals // np.maximum(counted, 1)
+    return found
 
 
 def requested_to_capacity_ratio(shape: Shape) -> Scorer:
     """Return the strategy that reads scores off a shape; resources that score 0 are left out of the mean."""
     points = [(utilization, score * _SCORES_PER_POINT) for utilization, score in shape]
 
-    def score(columns: Sequence[Column]) -> list[int]:
+    def score(columns: Sequence[Column]) -> ByNode:
         totals = [0] * len(columns[0].offered)
         weights = totals[:]
         for column in columns:
-            for place, (asked, offered) in enumerate(zip(column.asked, column.offered, strict=True)):
+            pairs = zip(column.asked.tolist(), column.offered.tolist(), strict=True)
+            for place, (asked, offered) in enumerate(pairs):
                 here = _on_line(points, _utilization(asked, offered)) if offered else 0
                 totals[place] += max(here, 0) * column.weight
                 weights[place] += column.weight if here > 0 else 0
-        return [rounded(total / weight) if weight else 0 for total, weight in zip(totals, weights, strict=True)]
+        means = (rounded(total / weight) if weight else 0 for total, weight in zip(totals, weights, strict=True))
+        return np.fromiter(means, dtype=np.int64, count=len(totals))
 
     return score
 

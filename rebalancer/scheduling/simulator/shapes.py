@@ -1,65 +1,52 @@
 """Answers by node for pods that are alike to a plugin, brought up to date only where pods came or went."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.state import State, scored_of
+from rebalancer.scheduling.simulator.state import State
 
-T = TypeVar("T")
-
-
-class _Known(Generic[T]):
-    """Answers by node, and how many changes of the state they reflect."""
-
-    __slots__ = ("answers", "seen")
-
-    def __init__(self, answers: list[T], seen: int) -> None:
-        self.answers = answers
-        self.seen = seen
+S = TypeVar("S", bound=np.generic)
 
 
-def requested(pod: Pod) -> object:
-    """Return what is equal for pods that request the same."""
-    return frozenset(pod.spec.requests.items()), frozenset(scored_of(pod).items())
-
-
-class Shapes(Generic[T]):
+class Shapes(Generic[S]):
     """Answers to one question that depends only on the shape of the pod and the node.
 
     Args:
         state: the cluster.
         ask: answers for a pod and some nodes, in their order.
-        shape: returns what is equal for pods with equal answers.
+        shape: returns what is equal for pods with equal answers; by default what they request.
     """
 
     def __init__(
         self,
         state: State,
-        ask: Callable[[Pod, Nodes], list[T]],
-        shape: Callable[[Pod], object] = requested,
+        ask: Callable[[Pod, Nodes], NDArray[S]],
+        shape: Callable[[Pod], object] | None = None,
     ) -> None:
         self._state = state
         self._ask = ask
-        self._shape = shape
-        self._known: dict[object, _Known[T]] = {}
+        self._shape = shape or (lambda pod: state.requested.of(pod.spec))
+        self._known: dict[object, tuple[NDArray[S], int]] = {}  # and how many changes of the state they reflect
 
-    def by_node(self, pod: Pod) -> Sequence[T]:
-        """Return the answers for a pod, by index of the node."""
-        key = self._shape(pod)
-        known = self._known.get(key)
-        changes = self._state.changes
-        if known is None:
-            everywhere = Nodes(range(len(self._state.nodes)))
-            known = self._known[key] = _Known(self._ask(pod, everywhere), len(changes))
-        elif known.seen < len(changes):
-            changed = Nodes(sorted(set(changes[known.seen :])))
-            for index, answer in zip(changed, self._ask(pod, changed), strict=True):
-                known.answers[index] = answer
-            known.seen = len(changes)
-        return known.answers
+    def by_node(self, pod: Pod) -> NDArray[S]:
+        """Return the answers for a pod, by index of the node; they follow the cluster, so others must not keep them."""
+        key, changes = self._shape(pod), self._state.changes
+        answers, seen = self._known.get(key, (None, 0))
+        if answers is None:
+            answers = self._ask(pod, self._state.everywhere)
+        elif seen < len(changes):
+            changed = Nodes(sorted(set(changes[seen:])))
+            answers[changed.indexes] = self._ask(pod, changed)
+        else:
+            return answers
+        self._known[key] = answers, len(changes)
+        return answers
 
-    def of(self, pod: Pod, nodes: Nodes) -> Sequence[T]:
+    def of(self, pod: Pod, nodes: Nodes) -> NDArray[S]:
         """Return the answers for a pod and some nodes, in their order, as they are now."""
-        return tuple(nodes.of(self.by_node(pod)))
+        return self.by_node(pod).take(nodes.indexes)

@@ -5,22 +5,31 @@ dynamic resource allocation are not simulated: where they matter, the answer is 
 node count in the filters of that node, for pods of no higher priority, and nowhere else.
 """
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import reduce
 from operator import add
 from typing import NamedTuple
 
+import numpy as np
+
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing, Winners
-from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import Filter, PodUnschedulableError, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
+from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
+from rebalancer.scheduling.simulator.plugin import (
+    Filter,
+    PodUnschedulableError,
+    Reasons,
+    Refusals,
+    UnknownPlacementError,
+)
 from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import (
+    Order,
     SamplingWindow,
+    circle_from,
     nodes_to_score,
-    window_of,
     window_winners,
     winners_in_line,
 )
@@ -30,30 +39,13 @@ from rebalancer.scheduling.simulator.state import State
 class Weighted(NamedTuple):
     """One plugin's scores of the feasible nodes, in their order, and the plugin's weight."""
 
-    scores: Sequence[int]
+    scores: ByNode
     weight: int
 
     @property
-    def even(self) -> bool:
-        """Whether all nodes score the same."""
-        return self.scores.count(self.scores[0]) == len(self.scores)
-
-
-def totals(columns: Iterable[Weighted], count: int) -> Sequence[int]:
-    """Return the sums of the weighted scores of `count` nodes, less a constant: columns that are even are left out.
-
-    Sums are only compared with each other.  As a rule two or three of seven plugins score all nodes the same, no taints
-    and no images for example, and each column less saves a look at all nodes.
-    """
-    sums: Sequence[int] | None = None
-    for scores, weight in (each for each in columns if not each.even):
-        if sums is None:
-            sums = scores if weight == 1 else [weight * score for score in scores]
-        elif weight == 1:
-            sums = list(map(add, sums, scores))
-        else:
-            sums = [total + weight * score for total, score in zip(sums, scores, strict=True)]
-    return [0] * count if sums is None else sums
+    def points(self) -> ByNode:
+        """What the plugin adds to each node's total."""
+        return self.scores if self.weight == 1 else self.weight * self.scores
 
 
 #: What each plugin refuses, in the order in which they are asked.
@@ -80,19 +72,19 @@ class Simulator:
         self._profiles = profiles
         self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
 
-    def ask(self, pod: Pod, winners: Winners = Winners.EXACT, window: SamplingWindow | None = None) -> Answer:
+    def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
         """Return where a pod that has no node yet would go.
 
         Args:
             pod: the pod.
-            winners: which nodes to name if the scheduler scores only a part of them and begins to look anywhere.
-            window: where it begins to look; None for anywhere.
+            window: where it begins to look if it scores only a part of the nodes; None for anywhere.
+            best: whether to name the best of all nodes, which win in some part, and not the winners of all parts.
         """
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
         try:
-            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], winners, window)
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window, best=best)
         except UnknownPlacementError as error:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
@@ -127,7 +119,7 @@ class Simulator:
             return f"the pod has a volume of a kind that Kubernetes has removed ({placement.removed_volumes[0]})"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile, winners: Winners, window: SamplingWindow | None) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None, *, best: bool) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)
@@ -135,41 +127,44 @@ class Simulator:
         enough = nodes_to_score(profile.percentage, self._looked_at(pod))
         sampled = len(nodes) > enough
         if sampled and window:
-            order = self._state.orders[window.order]
-            nodes = Nodes(window_of(order, window.start, nodes, enough))
+            circle = circle_from(self._state.orders[window.order], window.start, nodes)
+            nodes = Nodes(np.sort(circle[:enough]))
         weighted = self._weighted(pod, profile, nodes)
-        sums = totals(weighted.values(), len(nodes))
-        named = [nodes[place] for place in _best(sums)]
-        if sampled and not window and winners is not Winners.BEST:
-            known = dict(zip(nodes, sums, strict=True)) if winners is Winners.ROUGH else None
-            named = self._anywhere(pod, profile, nodes, enough, known)
+        columns = [each.points for each in weighted.values()]
+        sums = reduce(add, columns) if columns else np.zeros(len(nodes), dtype=np.int64)
+        named = nodes.indexes[sums == sums.max()].tolist()
+        if sampled and not window and not best:
+            named = self._anywhere(pod, profile, nodes, enough)
         return Answer(
-            nodes=tuple(self._state.names[index] for index in named),
+            nodes=tuple([self._state.names[index] for index in named]),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
-            feasible_nodes=lambda: tuple(nodes.of(self._state.names)),
-            totals=lambda: self._totals(weighted, sums, nodes),
+            feasible_nodes=lambda: tuple(self._names(nodes)),
+            rough=lambda: tuple(self._state.names[index] for index in self._roughly(nodes, sums, enough)),
+            totals=lambda: dict(zip(self._names(nodes), sums.tolist(), strict=True)),
         )
 
-    def _anywhere(
-        self, pod: Pod, profile: Profile, nodes: Nodes, enough: int, totals: Mapping[int, int] | None
-    ) -> list[int]:
-        """Return the nodes that win in some window of some order; by these totals, or by those in the window."""
+    def _anywhere(self, pod: Pod, profile: Profile, nodes: Nodes, enough: int) -> list[int]:
+        """Return the nodes that win in some window of some order."""
 
-        def weigh(some: Nodes) -> list[Sequence[int]]:
-            weighted = self._weighted(pod, profile, some).values()
-            return [scores if weight == 1 else [weight * score for score in scores] for scores, weight in weighted]
+        def weigh(some: Nodes) -> list[ByNode]:
+            return [each.points for each in self._weighted(pod, profile, some).values()]
 
-        feasible, found = set(nodes), set[int]()
+        return sorted(set().union(*(window_winners(circle, enough, weigh) for circle in self._circles(nodes))))
+
+    def _roughly(self, nodes: Nodes, sums: ByNode, enough: int) -> list[int]:
+        """Return the same by these totals, which nodes have among all."""
+        found = set[int]()
+        for circle in self._circles(nodes):
+            line = np.concatenate((circle, circle[: enough - 1]))
+            found |= winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
+        return sorted(found)
+
+    def _circles(self, nodes: Nodes) -> Iterator[Order]:
         by_arrival, by_name = self._state.orders
         for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
-            circle = list(filter(feasible.__contains__, order))
-            if totals is None:
-                found |= window_winners(circle, enough, weigh)
-            else:
-                found |= winners_in_line([*circle, *circle[: enough - 1]], totals, enough)
-        return sorted(found)
+            yield circle_from(order, 0.0, nodes)
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
@@ -180,7 +175,7 @@ class Simulator:
             for name, amount in pod.spec.requests.items()
             if amount and "/" in name and not name.startswith(_OF_NODES)
         ]
-        missing = (name for name in sorted(names) if not all(self._state.room(name)[0]))
+        missing = (name for name in sorted(names) if not self._state.room(name)[0].all())
         name = next(missing, "")
         return f"devices may be claimed for the {name} that it requests, which is not simulated" if name else ""
 
@@ -193,20 +188,20 @@ class Simulator:
         residents = (each for index in nodes for each in state.residents[index])
         return next((each for each in residents if (each.spec.priority or 0) < priority), None)
 
-    def _totals(self, weighted: Mapping[str, Weighted], sums: Sequence[int], nodes: Nodes) -> Mapping[str, int]:
-        left_out = sum(each.weight * each.scores[0] for each in weighted.values() if each.even)
-        return dict(zip(nodes.of(self._state.names), [left_out + each for each in sums], strict=True))
+    def _names(self, nodes: Nodes) -> Sequence[str]:
+        names = self._state.names
+        return names if len(nodes) == len(names) else [names[index] for index in nodes]
 
-    def _scores(self, weighted: Mapping[str, Weighted], nodes: Sequence[int], name: str) -> Scores:
+    def _scores(self, weighted: Mapping[str, Weighted], nodes: Nodes, name: str) -> Scores:
         index = self._state.index[name]
-        place = bisect_left(nodes, index)  # in the order of their names, as all lists of nodes are
-        if place == len(nodes) or nodes[place] != index:
+        place = int(np.searchsorted(nodes.indexes, index))
+        if place == len(nodes) or nodes.indexes[place] != index:
             return {}
-        return {plugin: weight * scores[place] for plugin, (scores, weight) in weighted.items()}
+        return {plugin: weight * int(scores[place]) for plugin, (scores, weight) in weighted.items()}
 
     def _weighted(self, pod: Pod, profile: Profile, nodes: Nodes) -> dict[str, Weighted]:
         found: dict[str, Weighted] = {}
-        for plugin, weight in profile.scores:
+        for plugin, weight in profile.scores if len(nodes) else ():
             scores = plugin.scores(pod, nodes) if weight else None
             if scores is not None:
                 found[plugin.name] = Weighted(scores, weight)
@@ -214,7 +209,7 @@ class Simulator:
 
     def _feasible(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
         nodes, refused = _filtered(pod, profile.moving, *self._suited(pod, profile))
-        contested = {index for index in self._state.nominated if index in nodes} if self._state.nominated else ()
+        contested = self._state.nominated.keys() & set(nodes) if self._state.nominated else ()
         for index in sorted(contested):
             nodes, refused = self._with_nominated(pod, profile, index, nodes, refused)
         return nodes, refused
@@ -229,15 +224,12 @@ class Simulator:
         for each in rivals:
             state.place(each, name)
         try:
-            left, more = _filtered(pod, profile.moving if rivals else (), Nodes([index]), ())
+            _, more = _filtered(pod, profile.moving if rivals else (), Nodes([index]), ())
+            why = Refusals.of(_by_node(more, {index}), len(state.nodes))
         finally:
             for each in rivals:
                 state.remove(each, name)
-        return (
-            (nodes, refused)
-            if left
-            else (nodes.without({index}), (*refused, *({index: m[index]} for m in more if index in m)))
-        )
+        return (nodes.without(why.gone), (*refused, why)) if why else (nodes, refused)
 
     def _suited(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
         """Return the nodes that suit a pod, no matter what runs there, and why the others do not.
@@ -253,10 +245,10 @@ class Simulator:
     def _narrowed(self, pod: Pod) -> tuple[Nodes, _Refused]:
         names = named_nodes(pod.spec)
         if names is None:
-            return Nodes(range(len(self._state.nodes))), ()
+            return self._state.everywhere, ()
         nodes = Nodes(sorted(self._state.index[name] for name in names if name in self._state.index))
-        left_out = set(range(len(self._state.nodes))).difference(nodes)
-        return nodes, (dict.fromkeys(left_out, NOT_NAMED if self._state.minor >= _TELLS_NOT_NAMED else ()),)
+        others = ~nodes.among(len(self._state.nodes))
+        return nodes, (Refusals(others, lambda _: NOT_NAMED if self._state.minor >= _TELLS_NOT_NAMED else ()),)
 
     def _looked_at(self, pod: Pod) -> int:
         names = named_nodes(pod.spec)
@@ -271,9 +263,13 @@ class Simulator:
         return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
 
 
-def _by_node(refused: _Refused) -> dict[int, tuple[str, ...]]:
-    """Return what was refused by node; the first refusal of a node counts."""
-    return {index: reasons for each in reversed(refused) for index, reasons in each.items()}
+def _by_node(refused: _Refused, among: Collection[int] | None = None) -> dict[int, Reasons]:
+    """Return what was refused by node, of all or of some; the first refusal of a node counts."""
+    found: dict[int, Reasons] = {}
+    for each in reversed(refused):
+        gone = np.flatnonzero(each.gone).tolist()
+        found.update((index, each.why(index)) for index in gone if among is None or index in among)
+    return found
 
 
 def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: Nodes, refused: _Refused) -> tuple[Nodes, _Refused]:
@@ -285,10 +281,5 @@ def _filtered(pod: Pod, plugins: Sequence[Filter], nodes: Nodes, refused: _Refus
         more = plugin.refusals(pod, nodes)
         if more:
             refused = (*refused, more)
-            nodes = nodes.without(more)
+            nodes = nodes.without(more.gone)
     return nodes, refused
-
-
-def _best(totals: Sequence[int]) -> list[int]:
-    most = max(totals)
-    return [place for place, total in enumerate(totals) if total == most]

@@ -10,6 +10,9 @@ from copy import copy
 from functools import cached_property
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import ASSUMED
 from rebalancer.cluster.pod import Pod, PodSpec
@@ -17,8 +20,9 @@ from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.alike import AlikeNodes, Demands
+from rebalancer.scheduling.alike import AlikeNodes, BySpec, Demands
 from rebalancer.scheduling.simulator.claims import names
+from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Tallies
@@ -29,6 +33,8 @@ NEWEST_MINOR = 36
 _KUBERNETES = re.compile(r"v?1\.(\d+)\b")
 HOSTNAME = "kubernetes.io/hostname"
 _SIDECARS_ASSUMED = 32
+#: Larger amounts count as this much: 2**50 bytes are a million gigabytes.  So sums and percentages stay within 64 bits.
+_MOST = 1 << 50
 
 T = TypeVar("T")
 
@@ -40,8 +46,10 @@ class State:
         nodes: the nodes.
         names: the names of the nodes.
         index: by name, the index of the node.
+        everywhere: all of them, as indexes.
         alike: the same nodes, grouped by what a pod may ask of them.
         demands: what the pods ask of nodes, numbered.
+        requested: by spec, what is equal for pods that request the same.
         offered: by resource, what can be requested of each node.
         taken: by resource, what the pods of each node request; their number as `pods`.
         assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.  Up to
@@ -65,19 +73,23 @@ class State:
         self.nodes = sorted(snapshot.nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
         self.index = {name: index for index, name in enumerate(self.names)}
+        self.everywhere = Nodes(np.arange(len(self.nodes)))
         self.alike = AlikeNodes(self.nodes)
         self.demands = Demands()
+        self.requested = BySpec(_requested)
         self.namespaces = snapshot.namespaces
         self.scheduler_inputs = scheduler_inputs
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
         self._values: dict[str, list[str | None]] = {}
-        self._domains: dict[str, dict[str | None, list[int]]] = {}
+        self._domains: dict[str, Mapping[str | None, int]] = {}
+        self._codes: dict[str, NDArray[np.intp]] = {}
+        self._lacking: dict[str, Mask] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)
-        self.taken: dict[str, list[int]] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
-        self.assumed: dict[str, list[int]] = {name: self._zeros() for name in ASSUMED}
+        self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
+        self.assumed: dict[str, ByNode] = {name: self._zeros() for name in ASSUMED}
         self.residents: list[set[Pod]] = [set() for _ in self.nodes]
         self.priorities: Counter[int] = Counter()
         self.changes: list[int] = []
@@ -86,7 +98,7 @@ class State:
         self.claimants: Counter[tuple[str, str]] = Counter()
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
         self._owned: set[int] | None = None  # None for all nodes
-        self._amounts_of: dict[int, tuple[PodSpec, list[tuple[list[int], int]]]] = {}
+        self._amounts = BySpec(self._amounts_of)
         for pod in snapshot.pods:
             self._take_in(pod)
 
@@ -99,9 +111,9 @@ class State:
         self._owned = set()
         new._owned = set()  # noqa: SLF001  of its class
         new.tallies, new.rules = self.tallies.copy(), self.rules.copy()
-        new.taken = {name: [*each] for name, each in self.taken.items()}
-        new.assumed = {name: [*each] for name, each in self.assumed.items()}
-        new._amounts_of = {}  # noqa: SLF001  of its class
+        new.taken = {name: each.copy() for name, each in self.taken.items()}
+        new.assumed = {name: each.copy() for name, each in self.assumed.items()}
+        new._amounts = BySpec(new._amounts_of)  # noqa: SLF001  of its class
         new.residents, new.claims_on = [*self.residents], [*self.claims_on]
         new.priorities, new.claimants, new.changes = self.priorities.copy(), self.claimants.copy(), []
         return new
@@ -113,8 +125,8 @@ class State:
             self.residents[node] = self.residents[node].copy()
             self.claims_on[node] = self.claims_on[node].copy()
 
-    def _zeros(self) -> list[int]:
-        return [0] * len(self.nodes)
+    def _zeros(self) -> ByNode:
+        return np.zeros(len(self.nodes), dtype=np.int64)
 
     def _take_in(self, pod: Pod) -> None:
         if pod.active and pod.node in self.index:
@@ -123,11 +135,11 @@ class State:
             self.nominated.setdefault(self.index[pod.nominated_node], []).append(pod)
 
     @cached_property
-    def orders(self) -> tuple[Sequence[int], Sequence[int]]:
+    def orders(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The orders in which the scheduler may go through the nodes (see `sampling.orders`)."""
         return orders(self.nodes)
 
-    def room(self, name: str) -> tuple[list[int], list[int]]:
+    def room(self, name: str) -> tuple[ByNode, ByNode]:
         """Return what is offered of a resource and what is taken, by index of the node."""
         return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
 
@@ -137,14 +149,31 @@ class State:
             self._values[topology_key] = [node.labels.get(topology_key) for node in self.nodes]
         return self._values[topology_key]
 
-    def domains(self, topology_key: str) -> Mapping[str | None, Sequence[int]]:
-        """Return the nodes with each value of a label, by index; under None those without the label, if any."""
-        known = self._domains.get(topology_key)
-        if known is None:
-            known = self._domains[topology_key] = {}
-            for index, value in enumerate(self.values(topology_key)):
-                known.setdefault(value, []).append(index)
-        return known
+    def domains(self, topology_key: str) -> Mapping[str | None, int]:
+        """Return the values of a label, numbered; None, for nodes without the label, is among them if there are any."""
+        if topology_key not in self._domains:
+            different = dict.fromkeys(self.values(topology_key))
+            self._domains[topology_key] = {value: number for number, value in enumerate(different)}
+        return self._domains[topology_key]
+
+    def domain_of(self, topology_key: str) -> NDArray[np.intp]:
+        """Return the number of the value that a label has, by index of the node."""
+        if topology_key not in self._codes:
+            numbers = self.domains(topology_key)
+            self._codes[topology_key] = np.array([numbers[value] for value in self.values(topology_key)], dtype=np.intp)
+        return self._codes[topology_key]
+
+    def lacking(self, topology_key: str) -> Mask:
+        """Return whether a node lacks a label, by index; as a rule none does."""
+        if topology_key not in self._lacking:
+            self._lacking[topology_key] = self.in_domains(topology_key, (None,))
+        return self._lacking[topology_key]
+
+    def in_domains(self, topology_key: str, values: Iterable[str | None]) -> Mask:
+        """Return whether a label has one of these values, by index of the node."""
+        numbers = self.domains(topology_key)
+        wanted = Nodes([numbers[value] for value in values if value in numbers]).among(len(numbers))
+        return wanted.take(self.domain_of(topology_key))
 
     def place(self, pod: Pod, name: str) -> None:
         """Add a pod to a node, whatever the pod's own `node` field says."""
@@ -174,7 +203,7 @@ class State:
             self.tallies.mark(self.tallies.group(comes.namespace, comes.labels), node, leaving=comes.terminating)
 
     def _count(self, pod: Pod, node: int, sign: int) -> None:
-        for column, amount in self._amounts(pod):
+        for column, amount in self._amounts.of(pod.spec):
             column[node] += sign * amount
         group = self.tallies.group(pod.namespace, pod.labels)
         self.tallies.count(group, node, sign, leaving=pod.terminating)
@@ -185,20 +214,13 @@ class State:
             _tell(self.claims_on[node], (pod.namespace, name), sign)
             _tell(self.claimants, (pod.namespace, name), sign)
 
-    def _amounts(self, pod: Pod) -> Sequence[tuple[list[int], int]]:
-        """Return the columns in which a pod counts, with how much; worked out once for each spec."""
-        known = self._amounts_of.get(id(pod.spec))
-        if known is None:
-            for name in pod.spec.requests.keys() - self.taken.keys():
-                self.taken[name] = self._zeros()
-            found = [(self.taken[name], amount) for name, amount in ((PODS, 1), *pod.spec.requests.items())]
-            found += [(self.assumed[name], amount) for name, amount in self._assumed_of(pod).items()]
-            known = self._amounts_of[id(pod.spec)] = (pod.spec, found)  # keeps the spec alive, so that its id stays its
-        return known[1]
-
-    def _assumed_of(self, pod: Pod) -> Resources:
-        older = pod.spec.placement.assumed_without_sidecars if self.minor < _SIDECARS_ASSUMED else None
-        return older or assumed_of(pod)
+    def _amounts_of(self, spec: PodSpec) -> Sequence[tuple[ByNode, int]]:
+        """Return the columns in which a pod counts, with how much."""
+        for name in spec.requests.keys() - self.taken.keys():
+            self.taken[name] = self._zeros()
+        older = spec.placement.assumed_without_sidecars if self.minor < _SIDECARS_ASSUMED else None
+        found = [(self.taken[name], counted(amount)) for name, amount in ((PODS, 1), *spec.requests.items())]
+        return found + [(self.assumed[name], counted(each)) for name, each in (older or assumed_of(spec)).items()]
 
 
 def _tell(counter: Counter[T], key: T, change: int) -> None:
@@ -207,25 +229,37 @@ def _tell(counter: Counter[T], key: T, change: int) -> None:
         del counter[key]
 
 
-def assumed_of(pod: Pod) -> Resources:
+def counted(amount: int) -> int:
+    """Return an amount of a resource as it counts in columns."""
+    return min(amount, _MOST)
+
+
+def _requested(spec: PodSpec) -> object:
+    return frozenset(spec.requests.items()), frozenset(scored_of(spec).items())
+
+
+def assumed_of(spec: PodSpec) -> Resources:
     """Return the requests of cpu and memory, with what the scheduler assumes for containers without them."""
-    requests = pod.spec.requests if pod.spec.placement.assumed is None else pod.spec.placement.assumed
+    requests = spec.requests if spec.placement.assumed is None else spec.placement.assumed
     return {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
 
 
-def scored_of(pod: Pod) -> Resources:
+def scored_of(spec: PodSpec) -> Resources:
     """Return the same as it counts for the pod that is being placed: without requests at pod level.
 
     Source: observed with the scheduler of 1.36: it counts pod-level requests of running pods, but not of the pod it
     places.
     """
-    requests = pod.spec.placement.assumed_of_containers
-    return assumed_of(pod) if requests is None else {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
+    requests = spec.placement.assumed_of_containers
+    return assumed_of(spec) if requests is None else {name: requests.get(name, ASSUMED[name]) for name in ASSUMED}
 
 
-def _columns(nodes: Sequence[Node]) -> dict[str, list[int]]:
-    names = {name for node in nodes for name in node.allocatable}
-    return {name: [node.allocatable.get(name, 0) for node in nodes] for name in sorted({*names, CPU, MEMORY, PODS})}
+def _columns(nodes: Sequence[Node]) -> dict[str, ByNode]:
+    names = {CPU, MEMORY, PODS, *(name for node in nodes for name in node.allocatable)}
+    return {
+        name: np.array([counted(node.allocatable.get(name, 0)) for node in nodes], dtype=np.int64)
+        for name in sorted(names)
+    }
 
 
 def newest_minor(nodes: Iterable[Node]) -> int:

@@ -37,6 +37,7 @@ from functools import cache, partial
 from math import inf
 
 import msgspec
+import numpy as np
 
 from rebalancer.cluster.loads import METRICS_SERVER, LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
@@ -53,7 +54,7 @@ from rebalancer.scheduling.simulator.configuration import (
     converted,
     enabled,
 )
-from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes, rounded
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, rounded
 from rebalancer.scheduling.simulator.plugin import Score, UnknownPlacementError
 from rebalancer.scheduling.simulator.shapes import Shapes
 from rebalancer.scheduling.simulator.state import State
@@ -124,7 +125,7 @@ class TargetLoadPacking:
         self._target = target
         self._scores = Shapes(state, self._score, self._predicted)
 
-    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return the scores; a node without figures scores 0.
 
         Raises:
@@ -135,9 +136,9 @@ class TargetLoadPacking:
     def _predicted(self, pod: Pod) -> int:
         return predicted(pod, self._target)
 
-    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
         loads, asked = self._loads(), self._predicted(pod)
-        return [self._of(index, asked, loads) for index in nodes]
+        return np.array([self._of(index, asked, loads) for index in nodes], dtype=np.int64)
 
     def _of(self, index: int, asked: int, loads: NodeLoads) -> int:
         node = self._state.nodes[index]
@@ -205,7 +206,7 @@ class LoadVariationRiskBalancing:
         self._variation = variation
         self._scores = Shapes(state, self._score, _shape)
 
-    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return the scores; a node without figures scores 0.
 
         Raises:
@@ -213,10 +214,11 @@ class LoadVariationRiskBalancing:
         """
         return self._scores.of(pod, nodes)
 
-    def _score(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
         loads, requests = self._loads(), requests_of(pod)
         found = (self._state.nodes[index] for index in nodes)
-        return [self._on(node, requests, loads.figures.get(node.name, ())) for node in found]
+        scores = [self._on(node, requests, loads.figures.get(node.name, ())) for node in found]
+        return np.array(scores, dtype=np.int64)
 
     def _on(self, node: Node, requests: Resources, figures: Sequence[LoadFigure]) -> int:
         scores = [

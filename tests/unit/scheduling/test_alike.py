@@ -17,7 +17,6 @@ def test_only_taints_and_labels_that_are_asked_about_tell_nodes_apart() -> None:
     )
 
     assert nodes.groups(frozenset(("zone",))) == [[0, 2], [1], [3], [4]]
-    assert nodes.kinds(frozenset(("zone",))) == [0, 1, 0, 2, 3]
     assert nodes.groups(frozenset()) == [[0, 1, 2, 3], [4]]
     assert nodes.groups(None) == [[0], [1], [2], [3], [4]]
 

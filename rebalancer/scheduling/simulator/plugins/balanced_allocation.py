@@ -16,12 +16,15 @@ Since 1.33 (#130260) the plugin does not score pods that request none of the res
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
-from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.shapes import Shapes
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.state import State, counted
 
 _SITS_OUT = 33
 _BY_CHANGE = 36
@@ -42,50 +45,48 @@ class NodeResourcesBalancedAllocation:
         # Evenness without the pod is the same for all pods that are scored by the same resources.
         self._before = Shapes(state, self._evenness_before, self._names)
 
-    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
         if self._state.minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
             return None
         return self._scores.of(pod, nodes)
 
-    def _score(self, pod: Pod, nodes: Nodes) -> list[int]:
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
         after = self._evenness(self._names(pod), pod.spec.requests, nodes)
         if self._state.minor < _BY_CHANGE:
             return after
-        before = nodes.of(self._before.by_node(pod))
-        return [_HALF + (_HALF + late - early) // _TWO for late, early in zip(after, before, strict=True)]
+        return _HALF + (_HALF + after - nodes.of(self._before.by_node(pod))) // _TWO
 
     def _names(self, pod: Pod) -> tuple[str, ...]:
         return tuple(name for name in self._resources if name in _NATIVE or pod.spec.requests.get(name))
 
-    def _evenness_before(self, pod: Pod, nodes: Nodes) -> list[int]:
+    def _evenness_before(self, pod: Pod, nodes: Nodes) -> ByNode:
         return self._evenness(self._names(pod), {}, nodes)
 
-    def _evenness(self, names: Sequence[str], more: Resources, nodes: Nodes) -> list[int]:
+    def _evenness(self, names: Sequence[str], more: Resources, nodes: Nodes) -> ByNode:
         """Return 100 less the standard deviation of the shares in percent, node by node.
 
         In floating point, as the scheduler does; a resource that a node does not offer does not count there.
         """
         columns = [self._shares(name, more.get(name, 0), nodes) for name in names]
-        if len(columns) == _TWO and all(min(column, default=0) >= 0 for column in columns):  # cpu and memory, as a rule
-            return [_of_two(one, other) for one, other in zip(*columns, strict=True)]
-        return [_evenness([share for share in shares if share >= 0]) for shares in zip(*columns, strict=True)]
+        if len(columns) == _TWO and all(column.min() >= 0 for column in columns):  # cpu and memory, as a rule
+            one, other = columns
+            return ((1 - np.abs((one - other) / _TWO)) * WHOLE).astype(np.int64)
+        rows = zip(*(column.tolist() for column in columns), strict=True) if columns else ((),) * len(nodes)
+        found = (_evenness([share for share in shares if share >= 0]) for shares in rows)
+        return np.fromiter(found, dtype=np.int64, count=len(nodes))
 
-    def _shares(self, name: str, more: int, nodes: Nodes) -> list[float]:
-        offered, taken = (nodes.of(column) for column in self._state.room(name))
-        # Not min(..., 1.0): this runs for each node and kind of pod, and a call takes as long as the rest.
-        asked = (each + more for each in taken)
-        return [(a / o if a < o else 1.0) if o else -1.0 for a, o in zip(asked, offered, strict=True)]
+    def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
+        offered, taken = map(nodes.of, self._state.room(name))
+        shares = np.minimum((taken + counted(more)) / np.maximum(offered, 1), 1.0)
+        return np.where(offered > 0, shares, -1.0)
 
 
 def _evenness(shares: Sequence[float]) -> int:
     if len(shares) == _TWO:
-        return _of_two(*shares)
+        one, other = shares
+        return int((1 - abs((one - other) / _TWO)) * WHOLE)
     if len(shares) < _TWO:
         return WHOLE
     mean = sum(shares) / len(shares)
     return int((1 - sqrt(sum((share - mean) * (share - mean) for share in shares) / len(shares))) * WHOLE)
-
-
-def _of_two(one: float, other: float) -> int:
-    return int((1 - abs((one - other) / _TWO)) * WHOLE)

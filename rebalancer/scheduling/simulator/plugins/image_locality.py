@@ -7,10 +7,10 @@ those of image volumes since 1.36 (#130231), but the most that a pod can have is
 init container.
 """
 
-from collections.abc import Sequence
+import numpy as np
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.nodes import WHOLE
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes
 from rebalancer.scheduling.simulator.state import State
 
 _INIT_IMAGES = 30
@@ -26,25 +26,25 @@ class ImageLocality:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._state = state
         self._count = len(state.nodes)
         self._sizes: dict[str, int] = {}
-        self._nodes: dict[str, set[int]] = {}
+        nodes: dict[str, dict[int, None]] = {}
         for index, node in enumerate(state.nodes):
             for image in node.images:
                 for name in image.names:
                     self._sizes.setdefault(name, image.size)
-                    self._nodes.setdefault(name, set()).add(index)
+                    nodes.setdefault(name, {})[index] = None
+        self._nodes = {name: Nodes(list(found)) for name, found in nodes.items()}
 
-    def scores(self, pod: Pod, nodes: Sequence[int]) -> list[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return 0 where the pod's images are small, rare or absent, 100 where they are large and common."""
         containers, volumes = self._images(pod)
-        images = (*containers, *volumes)
-        present = [(self._nodes[image], self._share(image)) for image in images if image in self._nodes]
-        if not present:
-            return [0] * len(nodes)
+        sizes = np.zeros(self._count, dtype=np.int64)
+        for image in (*containers, *volumes):
+            if image in self._nodes:
+                sizes[self._nodes[image].indexes] += self._share(image)
         most = _MOST * max(len(containers), 1)
-        return [_score(sum(size for on, size in present if index in on), most) for index in nodes]
+        return WHOLE * (np.maximum(np.minimum(nodes.of(sizes), most), _LEAST) - _LEAST) // (most - _LEAST)
 
     def _images(self, pod: Pod) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the images of containers and those of volumes, as far as they count."""
@@ -54,7 +54,3 @@ class ImageLocality:
 
     def _share(self, image: str) -> int:
         return int(float(self._sizes[image]) * (len(self._nodes[image]) / self._count))
-
-
-def _score(size: int, most: int) -> int:
-    return WHOLE * (max(_LEAST, min(size, most)) - _LEAST) // (most - _LEAST)

@@ -7,15 +7,15 @@ A namespaceSelector goes by the labels of namespaces: where those of one are not
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
-from operator import add
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
-from rebalancer.scheduling.simulator.rules import AffinityRule, Strength, Term, terms_of
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes
+from rebalancer.scheduling.simulator.plugin import Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.rules import AffinityRule, Strength, Term
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
 
@@ -46,7 +46,7 @@ class InterPodAffinity:
         self._hard_weight = hard_weight
         self._ignore_running = ignore_running
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes that a required term of the pod, or of a running one, rules out."""
         selecting = self._selecting(pod)
         terms = self._terms(pod)
@@ -54,39 +54,30 @@ class InterPodAffinity:
         apart = [self._domains(Matcher((each.condition,)), [each.topology_key]) for each in terms if _repels(each)]
         existing = _summed((rule, 1) for rule in selecting if _repels(rule.of))
         if not (required or apart or existing):
-            return NO_REFUSALS
-        found: dict[int, tuple[str, ...]] = {}
-        found.update(self._in_domains(existing, EXISTING))
-        for each in apart:
-            found.update(self._in_domains(each, ANTI_AFFINITY))
-        found.update(self._out_of_reach(pod, required, nodes))
-        return found
+            return None
+        return Refusals.joined(
+            (
+                *((mask, AFFINITY) for mask in self._out_of_reach(pod, required)),
+                *((mask, ANTI_AFFINITY) for each in apart for mask in self._in_domains(each)),
+                *((mask, EXISTING) for mask in self._in_domains(existing)),
+            )
+        )
 
-    def _out_of_reach(self, pod: Pod, required: Sequence[Term], nodes: Sequence[int]) -> Refusals:
-        """Return the nodes not near the pods that the pod must be near; those are the pods that meet all its terms."""
-        if not required:
-            return NO_REFUSALS
+    def _out_of_reach(self, pod: Pod, required: Sequence[Term]) -> Iterator[Mask]:
+        """Yield the nodes not near the pods that the pod must be near; those are the pods that meet all its terms."""
         keys = [term.topology_key for term in required]
         matcher = Matcher(tuple(term.condition for term in required))
-        near = self._domains(matcher, keys)
+        near = self._domains(matcher, keys) if keys else {}
         first = not any(near.values()) and self._takes(matcher, pod)
-        values = [(self._state.values(key), near.get(key, {})) for key in keys]
-        return {
-            index: AFFINITY
-            for index in nodes
-            if not all((value := at[index]) is not None and (first or count.get(value, 0) > 0) for at, count in values)
-        }
+        for key in keys:
+            reached = set(self._state.domains(key)) - {None} if first else near.get(key, {}).keys()
+            yield ~self._state.in_domains(key, reached)
 
-    def _in_domains(self, counts: _ByKey, reason: tuple[str, ...]) -> Refusals:
-        bad = (
-            self._state.domains(key)[value]
-            for key, by_value in counts.items()
-            for value, count in by_value.items()
-            if count > 0
-        )
-        return {index: reason for nodes in bad for index in nodes}
+    def _in_domains(self, counts: _ByKey) -> Iterator[Mask]:
+        for key, by_value in counts.items():
+            yield self._state.in_domains(key, [value for value, count in by_value.items() if count > 0])
 
-    def scores(self, pod: Pod, nodes: Nodes) -> list[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
@@ -98,15 +89,22 @@ class InterPodAffinity:
                     totals[key][value] += term.weight * count
         return self._normalized(totals, nodes) if totals else None
 
-    def _normalized(self, totals: _ByKey, nodes: Nodes) -> list[int]:
-        raw = [0] * len(nodes)
+    def _normalized(self, totals: _ByKey, nodes: Nodes) -> ByNode:
+        raw = np.zeros(len(nodes), dtype=np.int64)
         for key, by_value in totals.items():
-            values = self._state.values(key)
-            raw = list(map(add, raw, map(by_value.get, nodes.of(values), repeat(0))))
-        different = set(raw)
-        least, reach = min(different), max(different) - min(different)
-        points = {score: int(WHOLE * (float(score - least) / float(reach))) if reach else 0 for score in different}
-        return list(map(points.__getitem__, raw))
+            raw += self._by_domain(key, by_value).take(nodes.of(self._state.domain_of(key)))
+        least, most = int(raw.min()), int(raw.max())
+        if least == most:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return (WHOLE * ((raw - least) / (most - least))).astype(np.int64)
+
+    def _by_domain(self, key: str, by_value: Mapping[str | None, int]) -> ByNode:
+        numbers = self._state.domains(key)
+        found = np.zeros(len(numbers), dtype=np.int64)
+        for value, count in by_value.items():
+            if value in numbers:
+                found[numbers[value]] = count
+        return found
 
     def _weight(self, term: Term) -> int:
         return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
@@ -129,7 +127,7 @@ class InterPodAffinity:
         return matcher.takes(pod.namespace, (self._state.namespaces or {}).get(pod.namespace, {}), pod.labels)
 
     def _terms(self, pod: Pod) -> list[Term]:
-        terms = terms_of(pod.spec, pod.namespace)
+        terms = self._state.rules.terms(pod)
         asking = [term.condition for term in terms if term.condition.namespace_selector]
         if asking:
             running = (each for each in self._state.tallies.unlabelled if any(each.nodes.values()))

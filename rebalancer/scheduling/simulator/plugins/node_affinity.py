@@ -6,12 +6,14 @@ The scores are the sums of the weights of the terms that match; the highest beco
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
 from rebalancer.scheduling.alike import asked_labels
-from rebalancer.scheduling.simulator.nodes import Nodes, Scaled
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.nodes import ByNode, Nodes, scaled
+from rebalancer.scheduling.simulator.plugin import Reasons, Refusals
 from rebalancer.scheduling.simulator.state import State
 
 _NAME = "metadata.name"
@@ -39,42 +41,40 @@ class NodeAffinity:
         self._state = state
         self._required = required
         self._preferred = preferred
-        self._weights: dict[tuple[PreferredTerm, ...], Scaled] = {}
+        self._weights: dict[tuple[PreferredTerm, ...], ByNode] = {}
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
         """Return the nodes that the profile or the pod does not select."""
         spec = pod.spec
         if self._required is None and spec.node_terms is None and not spec.node_selector:
-            return NO_REFUSALS
-        found: dict[int, tuple[str, ...]] = {}
+            return None
+        found: dict[int, Reasons] = {}
         asked = asked_labels(spec.node_selector, (*(self._required or ()), *(spec.node_terms or ())))
         for group in self._state.alike.groups(asked) if asked is not None else ([index] for index in nodes):
             if reason := self._reason(spec, self._state.nodes[group[0]]):
                 found.update(dict.fromkeys(group, reason))
-        return found
+        return Refusals.of(found, len(self._state.nodes))
 
-    def _reason(self, spec: PodSpec, node: Node) -> tuple[str, ...]:
+    def _reason(self, spec: PodSpec, node: Node) -> Reasons:
         if self._required is not None and not any_term_matches(self._required, node.labels, node.name):
             return ENFORCED
         return () if spec.selects_node(node.labels, node.name) else REASON
 
-    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int] | None:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return the sums of the weights that match, scaled so that the highest is 100."""
         terms = tuple(each for each in (*self._preferred, *pod.spec.preferred) if each.weight)
         if not terms:
             return None
         known = self._weights.get(terms)
         if known is None:
-            known = self._weights[terms] = Scaled(self._sums(terms))
-        return known.of(nodes)
+            known = self._weights[terms] = self._sums(terms)
+        return scaled(nodes.of(known))
 
-    def _sums(self, terms: Sequence[PreferredTerm]) -> list[int]:
+    def _sums(self, terms: Sequence[PreferredTerm]) -> ByNode:
         """Return the sums of the weights that match, by index of the node."""
-        sums = [0] * len(self._state.nodes)
+        sums = np.zeros(len(self._state.nodes), dtype=np.int64)
         for group in self._state.alike.groups(asked_labels(None, (each.term for each in terms))):
-            if weight := _weight(terms, self._state.nodes[group[0]]):
-                for index in group:
-                    sums[index] = weight
+            sums[group] = _weight(terms, self._state.nodes[group[0]])
         return sums
 
 

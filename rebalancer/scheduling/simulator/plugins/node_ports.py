@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from rebalancer.cluster.placement import HostPort
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.state import State
 
 _SIDECARS_COUNT = 34
@@ -26,12 +27,12 @@ class NodePorts:
         self._state = state
         self._counts_sidecars = state.minor >= _SIDECARS_COUNT
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
         """Return the nodes where a port that the pod wants is taken."""
         wanted = self._ports(pod)
         if not wanted:
-            return NO_REFUSALS
-        return {index: REASON for index in nodes if self._taken(wanted, index)}
+            return None
+        return Refusals.of({index: REASON for index in nodes if self._taken(wanted, index)}, len(self._state.nodes))
 
     def _taken(self, wanted: Sequence[HostPort], index: int) -> bool:
         taken = [port for pod in self._state.residents[index] for port in self._ports(pod)]

@@ -5,16 +5,17 @@ MostAllocated, RequestedToCapacityRatio).  Scores of cpu and memory count contai
 200Mi each; other resources count as requested, and only for pods that request them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
 from rebalancer.scheduling.simulator.shapes import Shapes
-from rebalancer.scheduling.simulator.state import State, scored_of
+from rebalancer.scheduling.simulator.state import State, counted, scored_of
 
 TOO_MANY = "Too many pods"
 EVEN: Mapping[str, int] = {CPU: 1, MEMORY: 1}
@@ -45,36 +46,42 @@ class NodeResourcesFit:
         self._scorer = scorer
         self._weights = weights
         self._ignored = ignored
-        self._short = Shapes(state, self._lacking)
+        self._short = Shapes(state, self._is_short)
         self._scores = Shapes(state, self._score)
 
-    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes without room, and which requests do not fit."""
-        lacking = self._short.by_node(pod)
-        return {index: lacking[index] for index in compress(range(len(lacking)), lacking)}
+        short = self._short.by_node(pod)
+        return Refusals(short.copy(), lambda index: self._lacking(pod, index)) if short.any() else None
 
-    def _lacking(self, pod: Pod, nodes: Nodes) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = [()] * len(nodes)
-        for name, amount in ((PODS, 1), *pod.spec.requests.items()):
-            if amount > 0 and not self._ignored(name):
-                offered, taken = (nodes.of(column) for column in self._state.room(name))
-                for place, (there, gone) in enumerate(zip(offered, taken, strict=True)):
-                    if amount > there - gone:
-                        found[place] = (*found[place], _SHORT.get(name) or f"Insufficient {name}")
-        return found
+    def _is_short(self, pod: Pod, nodes: Nodes) -> Mask:
+        short = np.zeros(len(nodes), dtype=np.bool_)
+        for name, amount in self._asked(pod):
+            offered, taken = map(nodes.of, self._state.room(name))
+            short |= amount > offered - taken
+        return short
 
-    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
+    def _lacking(self, pod: Pod, index: int) -> tuple[str, ...]:
+        rooms = ((name, amount, *self._state.room(name)) for name, amount in self._asked(pod))
+        lacking = (name for name, amount, offered, taken in rooms if amount > offered[index] - taken[index])
+        return tuple(_SHORT.get(name) or f"Insufficient {name}" for name in lacking)
+
+    def _asked(self, pod: Pod) -> list[tuple[str, int]]:
+        asked = ((PODS, 1), *pod.spec.requests.items())
+        return [(name, counted(amount)) for name, amount in asked if amount > 0 and not self._ignored(name)]
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return the strategy's score of each node with the pod on it."""
         return self._scores.of(pod, nodes)
 
-    def _score(self, pod: Pod, nodes: Nodes) -> list[int]:
-        counted = [name for name in self._weights if name in _NATIVE or pod.spec.requests.get(name)]
-        columns = [self._column(pod, name, nodes) for name in counted]
-        return self._scorer(columns) if columns else [0] * len(nodes)
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
+        names = [name for name in self._weights if name in _NATIVE or pod.spec.requests.get(name)]
+        columns = [self._column(pod, name, nodes) for name in names]
+        return self._scorer(columns) if columns else np.zeros(len(nodes), dtype=np.int64)
 
     def _column(self, pod: Pod, name: str, nodes: Nodes) -> Column:
         offered, taken = self._state.room(name)
         more = pod.spec.requests.get(name, 0)
         if name in self._state.assumed:
-            taken, more = self._state.assumed[name], scored_of(pod)[name]
-        return Column([each + more for each in nodes.of(taken)], nodes.of(offered), self._weights[name])
+            taken, more = self._state.assumed[name], scored_of(pod.spec)[name]
+        return Column(nodes.of(taken) + counted(more), nodes.of(offered), self._weights[name])

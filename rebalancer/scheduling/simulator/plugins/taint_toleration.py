@@ -7,10 +7,12 @@ names the taint (kubernetes/kubernetes#134740; 1.34.2 has the change too).
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.taints import NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
-from rebalancer.scheduling.simulator.nodes import WHOLE, Nodes, Scaled
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
+from rebalancer.scheduling.simulator.nodes import ByNode, Nodes, scaled
+from rebalancer.scheduling.simulator.plugin import Reasons, Refusals
 from rebalancer.scheduling.simulator.state import State
 
 _TAINT_NOT_NAMED = 35
@@ -28,37 +30,33 @@ class TaintToleration:
         self._state = state
         self._names_taint = state.minor < _TAINT_NOT_NAMED
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
-        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, Scaled]] = {}
+        self._counts: dict[tuple[Toleration, ...], tuple[SoftTaints, ByNode]] = {}
         # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.
         groups = state.alike.groups(frozenset())
         self._soft = [group for group in groups if any(map(_is_soft, state.nodes[group[0]].taints))]
 
-    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes with a hard taint that the pod does not tolerate."""
-        found: dict[int, tuple[str, ...]] = {}
+        found: dict[int, Reasons] = {}
         for index in self._hard:
             taint = untolerated(pod.spec.tolerations, self._state.nodes[index].taints)
             if taint:
                 named = f" {{{taint.key}: {taint.value}}}" if self._names_taint else "(s)"
                 found[index] = (f"node(s) had untolerated taint{named}",)
-        return found
+        return Refusals.of(found, len(self._state.nodes))
 
-    def scores(self, pod: Pod, nodes: Nodes) -> Sequence[int]:
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return 100 for nodes without untolerated soft taints, less for others."""
         more = self._state.soft_taints
-        if not self._soft and not more:
-            return [WHOLE] * len(nodes)
         known = self._counts.get(pod.spec.tolerations)
         if known is None or known[0] is not more:
-            known = self._counts[pod.spec.tolerations] = (more, Scaled(self._count(pod.spec), reverse=True))
-        return known[1].of(nodes)
+            known = self._counts[pod.spec.tolerations] = (more, self._count(pod.spec))
+        return scaled(nodes.of(known[1]), reverse=True)
 
-    def _count(self, spec: PodSpec) -> list[int]:
-        counts = [0] * len(self._state.nodes)
+    def _count(self, spec: PodSpec) -> ByNode:
+        counts = np.zeros(len(self._state.nodes), dtype=np.int64)
         for group in self._soft:
-            count = soft_taints(spec, self._state.nodes[group[0]].taints)
-            for index in group:
-                counts[index] = count
+            counts[group] = soft_taints(spec, self._state.nodes[group[0]].taints)
         found: dict[int, int] = {}  # many nodes share the very same taints
         for index, taints in self._state.soft_taints.items():
             if id(taints) not in found:
@@ -87,10 +85,9 @@ class NodeUnschedulable:
     name = "NodeUnschedulable"
 
     def __init__(self, state: State) -> None:
-        self._cordoned = dict.fromkeys((index for index, node in enumerate(state.nodes) if node.unschedulable), REASON)
+        cordoned = (index for index, node in enumerate(state.nodes) if node.unschedulable)
+        self._cordoned = Refusals.of(dict.fromkeys(cordoned, REASON), len(state.nodes))
 
-    def refusals(self, pod: Pod, _nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the cordoned nodes, unless the pod tolerates that."""
-        if any(each.tolerates(CORDONED) for each in pod.spec.tolerations):
-            return NO_REFUSALS
-        return self._cordoned
+        return None if any(each.tolerates(CORDONED) for each in pod.spec.tolerations) else self._cordoned

@@ -25,7 +25,7 @@ attached and as new (observed with 1.36).
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import IscsiDisk
@@ -33,7 +33,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import any_term_matches
 from rebalancer.cluster.storage import READ_WRITE_ONCE_POD, Claim, StorageCapacity, StorageClass, Volume
 from rebalancer.scheduling.simulator.claims import Claims, PodClaims, names, read
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.plugin import Reasons, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.state import State
 
 
@@ -44,17 +45,18 @@ class ByClaims(ABC):
         self._state = state
         self._claims = Claims(state.scheduler_inputs)
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
         """Return the nodes that the claims rule out.
 
         Raises:
             PodUnschedulableError: a claim is missing, is being deleted, or is unbound although its class binds at once.
             UnknownPlacementError: what the answer depends on was not read.
         """
-        return self._refused(self._claims.of(pod), nodes) if names(pod) else NO_REFUSALS
+        found = self._refused(self._claims.of(pod), nodes) if names(pod) else {}
+        return Refusals.of(found, len(self._state.nodes))
 
     @abstractmethod
-    def _refused(self, claims: PodClaims, nodes: Sequence[int]) -> Refusals: ...
+    def _refused(self, claims: PodClaims, nodes: Nodes) -> Mapping[int, Reasons]: ...
 
 
 _ATTACHMENTS_COUNT = 32
@@ -73,20 +75,20 @@ class NodeVolumeLimits:
         self._state = state
         self._claims = Claims(state.scheduler_inputs)
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
         """Return the nodes where the pod's volumes would be too many."""
         wanted = self._handles((pod.namespace, name) for name in names(pod)) if names(pod) else set()
         if not wanted:
-            return NO_REFUSALS
+            return None
         csi_nodes = read("CSINodes", self._state.scheduler_inputs.csi_nodes)
         self._check_drivers({driver for driver, _ in wanted})
-        found = {}
+        found: dict[int, Reasons] = {}
         for index in nodes:
             csi_node = csi_nodes.get(self._state.nodes[index].name)
             limits = {name: limit for name, limit in csi_node.limits.items() if limit is not None} if csi_node else {}
             if any(driver in limits for driver, _ in wanted) and self._exceeds(wanted, limits, index):
                 found[index] = EXCEEDED
-        return found
+        return Refusals.of(found, len(self._state.nodes))
 
     def _exceeds(self, wanted: set[_Handle], limits: dict[str, int], index: int) -> bool:
         used = self._handles(self._state.claims_on[index])
@@ -143,14 +145,14 @@ class VolumeRestrictions:
         self._state = state
         self._claims = Claims(state.scheduler_inputs)
 
-    def refusals(self, pod: Pod, nodes: Sequence[int]) -> Refusals:
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
         """Return the nodes where another pod keeps the pod from using a claim or a disk."""
-        found: dict[int, tuple[str, ...]] = {}
+        found: dict[int, Reasons] = {}
         if names(pod) and self._taken(pod):
             found.update(dict.fromkeys(nodes, TAKEN if self._state.minor >= _TAKEN_IN_OTHER_WORDS else TAKEN_BEFORE))
         if pod.spec.placement.disks:
             found.update({index: NO_DISK for index in nodes if self._in_use(pod.spec.placement.disks, index)})
-        return found or NO_REFUSALS
+        return Refusals.of(found, len(self._state.nodes))
 
     def _taken(self, pod: Pod) -> bool:
         sorted_out = self._claims.of(pod)
@@ -177,11 +179,11 @@ class VolumeZone(ByClaims):
 
     name = "VolumeZone"
 
-    def _refused(self, claims: PodClaims, nodes: Sequence[int]) -> Refusals:
+    def _refused(self, claims: PodClaims, nodes: Nodes) -> Mapping[int, Reasons]:
         """Return the nodes in other zones or regions."""
         asked = [label for _, volume in claims.bound if volume for label in _zones(volume)]
         if not asked:
-            return NO_REFUSALS
+            return {}
         return {index: NO_ZONE for index in nodes if not self._is_in(self._state.nodes[index], asked)}
 
     def _is_in(self, node: Node, asked: Sequence[tuple[str, set[str]]]) -> bool:
@@ -209,7 +211,7 @@ class VolumeBinding(ByClaims):
 
     name = "VolumeBinding"
 
-    def _refused(self, claims: PodClaims, nodes: Sequence[int]) -> Refusals:
+    def _refused(self, claims: PodClaims, nodes: Nodes) -> Mapping[int, Reasons]:
         """Return the nodes from which a volume cannot be reached, or where a missing one cannot be bound or made."""
         reasons = ((index, self._reasons(claims, self._state.nodes[index])) for index in nodes)
         return {index: reason for index, reason in reasons if reason}

@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
+import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.pod import PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulation import Simulation
-from rebalancer.scheduling.simulator.sampling import orders, window_of, window_winners
-from rebalancer.scheduling.simulator.simulator import Weighted, totals
+from rebalancer.scheduling.simulator.nodes import ByNode, Nodes, scaled
+from rebalancer.scheduling.simulator.sampling import circle_from, orders, window_winners
 from tests import make
 
-SCORES = st.integers(0, 100)
 FEW = st.integers(0, 4)
 
 
@@ -23,19 +23,18 @@ FEW = st.integers(0, 4)
 @given(st.lists(st.tuples(FEW, FEW), min_size=2, max_size=12), st.permutations(range(12)), st.integers(1, 12))
 def test_a_node_wins_in_some_window_or_in_none(nodes: list[tuple[int, int]], order: Sequence[int], enough: int) -> None:
     """A window is contiguous, and starts anywhere; in one column the highest of those that are scored becomes 100."""
-    plain, raw = zip(*nodes, strict=True)
+    plain, raw = np.array(nodes).T
     count, enough = len(nodes), min(enough, len(nodes))
-    circle = [place for place in order if place < count]
+    circle = np.array([place for place in order if place < count])
 
-    def weigh(scored: Sequence[int]) -> list[list[int]]:
-        most = max(raw[place] for place in scored) or 1
-        return [[10 * plain[place] for place in scored], [100 * raw[place] // most for place in scored]]
+    def weigh(scored: Nodes) -> list[ByNode]:
+        return [10 * scored.of(plain), scaled(scored.of(raw))]
 
     found = set()
     for start in range(count):
-        window = window_of(circle, start / count, range(count), enough)
-        scores = dict(zip(window, map(sum, zip(*weigh(window), strict=True)), strict=True))
-        found |= {place for place in window if scores[place] == max(scores.values())}
+        window = Nodes(sorted(circle_from(circle, start / count, Nodes(range(count)))[:enough]))
+        scores = sum(weigh(window))
+        found |= {place for place, score in zip(window, scores, strict=True) if score == max(scores)}
 
     assert window_winners(circle, enough, weigh) == found
 
@@ -44,11 +43,11 @@ def test_where_scores_differ_in_each_window_some_are_looked_at_together() -> Non
     """Otherwise a cluster whose nodes differ would cost a look at each of its windows."""
     looks = Counter[int]()
 
-    def weigh(scored: Sequence[int]) -> list[list[int]]:
+    def weigh(scored: Nodes) -> list[ByNode]:
         looks[len(scored)] += 1
-        return [[place % 7 + len(scored) for place in scored]]
+        return [scored.indexes % 7 + len(scored)]
 
-    assert window_winners(range(2000), 400, weigh) >= {place for place in range(2000) if place % 7 == 6}
+    assert window_winners(np.arange(2000), 400, weigh) >= {place for place in range(2000) if place % 7 == 6}
     assert looks.total() < 250
 
 
@@ -96,13 +95,3 @@ def test_the_scheduler_takes_zones_in_turn() -> None:
     named = [["".join(nodes[each].name for each in order)] for order in orders(nodes)]
 
     assert named == [["edbca"], ["acbde"]]
-
-
-@given(st.lists(st.tuples(st.lists(SCORES, min_size=3, max_size=3), st.integers(1, 4)), max_size=4))
-def test_totals_are_the_weighted_sums_less_a_constant(columns: list[tuple[list[int], int]]) -> None:
-    """Columns that are the same for all nodes are left out."""
-    sums = [sum(weight * scores[place] for scores, weight in columns) for place in range(3)]
-
-    found = totals([Weighted(*each) for each in columns], 3)
-
-    assert [total - found[0] for total in found] == [total - sums[0] for total in sums]

@@ -1,5 +1,6 @@
 """Scores plugin by plugin, as worked sums."""
 
+import numpy as np
 import pytest
 
 from rebalancer.cluster.node import Node, NodeImage
@@ -68,11 +69,13 @@ def test_one_soft_taint_of_three_leaves_two_thirds() -> None:
 
 def test_strategies_score_what_is_requested() -> None:
     """MostAllocated weighs shares; a falling shape is cut off towards zero."""
-    cpu, memory = Column([1000], [4000], 3), Column([8], [16], 1)
 
-    assert most_allocated([cpu, memory]) == [(25 * 3 + 50) // 4]
+    def column(asked: int, offered: int, weight: int) -> Column:
+        return Column(np.array([asked]), np.array([offered]), weight)
+
+    assert most_allocated([column(1000, 4000, 3), column(8, 16, 1)]) == [(25 * 3 + 50) // 4]
     falling = requested_to_capacity_ratio([(0, 10), (70, 0)])
-    assert falling([Column([25], [100], 1)]) == [100 - 100 * 25 // 70]
+    assert falling([column(25, 100, 1)]) == [100 - 100 * 25 // 70]
 
 
 @pytest.mark.parametrize(("pods", "expected"), [(21, 80), (17, 84), (25, 77)])
