@@ -38,6 +38,7 @@ from rebalancer.scheduling.phase import Phase, either
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.constraints import SELECTING_OWNERS
+from rebalancer.scheduling.simulator.nodes import Mask, Nodes
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
 from rebalancer.scheduling.simulator.simulator import Simulator
@@ -201,6 +202,10 @@ class Simulation:
             return Weighing(unknown=coming.unknown)
         found = (self._look(pod, self._soon, each, lambda scheduler: scheduler.weigh(made)) for each in coming.moments)
         return reduce(Weighing.before, found)
+
+    def among(self, names: Iterable[str]) -> Mask:
+        """Return for each node, by the index that answers have it by, whether it is one of these."""
+        return Nodes([self._read.index[name] for name in names]).among(len(self._read.nodes))
 
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; always the same object."""

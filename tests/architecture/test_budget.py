@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 4530,
+    "rebalancer/balancing": 4550,
     "rebalancer/cli": 2140,
     "rebalancer/cluster": 1810,
     "rebalancer/engine": 2190,
@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1200,
     "rebalancer/report": 2940,
     "rebalancer/run": 8300,
-    "rebalancer/scheduling": 6750,
+    "rebalancer/scheduling": 6650,
     "rebalancer/telemetry": 700,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 2030,

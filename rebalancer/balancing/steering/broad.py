@@ -21,6 +21,9 @@ from functools import cache
 from itertools import tee
 from math import ceil
 
+import numpy as np
+
+from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.draft import Draft, Parts
 from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Offer, in_order
@@ -42,6 +45,8 @@ _SOURCES_PER_MOVE = 2
 _MOST_SOURCES = 200
 #: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
+#: All receivers together, among the places that receive.
+_ALL = ""
 #: A wave is put together anew at most so often because its pods may not go together; then it is cut short.
 _TRIES = 60
 
@@ -56,10 +61,15 @@ class BroadWaves:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._turns: Counter[object] = Counter()
+        self._fruitless: set[object] = set()
         self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
+        self._fit: defaultdict[object, dict[str, tuple[Sequence[Candidate], Sequence[Candidate]]]] = defaultdict(dict)
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
+
+        All receivers together come first, then those of each place: a pod that stays in its zone spreads nothing worse.
+        The place that received last comes last, and groups for which nothing was found come after the others.
 
         Args:
             nodes: all that pods could go to.
@@ -68,22 +78,19 @@ class BroadWaves:
         goal, fullness = self._parts.goal, self._parts.fullness
         receivers = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
         least = ceil(_RECEIVING * len(nodes))
-        names = [name for place, (highest, name) in enumerate(receivers) if highest <= 0 or place < least]
-        givers = self._parts.offers.givers()
-        drafts = (self._wave(nodes, group, givers) for group in self._groups(names))
-        return next((draft for draft in drafts if draft), None)
-
-    def _groups(self, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Yield all receivers together, then those of each place: a pod that stays in its zone spreads nothing worse.
-
-        The place that received last comes last.
-        """
-        if names:
-            yield tuple(names)
+        names = tuple([name for place, (highest, name) in enumerate(receivers) if highest <= 0 or place < least])
         by_place = self._parts.zones.by_place(names)
-        for place in sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ():
-            self._turns[place] += 1
-            yield by_place[place]
+        places = sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ()
+        groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
+        givers = self._parts.offers.givers()
+        for place, group in sorted(groups, key=lambda each: each[0] in self._fruitless):
+            draft = self._wave(nodes, group, givers)
+            if draft:
+                self._turns[place] += 1
+                self._fruitless.discard(place)
+                return draft
+            self._fruitless.add(place)
+        return None
 
     def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...], givers: Sequence[str]) -> Draft | None:
         avoided = frozenset(node.name for node in nodes).difference(receivers)
@@ -94,15 +101,23 @@ class BroadWaves:
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         """Return the wave with the pods of these nodes that bring most and may go together."""
         by_place = self._parts.zones.by_place(empty.receivers)
-        unfit = self._unfit[frozenset(by_place)]  # of receivers in these places; no pod becomes fit later
-        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], unfit)
+        places = frozenset(by_place)
+        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], self._unfit[places])
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.receivers[len(empty.receivers) // 2]
-            fit = [each for each in self._parts.pool.on(givers[:count]) if each.pod not in unfit]
+            fit = [each for name in givers[:count] for each in self._fit_on(name, places)]
             offers = in_order(self._parts.offers.offers(fit, (middle,)))
             if (draft := self._together(empty, offers, may_go)).offers:
                 return draft
         return None
+
+    def _fit_on(self, name: str, places: frozenset[object]) -> Sequence[Candidate]:
+        """Return the candidates of a node that may go to receivers in these places; no pod becomes fit later."""
+        present, unfit = self._parts.pool.on([name]), self._unfit[places]
+        before, fit = self._fit[places].get(name, ((), ()))
+        fit = [each for each in (fit if before == present else present) if each.pod not in unfit]
+        self._fit[places][name] = present, fit
+        return fit
 
     def _most(self, empty: Draft) -> int:
         """Return how many moves such a wave may have."""
@@ -155,37 +170,40 @@ class BroadWaves:
             unfit: the pods that may not go to these places; others are added.
         """
         places = [node for name in last if (node := self._parts.cluster.node(name))]
+        outranks = self._outranking(empty)
 
         @cache
         def may_go(pod: Pod) -> bool:
-            allowed = pod not in unfit and self._is_allowed(pod, empty, places)
+            allowed = pod not in unfit and self._is_allowed(pod, empty, places, outranks)
             if not allowed:
                 unfit.add(pod)
             return allowed
 
         return may_go
 
-    def _is_allowed(self, pod: Pod, empty: Draft, places: Sequence[Node]) -> bool:
+    def _is_allowed(self, pod: Pod, empty: Draft, places: Sequence[Node], outranks: Callable[[Pod], bool]) -> bool:
         parts, fullest = self._parts, empty.receivers[-1]
         return (
             parts.fullness.has_room(fullest, [pod], parts.ceilings, _SPARE)
             and not any(parts.zones.worsened_by(pod, place) for place in places)
             and parts.evict.first_refusal([pod]) is None
-            and self._outranks(pod, empty)
+            and outranks(pod)
         )
 
-    def _outranks(self, pod: Pod, empty: Draft) -> bool:
-        """Return whether enough receivers outrank all avoided nodes, soon and later; and the pod fits nowhere else.
+    def _outranking(self, empty: Draft) -> Callable[[Pod], bool]:
+        """Return what says whether enough receivers outrank all avoided nodes, and a pod fits on no other.
 
         What the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
         """
-        return all(_is_ahead(answer, empty) for answer in self._parts.foresight.simulation.answers(pod, best=True))
+        simulation = self._parts.foresight.simulation
+        receiving, avoided = simulation.among(empty.receivers), simulation.among(empty.avoid)
 
+        def is_ahead(answer: Answer) -> bool:
+            if answer.totals is None:
+                return False
+            nodes, scores = answer.totals()
+            receives, behind = nodes.of(receiving), nodes.of(avoided)
+            ahead = int(np.count_nonzero(scores[receives] > scores[behind].max(initial=0)))
+            return ahead >= max(1, _LEAST_SHARE * len(nodes)) and bool((receives | behind).all())
 
-def _is_ahead(answer: Answer, empty: Draft) -> bool:
-    scores = answer.totals() if answer.nodes else {}
-    received = [scores[name] for name in empty.receivers if name in scores]
-    avoided = [score for name, score in scores.items() if name in empty.avoid]
-    best = max(avoided, default=0)
-    ahead = sum([score > best for score in received])
-    return ahead >= max(1, _LEAST_SHARE * len(scores)) and len(received) + len(avoided) == len(scores)
+        return lambda pod: all(map(is_ahead, simulation.answers(pod, best=True)))

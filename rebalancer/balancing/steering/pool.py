@@ -1,5 +1,6 @@
 """The pods that may go, node by node, before their eviction is asked for."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from rebalancer.balancing.candidates import Candidate, Selection
@@ -38,7 +39,8 @@ class Pool:
         self._known: dict[str, list[tuple[object, Candidate]]] = {}
         self._lost: dict[str, int] = {}
         self._excluded: set[Pod] = set()
-        self._present: dict[str, list[Candidate]] = {}
+        self._gone: defaultdict[str, set[Pod]] = defaultdict(set)
+        self._present: dict[str, tuple[frozenset[Pod], list[Candidate]]] = {}
         cluster.follow(self)
 
     def on(self, nodes: Iterable[str]) -> list[Candidate]:
@@ -48,24 +50,29 @@ class Pool:
     def _still_on(self, name: str) -> list[Candidate]:
         if self._limit is not None and self._lost.get(name, 0) >= self._limit:
             return []
-        if name in self._present:
-            return self._present[name]
-        oldest: dict[object, Candidate] = {}
-        for alike, candidate in self._on(name):
-            pod = candidate.pod
-            if alike not in oldest and pod not in self._excluded and self._cluster.contains(pod):
-                oldest[alike] = candidate
-        self._present[name] = list(oldest.values())
-        return self._present[name]
+        gone = frozenset(self._gone[name])
+        before, present = self._present.get(name, (None, []))
+        if before != gone:
+            oldest: dict[object, Candidate] = {}
+            for alike, candidate in self._on(name):
+                if (
+                    alike not in oldest
+                    and candidate.pod not in self._excluded
+                    and self._cluster.contains(candidate.pod)
+                ):
+                    oldest[alike] = candidate
+            present = list(oldest.values())
+            self._present[name] = gone, present
+        return present
 
     def exclude(self, pod: Pod) -> None:
         """Offer this pod no more."""
         self._excluded.add(pod)
         self._present.pop(pod.node, None)
 
-    def left(self, pod: Pod, _sign: int) -> None:
-        """Note that a pod has gone, or is back."""
-        self._present.pop(pod.node, None)
+    def left(self, pod: Pod, sign: int) -> None:
+        """Note that a pod has gone, or is back: many are tried, and then are back."""
+        (self._gone[pod.node].add if sign > 0 else self._gone[pod.node].discard)(pod)
 
     def came(self, _pod: Pod, _node: Node, _sign: int) -> None:
         """Do nothing: a replacement is no candidate."""
@@ -73,7 +80,6 @@ class Pool:
     def lost(self, pod: Pod) -> None:
         """Count a pod that goes towards the limit of its node."""
         self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
-        self._present.pop(pod.node, None)
 
     def _on(self, name: str) -> list[tuple[object, Candidate]]:
         """Return the candidates of a node, each with what is the same for pods that are all alike."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
+
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
 
@@ -47,7 +49,7 @@ class Answer:
         sampled: whether the scheduler scores only a part of them.
         scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
         feasible_nodes: returns the names of the nodes that the pod could go to.
-        totals: returns what each of these scores in all.
+        totals: returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.
         rough: returns the winners of all parts by what nodes score among all: known much faster than by what they score
             in the part.
     """
@@ -59,7 +61,7 @@ class Answer:
     sampled: bool = False
     scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    totals: Callable[[], Mapping[str, int]] = field(default=dict, compare=False, repr=False)
+    totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
     rough: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":

@@ -142,7 +142,7 @@ class Simulator:
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(self._names(nodes)),
             rough=lambda: tuple(self._state.names[index] for index in self._roughly(nodes, sums, enough)),
-            totals=lambda: dict(zip(self._names(nodes), sums.tolist(), strict=True)),
+            totals=lambda: (nodes, sums),
         )
 
     def _anywhere(self, pod: Pod, profile: Profile, nodes: Nodes, enough: int) -> list[int]:

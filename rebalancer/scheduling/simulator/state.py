@@ -82,10 +82,7 @@ class State:
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
-        self._values: dict[str, list[str | None]] = {}
-        self._domains: dict[str, Mapping[str | None, int]] = {}
-        self._codes: dict[str, NDArray[np.intp]] = {}
-        self._lacking: dict[str, Mask] = {}
+        self._domains: dict[str, tuple[Mapping[str | None, int], NDArray[np.intp], Mask]] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)
         self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
@@ -143,31 +140,26 @@ class State:
         """Return what is offered of a resource and what is taken, by index of the node."""
         return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
 
-    def values(self, topology_key: str) -> list[str | None]:
-        """Return the values of a label, by index of the node."""
-        if topology_key not in self._values:
-            self._values[topology_key] = [node.labels.get(topology_key) for node in self.nodes]
-        return self._values[topology_key]
-
     def domains(self, topology_key: str) -> Mapping[str | None, int]:
         """Return the values of a label, numbered; None, for nodes without the label, is among them if there are any."""
-        if topology_key not in self._domains:
-            different = dict.fromkeys(self.values(topology_key))
-            self._domains[topology_key] = {value: number for number, value in enumerate(different)}
-        return self._domains[topology_key]
+        return self._numbered(topology_key)[0]
 
     def domain_of(self, topology_key: str) -> NDArray[np.intp]:
         """Return the number of the value that a label has, by index of the node."""
-        if topology_key not in self._codes:
-            numbers = self.domains(topology_key)
-            self._codes[topology_key] = np.array([numbers[value] for value in self.values(topology_key)], dtype=np.intp)
-        return self._codes[topology_key]
+        return self._numbered(topology_key)[1]
 
     def lacking(self, topology_key: str) -> Mask:
         """Return whether a node lacks a label, by index; as a rule none does."""
-        if topology_key not in self._lacking:
-            self._lacking[topology_key] = self.in_domains(topology_key, (None,))
-        return self._lacking[topology_key]
+        return self._numbered(topology_key)[2]
+
+    def _numbered(self, topology_key: str) -> tuple[Mapping[str | None, int], NDArray[np.intp], Mask]:
+        known = self._domains.get(topology_key)
+        if known is None:
+            values = [node.labels.get(topology_key) for node in self.nodes]
+            numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+            domain_of = np.array([numbers[value] for value in values], dtype=np.intp)
+            known = self._domains[topology_key] = (numbers, domain_of, domain_of == numbers.get(None, -1))
+        return known
 
     def in_domains(self, topology_key: str, values: Iterable[str | None]) -> Mask:
         """Return whether a label has one of these values, by index of the node."""

@@ -114,9 +114,9 @@ class InterPodAffinity:
         tally = self._state.tallies.tally(matcher)
         found: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
         for key in keys:
-            values, counts = self._state.values(key), defaultdict[str | None, int](int)
+            counts = defaultdict[str | None, int](int)
             for index, count in tally.counts.items():
-                value = values[index]
+                value = self._state.nodes[index].labels.get(key)
                 if value is not None and count:
                     counts[value] += count
             if counts:
