@@ -4,6 +4,8 @@ Source: the Kubernetes documentation, Resource Bin Packing.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add, mul
 from typing import NamedTuple
 
 import numpy as np
@@ -29,19 +31,22 @@ Scorer = Callable[[Sequence[Column]], ByNode]
 
 def least_allocated(columns: Sequence[Column]) -> ByNode:
     """Return the weighted mean of what is left on each node, in percent."""
-    return _means(columns, lambda asked, offered: np.maximum(offered - asked, 0) * WHOLE // np.maximum(offered, 1))
+    return _means(columns, lambda asked, offered: (offered - asked) * (asked < offered))
 
 
 def most_allocated(columns: Sequence[Column]) -> ByNode:
     """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
-    return _means(columns, lambda asked, offered: np.minimum(asked, offered) * WHOLE // np.maximum(offered, 1))
+    return _means(columns, lambda asked, offered: asked * (asked < offered) + offered * (asked >= offered))
 
 
-def _means(columns: Sequence[Column], points: Callable[[ByNode, ByNode], ByNode]) -> ByNode:
-    """Return the weighted means of the points that nodes get for what is asked and offered, 0 where nothing is."""
-    totals = sum(weight * points(asked, offered) for asked, offered, weight in columns)
-    counted = sum(weight * (offered > 0) for _, offered, weight in columns)
-    found: ByNode = totals // np.maximum(counted, 1)
+def _means(columns: Sequence[Column], counting: Callable[[ByNode, ByNode], ByNode]) -> ByNode:
+    """Return the weighted means of the shares, in percent, that count of what is offered; 0 where nothing is."""
+    totals, weights = [], []
+    for asked, offered, weight in columns:
+        totals.append(weight * (counting(asked, offered) * WHOLE // (offered + (offered <= 0))))
+        weights.append(weight * (offered > 0))
+    whole = reduce(add, weights)
+    found: ByNode = reduce(add, totals) // (whole + (whole == 0))
     return found
 
 
@@ -50,18 +55,21 @@ def requested_to_capacity_ratio(shape: Shape) -> Scorer:
     points = [(utilization, score * _SCORES_PER_POINT) for utilization, score in shape]
 
     def score(columns: Sequence[Column]) -> ByNode:
-        totals = [0] * len(columns[0].offered)
-        weights = totals[:]
-        for column in columns:
-            pairs = zip(column.asked.tolist(), column.offered.tolist(), strict=True)
-            for place, (asked, offered) in enumerate(pairs):
-                here = _on_line(points, _utilization(asked, offered)) if offered else 0
-                totals[place] += max(here, 0) * column.weight
-                weights[place] += column.weight if here > 0 else 0
-        means = (rounded(total / weight) if weight else 0 for total, weight in zip(totals, weights, strict=True))
-        return np.fromiter(means, dtype=np.int64, count=len(totals))
+        means = []
+        cells = zip(*(zip(*map(_listed, column[:2]), strict=True) for column in columns), strict=True)
+        for pairs in cells:
+            found = [_on_line(points, _utilization(*pair)) if pair[1] else 0 for pair in pairs]
+            weights = [column.weight * (here > 0) for column, here in zip(columns, found, strict=True)]
+            total = sum(map(mul, found, weights))
+            means.append(rounded(total / sum(weights)) if any(weights) else 0)
+        return np.array(means, dtype=np.int64).reshape(np.shape(columns[0].offered))
 
     return score
+
+
+def _listed(column: ByNode) -> list[int]:
+    listed: list[int] = np.atleast_1d(column).tolist()
+    return listed
 
 
 def _utilization(asked: int, offered: int) -> int:

@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.nodes import Nodes, OneNode
 from rebalancer.scheduling.simulator.state import State
 
 S = TypeVar("S", bound=np.generic)
+
+#: So many nodes are asked about one by one.
+_FEW = 8
 
 
 class Shapes(Generic[S]):
@@ -18,7 +21,7 @@ class Shapes(Generic[S]):
 
     Args:
         state: the cluster.
-        ask: answers for a pod and some nodes, in their order.
+        ask: answers for a pod and some nodes, in their order, or for one of them.
         shape: returns what is equal for pods with equal answers; by default what they request.
     """
 
@@ -40,8 +43,12 @@ class Shapes(Generic[S]):
         if answers is None:
             answers = self._ask(pod, self._state.everywhere)
         elif seen < len(changes):
-            changed = Nodes(sorted(set(changes[seen:])))
-            answers[changed.indexes] = self._ask(pod, changed)
+            changed = sorted(set(changes[seen:]))
+            if len(changed) > _FEW:
+                answers[changed] = self._ask(pod, Nodes(changed))
+            else:
+                for index in changed:
+                    answers[index] = self._ask(pod, OneNode(index))
         else:
             return answers
         self._known[key] = answers, len(changes)

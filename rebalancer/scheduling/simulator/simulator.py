@@ -194,10 +194,10 @@ class Simulator:
 
     def _scores(self, weighted: Mapping[str, Weighted], nodes: Nodes, name: str) -> Scores:
         index = self._state.index[name]
-        place = int(np.searchsorted(nodes.indexes, index))
-        if place == len(nodes) or nodes.indexes[place] != index:
+        place = nodes.indexes.searchsorted(index)
+        if place == len(nodes.indexes) or nodes.indexes[place] != index:
             return {}
-        return {plugin: weight * int(scores[place]) for plugin, (scores, weight) in weighted.items()}
+        return {plugin: weight * scores.item(place) for plugin, (scores, weight) in weighted.items()}
 
     def _weighted(self, pod: Pod, profile: Profile, nodes: Nodes) -> dict[str, Weighted]:
         found: dict[str, Weighted] = {}

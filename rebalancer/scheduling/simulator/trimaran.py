@@ -138,7 +138,8 @@ class TargetLoadPacking:
 
     def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
         loads, asked = self._loads(), self._predicted(pod)
-        return np.array([self._of(index, asked, loads) for index in nodes], dtype=np.int64)
+        scores = [self._of(index, asked, loads) for index in nodes]
+        return np.array(scores, dtype=np.int64).reshape(nodes.shape)
 
     def _of(self, index: int, asked: int, loads: NodeLoads) -> int:
         node = self._state.nodes[index]
@@ -218,7 +219,7 @@ class LoadVariationRiskBalancing:
         loads, requests = self._loads(), requests_of(pod)
         found = (self._state.nodes[index] for index in nodes)
         scores = [self._on(node, requests, loads.figures.get(node.name, ())) for node in found]
-        return np.array(scores, dtype=np.int64)
+        return np.array(scores, dtype=np.int64).reshape(nodes.shape)
 
     def _on(self, node: Node, requests: Resources, figures: Sequence[LoadFigure]) -> int:
         scores = [

@@ -69,20 +69,21 @@ class NodeResourcesBalancedAllocation:
         In floating point, as the scheduler does; a resource that a node does not offer does not count there.
         """
         columns = [self._shares(name, more.get(name, 0), nodes) for name in names]
-        if len(columns) == _TWO and all(column.min() >= 0 for column in columns):  # cpu and memory, as a rule
+        if len(columns) == _TWO and nodes.shape and not any((column < 0).any() for column in columns):  # as a rule
             one, other = columns
-            return ((1 - np.abs((one - other) / _TWO)) * WHOLE).astype(np.int64)
-        rows = zip(*(column.tolist() for column in columns), strict=True) if columns else ((),) * len(nodes)
-        found = (_evenness([share for share in shares if share >= 0]) for shares in rows)
-        return np.fromiter(found, dtype=np.int64, count=len(nodes))
+            return ((1 - abs((one - other) / _TWO)) * WHOLE).astype(np.int64)
+        rows = zip(*map(nodes.listed, columns), strict=True) if columns else [()] * len(nodes)
+        return np.array([_evenness(shares) for shares in rows], dtype=np.int64).reshape(nodes.shape)
 
     def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
         offered, taken = map(nodes.of, self._state.room(name))
-        shares = np.minimum((taken + counted(more)) / np.maximum(offered, 1), 1.0)
-        return np.where(offered > 0, shares, -1.0)
+        asked = taken + counted(more)
+        share = asked / (offered + (offered <= 0))
+        return (share * (asked < offered) + (asked >= offered)) * (offered > 0) - (offered <= 0)
 
 
-def _evenness(shares: Sequence[float]) -> int:
+def _evenness(all_shares: Sequence[float]) -> int:
+    shares = [share for share in all_shares if share >= 0]
     if len(shares) == _TWO:
         one, other = shares
         return int((1 - abs((one - other) / _TWO)) * WHOLE)

@@ -6,6 +6,8 @@ MostAllocated, RequestedToCapacityRatio).  Scores of cpu and memory count contai
 """
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -55,10 +57,8 @@ class NodeResourcesFit:
         return Refusals(short.copy(), lambda index: self._lacking(pod, index)) if short.any() else None
 
     def _is_short(self, pod: Pod, nodes: Nodes) -> Mask:
-        short = np.zeros(len(nodes), dtype=np.bool_)
-        for name, amount in self._asked(pod):
-            offered, taken = map(nodes.of, self._state.room(name))
-            short |= amount > offered - taken
+        rooms = ((amount, self._state.room(name)) for name, amount in self._asked(pod))
+        short: Mask = reduce(or_, [amount > nodes.of(offered) - nodes.of(taken) for amount, (offered, taken) in rooms])
         return short
 
     def _lacking(self, pod: Pod, index: int) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class NodeResourcesFit:
     def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
         names = [name for name in self._weights if name in _NATIVE or pod.spec.requests.get(name)]
         columns = [self._column(pod, name, nodes) for name in names]
-        return self._scorer(columns) if columns else np.zeros(len(nodes), dtype=np.int64)
+        return self._scorer(columns) if columns else np.zeros(nodes.shape, dtype=np.int64)
 
     def _column(self, pod: Pod, name: str, nodes: Nodes) -> Column:
         offered, taken = self._state.room(name)

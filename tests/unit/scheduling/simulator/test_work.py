@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.phase import Phase
+from rebalancer.scheduling.simulator.nodes import ByNode
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
 from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.scorers import Column, least_allocated
@@ -40,8 +42,8 @@ def counting(state: State) -> tuple[Simulator, list[int]]:
     """A scheduler that scores by room alone, and how many nodes it scores each time."""
     scored = []
 
-    def counted(columns: Sequence[Column]) -> list[int]:
-        scored.append(len(columns[0].asked))
+    def counted(columns: Sequence[Column]) -> ByNode:
+        scored.append(np.size(columns[0].asked))
         return least_allocated(columns)
 
     fit = NodeResourcesFit(state, counted)
