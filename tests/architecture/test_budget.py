@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1200,
     "rebalancer/report": 2940,
     "rebalancer/run": 8300,
-    "rebalancer/scheduling": 6690,
+    "rebalancer/scheduling": 6700,
     "rebalancer/telemetry": 700,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 2030,
