@@ -15,7 +15,7 @@ from rebalancer.engine.gate import Gate, Sink, StrategyGate
 from rebalancer.engine.ledger import Entry, Ledger, Notice
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Patience, Recollection
-from rebalancer.engine.restarts import Restarts
+from rebalancer.engine.restarts import restarting
 from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
@@ -151,7 +151,7 @@ def run_cycle(
     if recollection and recollection.is_trial:
         limits = replace(limits, total=0 if limits.total == 0 else 1)
     ledger = Ledger(observe=observe, limits=limits)
-    restarted = Restarts(recollection.settings if recollection else None, cluster).of
+    restarted = restarting(recollection.settings if recollection else None, cluster)
     plans = [(profile, Evictor(cluster, profile.evictor, profile.only, restarted)) for profile in profiles]
     if len(cluster.nodes) < _FEWEST_NODES:
         ledger.skipped = f"moving pods takes {_FEWEST_NODES} ready nodes, and the policy selects {len(cluster.nodes)}"

@@ -33,7 +33,7 @@ from rebalancer.eviction.evict import Outlook
 from rebalancer.eviction.holding import Holder
 from rebalancer.eviction.observation import Observation
 from rebalancer.eviction.steering import Steer
-from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
+from rebalancer.eviction.verdict import GRANTED, Granted, Refused, Verdict, refused
 from rebalancer.memory.document import owner_key
 
 #: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.
@@ -60,11 +60,15 @@ class Sink(Protocol):
 
 
 class DrySink:
-    """Grants all and does nothing."""
+    """Grants all and does nothing; `restarted` returns the Deployment whose rollout moves a pod."""
+
+    def __init__(self, restarted: Callable[[Pod], str] = lambda _: "") -> None:
+        self._restarted = restarted
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:  # noqa: ARG002
-        """Grant the eviction."""
-        return GRANTED
+        """Grant the eviction, or the restart."""
+        name = self._restarted(pod)
+        return Granted(restarted=name) if name else GRANTED
 
 
 class Gate:

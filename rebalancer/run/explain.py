@@ -11,7 +11,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.restarts import Restarts
+from rebalancer.engine.restarts import restarting
 from rebalancer.errors import UsageError
 from rebalancer.policy.trust import Trust
 from rebalancer.report.words import text
@@ -81,7 +81,7 @@ def explained(
         report: of the dry run.
         trust: the policy's patience, if it has any.
     """
-    restarted = Restarts(trust, cluster).of
+    restarted = restarting(trust, cluster)
     names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
     went = next((each for each in report["evictions"] if _is_about(each, pod)), None)
     return {

@@ -19,13 +19,12 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.engine.restarts import RestartingSink, Restarts
+from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import refused
 from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.kube.rollouts import Rollouts
 from rebalancer.report.document import Circumstances
 from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, policies, steered
@@ -38,7 +37,7 @@ from rebalancer.run.progress import Progress
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, export, traced
 from rebalancer.run.turns import Turn, turn
-from rebalancer.run.watch import Watch, WatchedSink
+from rebalancer.run.watch import Watch
 from rebalancer.run.work import Finished, Work, plan, publish
 
 _LOG = logging.getLogger(__name__)
@@ -149,20 +148,21 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry, left = run.cluster, run.telemetry, view.cluster(work)
-    restarts = Restarts(work.trust, left)
-    watch = Watch(cluster, work, Diary(view.memory, left.snapshot) if view.memory else None, restarts.of)
-    permit, clock = watch.permit(turn.permit), cluster.retry_policy.clock
-    halt = Halt(run.options.deadline, clock, permit, view.taken_at, cluster.client.ending)
+    diary, restarted = Diary(view.memory, left.snapshot) if view.memory else None, restarting(work.trust, left)
+
+    def permit() -> str:
+        return turn.permit() or watch.reason()
+
+    halt = Halt(run.options.deadline, cluster.retry_policy.clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     is_shared = run.options.max_parallel > 1
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
+    watch = Watch(cluster, work, diary, restarted, sink, halt, telemetry)
     litter = steered.clear_up(cluster, before, work, view.snapshot)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, view.snapshot, sink, halt, before, restarts.of) as steer:
-        moving = RestartingSink(sink, restarts, Rollouts(cluster.client, halt).restart)
-        watched = WatchedSink(moving, watch, halt, sink.sleep, telemetry)
-        ledger = _evict(run, work, left, watched, events, halt, steer, watch)
+    with steered.steering(cluster, work, view.snapshot, sink, halt, before, restarted) as steer:
+        ledger = _evict(run, work, left, watch, events, halt, steer)
     _defer(ledger, view, work, halt)
     with telemetry.stage("events"):
         problem = events.close()
@@ -170,7 +170,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
         _LOG.warning("%s", notice)
     marks = steered.left_behind(steer)
     notes = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
-    notes += (steered.may_follow(steer), watch.diary.problem if watch.diary else "", *told(view.recollection))
+    notes += (steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
     notes += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
     alarms = (turn.alarm,) if turn.alarm else ()
     warnings = (*work.warnings, *filter(None, notes), *alarms)
@@ -181,11 +181,10 @@ def _evict(
     run: LiveRun,
     work: Work,
     left: Cluster,
-    sink: WatchedSink,
+    watch: Watch,
     events: live.EventLog,
     halt: Halt,
     steer: LiveSteer | None,
-    watch: Watch,
 ) -> Ledger:
     """Run the strategies; every verdict is logged, counted, told in an Event and written down."""
     telemetry, limits, diary = run.telemetry, policies.limits(work.policy), watch.diary
@@ -198,7 +197,7 @@ def _evict(
     holder = steered.holder(run.cluster, work, halt, steer)
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
-        ledger = run_cycle(left, work.plans, limits, sink, *parts, run.options.max_parallel)
+        ledger = run_cycle(left, work.plans, limits, watch, *parts, run.options.max_parallel)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)

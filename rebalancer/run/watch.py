@@ -13,22 +13,23 @@ goes.  At 61 s somebody pauses the namespace; the pod that is asked for at 63 s 
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from threading import Lock
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.gate import Recheck, Sink
+from rebalancer.engine.gate import Recheck
 from rebalancer.engine.patience import noted_refusal
+from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleRests, Forbidden
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
-from rebalancer.kube.halt import Deadline, Halt, Permit
+from rebalancer.kube.halt import Deadline, Halt
+from rebalancer.kube.rollouts import Rollouts
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
-from rebalancer.run.live import LiveCluster
+from rebalancer.run.live import LiveCluster, LiveSink
 from rebalancer.run.memory import Diary, paused
 from rebalancer.run.seen_again import notes_now, siblings_of, whole_pods
 from rebalancer.run.telemetry import Telemetry
@@ -45,13 +46,20 @@ _READ_SECONDS = 10.0
 
 
 class Watch:
-    """Looks again.
+    """Looks again before each eviction, and makes the pod go then (a `rebalancer.engine.gate.Sink`).
 
     Args:
         cluster: the API server.
         work: what the policy asks for.
         diary: knows the moves of this cycle; learns what became of them.  None without memory: only windows count.
-        restarted: returns whether a pod goes by a rollout.
+        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
+        sink: evicts.
+        halt: ends all waiting.
+        telemetry: is told of each eviction.
+
+    Attributes:
+        rested: why the run rests; empty while it goes on.
+        diary: see above.
     """
 
     def __init__(
@@ -59,14 +67,22 @@ class Watch:
         cluster: LiveCluster,
         work: Work,
         diary: Diary | None,
-        restarted: Callable[[Pod], object] = lambda _: False,
+        restarted: Restarted,
+        sink: LiveSink,
+        halt: Halt,
+        telemetry: Telemetry,
     ) -> None:
-        self._restarted = restarted
         self.rested = ""
+        self.diary = diary
         self._client = cluster.client
         self._clock = cluster.retry_policy.clock
         self._work = work
-        self.diary = diary
+        self._restarted = restarted
+        self._rollouts = Rollouts(cluster.client, halt)
+        self._sink = sink
+        self._halt = halt
+        self._telemetry = telemetry
+        self._looking = Lock()
         self._schedules = {profile.name: profile.schedule for profile in work.plans}
         self._paused = ("", -_BELIEVED_SECONDS)
         self._noted: dict[tuple[str, str], tuple[Refused | None, float]] = {}
@@ -81,11 +97,25 @@ class Watch:
         self.rested = closed or (self._pause(self.diary) or self.diary.stopped if self.diary else "")
         return self.rested
 
-    def permit(self, turn: Permit) -> Permit:
-        """Return what permits writes: the turn, and that nobody pauses the run and its window is open."""
-        return lambda: turn() or self.reason()
+    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
+        """Evict a pod, or restart its rollout, unless something has changed that keeps it.
 
-    def refusal(self, pod: Pod, profile: str) -> Refused | None:
+        Raises:
+            CycleRests: a pause, the end of the window, or the breaker ends the run.
+            CycleStopped: as the sink.
+        """
+        with self._telemetry.evicting(pod, because):
+            with self._looking:
+                refusal = self._refusal(pod, profile) or self._not_ready(pod)
+                if reason := self.reason():
+                    raise CycleRests(reason)
+            if refusal:
+                return refusal
+            if name := self._restarted(pod):
+                return self._rollouts.restart(pod, name, recheck)
+            return self._sink.evict(pod, profile, strategy, because, recheck)
+
+    def _refusal(self, pod: Pod, profile: str) -> Refused | None:
         """Return why a pod stays, by its profile's windows, or by annotations of its namespace or owner."""
         if closed := self._schedules[profile].closed(datetime.now(UTC)):
             return refused(Code.OUTSIDE_WINDOW, message=closed)
@@ -96,7 +126,7 @@ class Watch:
             namespace, owner, *owner.split("/", 1)
         )
 
-    def unready(self, pod: Pod, halt: Halt, sleep: Callable[[float], None]) -> Refused | None:
+    def _not_ready(self, pod: Pod) -> Refused | None:
         """Wait until the replacement of the owner's last pod is Ready; return a refusal if that does not happen."""
         diary, key = self.diary, owner_key(pod)
         if diary is None or not pod.active:
@@ -104,11 +134,11 @@ class Watch:
         if self._clock() - self._looked >= _LOOK_AT_ALL_SECONDS:
             self._look(diary, diary.gone)
         while diary.recollection.settings.wait_ready and key not in self._unready and self._is_awaited(diary, key):
-            if halt.reason:
+            if self._halt.reason:
                 return refused(Code.NOT_READY)
             self._look(diary, [each for each in diary.gone if owner_key(each) == key])
             if self._is_awaited(diary, key):
-                sleep(_LOOK_SECONDS)
+                self._sink.sleep(_LOOK_SECONDS)
         if diary.has_failed(key):
             self._unready.add(key)
         return refused(Code.NOT_READY) if key in self._unready else None
@@ -158,37 +188,3 @@ class Watch:
             _LOG.warning("%s %s could not be looked at: %s", kind, name, error)
         self._noted[namespace, owner] = (refusal, self._clock())
         return refusal
-
-
-@dataclass(slots=True)
-class WatchedSink:
-    """Asks a `Watch` before it evicts (a `rebalancer.engine.gate.Sink`).
-
-    Attributes:
-        sink: evicts.
-        watch: looks again.
-        halt: ends all waiting.
-        sleep: waits for that many seconds, or until a signal comes.
-        telemetry: is told of each eviction.
-    """
-
-    sink: Sink
-    watch: Watch
-    halt: Halt
-    sleep: Callable[[float], None]
-    telemetry: Telemetry
-    _looking: Lock = field(default_factory=Lock)
-
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
-        """Evict a pod, unless something has changed that keeps it.
-
-        Raises:
-            CycleRests: a pause, the end of the window, or the breaker ends the run.
-            CycleStopped: as the sink.
-        """
-        with self.telemetry.evicting(pod, because):
-            with self._looking:
-                refusal = self.watch.refusal(pod, profile) or self.watch.unready(pod, self.halt, self.sleep)
-                if reason := self.watch.reason():
-                    raise CycleRests(reason)
-            return refusal or self.sink.evict(pod, profile, strategy, because, recheck)

@@ -16,7 +16,7 @@ from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cyc
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
-from rebalancer.engine.restarts import RestartingSink, Restarts, granted
+from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
@@ -212,7 +212,7 @@ def plan(
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     holder = DryHolder(cluster.now, work.hold) if work.hold else None
     told = (time.perf_counter, observe, around, steer, holder, recollection)
-    sink = RestartingSink(DrySink(), Restarts(work.trust if recollection else None, cluster), granted)
+    sink = DrySink(restarting(work.trust if recollection else None, cluster))
     return run_cycle(cluster, work.plans, limits, sink, *told)
 
 

@@ -5,7 +5,7 @@ import pytest
 from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.patience import Recollection
-from rebalancer.engine.restarts import RestartingSink, Restarts, granted
+from rebalancer.engine.restarts import restarting
 from rebalancer.memory.document import Memory
 from rebalancer.policy.trust import Trust
 from tests import make
@@ -41,8 +41,8 @@ def test_policy_and_annotation_both_have_a_say(restart, note, expected):
     """Only `true` means yes; an annotation that is not clear keeps the Deployment as it is."""
     on, pod, settings = scene(restart, note)
 
-    assert Restarts(settings, on).of(pod) == expected
-    assert Restarts(None, on).of(pod) == ""
+    assert restarting(settings, on)(pod) == expected
+    assert restarting(None, on)(pod) == ""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_policy_and_annotation_both_have_a_say(restart, note, expected):
 def test_pods_that_a_rollout_would_not_move_without_a_gap_are_not_restarted(fields):
     on, pod, settings = scene(True, **fields)
 
-    assert Restarts(settings, on).of(pod) == ""
+    assert restarting(settings, on)(pod) == ""
 
 
 @pytest.mark.parametrize("restart", [True, False])
@@ -68,7 +68,7 @@ def test_what_keeps_a_number_of_pods_running_does_not_hold_a_restart(restart):
     """minReplicas and the PDB; all else does."""
     on, _, settings = scene(restart)
     recollection = Recollection(settings, Memory(since=make.NOW))
-    sink = RestartingSink(DrySink(), Restarts(settings, on), granted)
+    sink = DrySink(restarting(settings, on))
     ledger = make.decide(on, Greedy(), evictor={"minReplicas": 2}, sink=sink, recollection=recollection)
 
     assert [each.verdict.restarted for each in ledger.evictions] == (["web"] if restart else [])
