@@ -55,7 +55,7 @@ def doctor(output: str, **options: Any) -> None:
     findings = []
     with Interruption() as interruption:
         if asked.snapshot is None:
-            cluster = open_cluster(asked.kubeconfig, asked.context, asking=asked.client)
+            cluster = open_cluster(asked.client)
             findings += list(of_server(cluster, asked.lease, work))
         try:
             outcome = dry_run(asked, interruption)
@@ -145,9 +145,7 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
     write_out(page, out)
 
 
-def _of_cluster(
-    kubeconfig: str | None, context: str | None, client: "ClientOptions", snapshot: str | None
-) -> dict[str, Any]:
+def _of_cluster(client: "ClientOptions", snapshot: str | None) -> dict[str, Any]:
     """Return the report of a cluster; a live one is read once, into a file that is not kept."""
     from rebalancer.run.capture import capture  # noqa: PLC0415  as above
     from rebalancer.run.start import cluster_report  # noqa: PLC0415
@@ -156,8 +154,8 @@ def _of_cluster(
         return cluster_report(snapshot, {"file": snapshot})
     with Interruption(), TemporaryDirectory() as folder:
         file = str(Path(folder, "cluster.json"))
-        capture(kubeconfig, context, file, client)
-        return cluster_report(file, {"context": context or "the current context"})
+        capture(client, file)
+        return cluster_report(file, {"context": client.context or "the current context"})
 
 
 def _document(path: str) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def _checked(name: str, *, lenient: bool) -> int:
 @flags.cluster_options
 @flags.value("-o --output path", "FILE|-", "Where to; gzipped if it ends in .gz.", flags.FILE, required=True)
 @flags.logged
-def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: "ClientOptions") -> None:
+def snapshot(path: str, *, client: ClientOptions) -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
     Only what a decision may look at is in it, and only its owner may read it.
@@ -192,7 +192,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: 
         from rebalancer.run.capture import capture  # noqa: PLC0415
 
         progress = progress_for("table", flags.verbosity(), log_as_json=False)
-        counts, warnings = capture(kubeconfig, context, path, client, progress)
+        counts, warnings = capture(client, path, progress)
     for warning in warnings:
         complain(f"Warning: {warning}")
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
@@ -203,7 +203,7 @@ def snapshot(kubeconfig: str | None, context: str | None, path: str, *, client: 
 @flags.value("--out", "FOLDER", "Where to; a file for each day is in it.", flags.FILE, required=True)
 @flags.duration("--keep", "Remove files of days longer ago.", "720h")
 @exit_on_error
-def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *, client: "ClientOptions") -> None:
+def record(out: str, keep: float, *, client: ClientOptions) -> None:
     """Append to a folder what containers use now.
 
     metrics-server is asked, and `recommend --samples` reads the folder. Run it every five minutes, for example as a
@@ -213,7 +213,7 @@ def record(kubeconfig: str | None, context: str | None, out: str, keep: float, *
     from rebalancer.run.record import record as record_now  # noqa: PLC0415
 
     with Interruption():
-        path, found = record_now(kubeconfig, context, out, timedelta(seconds=keep), client)
+        path, found = record_now(client, out, timedelta(seconds=keep))
     click.echo(f"{printable(str(path))}: {'1 container' if found == 1 else f'{found} containers'} recorded")
 
 

@@ -282,8 +282,10 @@ file_option = value("--snapshot", "FILE|-", "Work on a cluster file instead of a
 dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
 steer_option = click.option("--steer", is_flag=True, help="As for `run`.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
-#: How a command finds its cluster; what it asks that for is handed on as `client`.
-cluster_options = options(
+#: How a command finds its cluster, and what it asks that for, as one value.
+cluster_options = packed(
+    "client",
+    ClientOptions,
     value(
         "--kubeconfig --client-connection-kubeconfig",
         "FILE",
@@ -291,20 +293,16 @@ cluster_options = options(
         FILE,
     ),
     value("--context", "NAME", "The context of the kubeconfig; else its current one.", Completed("context", _contexts)),
-    packed(
-        "client",
-        ClientOptions,
-        value("--as as_user", "USER", "Act as this user, if the API server allows it.", default=""),
-        value("--as-group", "GROUP", "Act in this group; may be repeated, and goes with --as.", multiple=True),
-        duration(
-            "--request-timeout",
-            "Give a request up after so long without a sign of the API server; 0 for 5m.",
-            "30s",
-            type=_SECONDS_OR_NUMBER,
-        ),
-        duration("--exec-timeout", "Give a credentials plugin up after so long.", "60s", type=_SECONDS_OR_NUMBER),
-        click.option(
-            "--insecure-skip-tls-verify", is_flag=True, help="Do not look at the API server's certificate (dangerous)."
-        ),
+    value("--as as_user", "USER", "Act as this user, if the API server allows it.", default=""),
+    value("--as-group", "GROUP", "Act in this group; may be repeated, and goes with --as.", multiple=True),
+    duration(
+        "--request-timeout",
+        "Give a request up after so long without a sign of the API server; 0 for 5m.",
+        "30s",
+        type=_SECONDS_OR_NUMBER,
+    ),
+    duration("--exec-timeout", "Give a credentials plugin up after so long.", "60s", type=_SECONDS_OR_NUMBER),
+    click.option(
+        "--insecure-skip-tls-verify", is_flag=True, help="Do not look at the API server's certificate (dangerous)."
     ),
 )

@@ -91,16 +91,7 @@ def _print(report: dict[str, Any]) -> None:
     show_default=True,
 )
 @flags.logged
-def unmark(
-    kubeconfig: str | None,
-    context: str | None,
-    key: str,
-    mark: str,
-    *,
-    client: ClientOptions,
-    everything: bool,
-    dry_run: bool,
-) -> None:
+def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_run: bool) -> None:
     """Remove from nodes what steered runs, --hold and `rebalancer mark` have left: soft taints, labels, annotations.
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
@@ -108,7 +99,7 @@ def unmark(
     with Interruption():
         from rebalancer.run import unmark as taking_off  # noqa: PLC0415
 
-        outcome = taking_off.unmark(kubeconfig, context, key, mark, client, everything=everything, dry_run=dry_run)
+        outcome = taking_off.unmark(client, key, mark, everything=everything, dry_run=dry_run)
     for line in outcome.lines:
         click.echo(printable(line))
     sys.exit(outcome.exit_code)
@@ -118,13 +109,11 @@ def _standing(command: flags.Command) -> flags.Command:
     """Let a command take the options that lead to a cluster, and hand on what it reads and writes there."""
 
     @wraps(command)
-    def on_cluster(
-        kubeconfig: str | None, context: str | None, client: ClientOptions, lease: LeaseOptions, **given: Any
-    ) -> None:
+    def on_cluster(client: ClientOptions, lease: LeaseOptions, **given: Any) -> None:
         from rebalancer.run.standing import Standing  # noqa: PLC0415
 
         with Interruption("before anything was changed"):
-            command(Standing(kubeconfig, context, client, lease), **given)
+            command(Standing(client, lease), **given)
 
     return _WHERE(flags.logged(on_cluster))
 

@@ -109,11 +109,7 @@ def _reader(live: LiveCluster, progress: RunProgress) -> ReadKind:
 
 
 def capture(
-    kubeconfig: str | None,
-    context: str | None,
-    path: str,
-    asking: ClientOptions | None = None,
-    progress: Progress | None = None,
+    client: ClientOptions, path: str, progress: Progress | None = None
 ) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
 
@@ -126,7 +122,7 @@ def capture(
         ClusterError: the cluster cannot be reached, or the permission to read nodes or pods is missing.
         UsageError: the file cannot be written.
     """
-    live = open_cluster(kubeconfig, context, asking=asking)
+    live = open_cluster(client)
     now = datetime.now(UTC)
     steps = RunProgress(progress)
     with steps.stage("read"):

@@ -73,30 +73,26 @@ class LiveCluster:
 
 
 def open_cluster(
-    kubeconfig: str | None,
-    context: str | None,
+    client: ClientOptions,
     retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
-    asking: ClientOptions | None = None,
 ) -> LiveCluster:
     """Find the API server in the same order as kubectl; no request is sent.
 
     Args:
-        kubeconfig: the explicit file, if any.
-        context: the explicit context, if any.
+        client: where to look, what overrides the kubeconfig, and how long a request may take.
         retry_policy: how reads are tried again, and by which clock.
         observe: called with every request.
-        asking: what overrides the kubeconfig, and how long a request may take.
 
     Raises:
         NoCredentials: no cluster is configured.
     """
-    asking = asking or ClientOptions()
-    connection = connect(kubeconfig, context, overrides=asking.overrides)
-    retry_policy = retry_policy or RetryPolicy()
-    seconds = asking.request_timeout or LONGEST_READ_SECONDS
-    client = Client(connection, request_timeout=seconds, retry_policy=retry_policy, observe=observe)
-    return LiveCluster(connection, client, retry_policy)
+    connection = connect(client.kubeconfig, client.context, overrides=client.overrides)
+    policy = retry_policy or RetryPolicy()
+    seconds = client.request_timeout or LONGEST_READ_SECONDS
+    return LiveCluster(
+        connection, Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe), policy
+    )
 
 
 def contexts(kubeconfig: str | None) -> Iterable[str]:
@@ -115,8 +111,7 @@ def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> l
     Raises:
         ClusterError: it does not.
     """
-    asking = ClientOptions(request_timeout=seconds, exec_timeout=seconds)
-    cluster = open_cluster(kubeconfig, context, asking=asking)
+    cluster = open_cluster(ClientOptions(kubeconfig, context, request_timeout=seconds, exec_timeout=seconds))
     deadline = Deadline.after(seconds, cluster.retry_policy.clock)
     answer = cluster.client.get("/api/v1/namespaces", deadline=deadline, largest=_LARGEST_NAMESPACES)
     return [str(each["metadata"]["name"]) for each in json.loads(answer)["items"]]

@@ -266,7 +266,7 @@ def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | 
     Raises:
         NoCredentials: no cluster is configured.
     """
-    return live.open_cluster(options.kubeconfig, options.context, retry_policy, telemetry.request, options.client)
+    return live.open_cluster(options.client, retry_policy, telemetry.request)
 
 
 def warn_of_no_limits(work: Work) -> None:

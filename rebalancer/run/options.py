@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -91,15 +91,19 @@ class TracingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """How the API server is asked; names as on the command line, durations in seconds.
+    """How the API server is found and asked; names as on the command line, durations in seconds.
 
     Attributes:
+        kubeconfig: the explicit file; None finds one as kubectl does.
+        context: of that file; None for its current one.
         as_user: whom to act as; empty for oneself.
         as_group: in which groups to act.
         request_timeout: how long the server may be silent before a request is given up; 0 for the longest possible.
         exec_timeout: how long a credentials plugin may take.
     """
 
+    kubeconfig: str | None = None
+    context: str | None = None
     as_user: str = ""
     as_group: tuple[str, ...] = ()
     request_timeout: float = 30.0
@@ -135,8 +139,6 @@ class Options:
 
     policy: str
     policy_text: str | None = None
-    kubeconfig: str | None = None
-    context: str | None = None
     dry_run: bool = False
     snapshot: str | None = None
     now: str | None = None
@@ -164,9 +166,9 @@ class Options:
         offline = self.snapshot is not None
         if not offline and self.now is not None:
             raise UsageError("--now goes with --snapshot: a live cluster has its own time")
-        if offline and (self.kubeconfig is not None or self.context is not None):
+        if offline and (self.client.kubeconfig is not None or self.client.context is not None):
             raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
-        if offline and self.client != ClientOptions():
+        if offline and replace(self.client, kubeconfig=None, context=None) != ClientOptions():
             raise UsageError(
                 "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
                 "cluster: leave them out, or --snapshot"

@@ -35,17 +35,13 @@ class _UsageOfPod(msgspec.Struct):
     containers: list[_ContainerUsage] | None = None
 
 
-def record(
-    kubeconfig: str | None, context: str | None, folder: str, keep: timedelta, asking: ClientOptions
-) -> tuple[Path, int]:
+def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, int]:
     """Append what all containers use now, and remove files that are too old.
 
     Args:
-        kubeconfig: as for `rebalancer.run.live.open_cluster`.
-        context: the same.
+        client: where metrics-server is asked.
         folder: is made if it is not there.
         keep: files of days that ended longer ago are removed.
-        asking: how the API server is asked.
 
     Returns:
         The file, and the number of containers.
@@ -54,7 +50,7 @@ def record(
         ClusterError: the cluster cannot be reached, or has no metrics-server.
         UsageError: the folder cannot be written.
     """
-    live = open_cluster(kubeconfig, context, asking=asking)
+    live = open_cluster(client)
     lines = sorted(line for of_pod in _usage(live) for line in of_pod)
     if not lines:
         raise ClusterError("metrics-server knows no pods yet: nothing is recorded")

@@ -58,14 +58,12 @@ class Standing:
     """Reads and writes it.
 
     Args:
-        kubeconfig: the explicit file, if any.
-        context: the explicit context, if any.
-        client: how the API server is asked.
+        client: where the API server is, and how it is asked.
         lease: names the Lease, and with it the ConfigMap.
     """
 
-    def __init__(self, kubeconfig: str | None, context: str | None, client: ClientOptions, lease: LeaseOptions) -> None:
-        cluster = open_cluster(kubeconfig, context, asking=client)
+    def __init__(self, client: ClientOptions, lease: LeaseOptions) -> None:
+        cluster = open_cluster(client)
         self._client = cluster.client
         self._source = MemorySource.of(cluster, lease)
         self._now = datetime.now(UTC)

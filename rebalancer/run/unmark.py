@@ -25,24 +25,13 @@ class Unmarked:
     exit_code: int
 
 
-def unmark(
-    kubeconfig: str | None,
-    context: str | None,
-    key: str,
-    sign: str,
-    asking: ClientOptions,
-    *,
-    everything: bool,
-    dry_run: bool,
-) -> Unmarked:
+def unmark(client: ClientOptions, key: str, sign: str, *, everything: bool, dry_run: bool) -> Unmarked:
     """Take off the marks that have expired, or all of them.
 
     Args:
-        kubeconfig: the explicit file, if any.
-        context: the explicit context, if any.
+        client: where the API server is, and how it is asked.
         key: of steering's taints, from which that of the second one is made.
         sign: of marks of pressure, KEY or KEY=VALUE.
-        asking: how the API server is asked.
         everything: whether to take off also marks that a run may still need.
         dry_run: whether to say only what would be done.
 
@@ -57,7 +46,7 @@ def unmark(
     except ValueError as error:
         raise UsageError(f"--mark: {error}") from None
     signs = Signs(label=pressure, taint=pressure)
-    cluster = open_cluster(kubeconfig, context, asking=asking)
+    cluster = open_cluster(client)
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
     keys = Keys.of(key, [each.run for each in record_of(cluster, LeaseOptions()).read() or ()])
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()

@@ -5,6 +5,7 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster
+from rebalancer.run.options import ClientOptions
 from tests.e2e.api import Object
 from tests.e2e.builders import deployment, job, node, statefulset
 from tests.e2e.harness import ControlPlane
@@ -16,7 +17,7 @@ SELECTOR = {"app": "web"}
 
 def read(controlplane: ControlPlane) -> Snapshot:
     """Read the cluster as a patient policy does that asks where the scheduler would put pods."""
-    live = open_cluster(str(controlplane.kubeconfig), None)
+    live = open_cluster(ClientOptions(str(controlplane.kubeconfig)))
     return read_cluster(live, (), Halt(60.0, live.retry_policy.clock), SCHEDULER_KINDS | TRUST_KINDS)
 
 

@@ -10,7 +10,7 @@ from rebalancer.kube.marks import Mark
 from rebalancer.policy.steering import AVOID_KEY, Steering
 from rebalancer.run import steered
 from rebalancer.run.live import LiveSink, open_cluster
-from rebalancer.run.options import LeaseOptions
+from rebalancer.run.options import ClientOptions, LeaseOptions
 from tests import make
 from tests.unit.run.waves import move, wave
 
@@ -19,7 +19,7 @@ WORK = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
 
 @pytest.fixture
 def cluster(server, tmp_path, time):
-    return open_cluster(str(server.kubeconfig(tmp_path)), None, time.retry_policy())
+    return open_cluster(ClientOptions(str(server.kubeconfig(tmp_path))), time.retry_policy())
 
 
 @pytest.fixture
