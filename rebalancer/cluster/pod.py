@@ -122,6 +122,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         resource_version: the version that was seen; any write to the pod changes it.  Empty where it is not known.
         claims: PersistentVolumeClaims that its volumes name.
         own_claims: those of its generic ephemeral volumes, which end with it.
+        grace_seconds: the grace period of its deletion; 0 unless it is being deleted.
         nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
         static: whether its source is other than the API server.
         evict_annotation: annotated as one that may be evicted despite its protections.
@@ -141,6 +142,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     created: datetime = LONG_AGO
     started: datetime | None = None
     terminating: bool = False
+    grace_seconds: int = 0
     owners: tuple[Owner, ...] = ()
     spec: PodSpec
     phase: str = ""

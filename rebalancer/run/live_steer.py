@@ -27,7 +27,7 @@ from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.steering import Steering, avoid_keys
-from rebalancer.run.seen_again import SeenPod, budgets_now, ending_owners, see_pods, siblings_of, why_closed
+from rebalancer.run.seen_again import budgets_now, ending_owners, pods_now, siblings_of, why_closed
 
 _LOG = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class _Arrival:
     verdict: Verdict
     is_expected: bool
     until: float
-    seen: SeenPod | None = None
+    seen: Pod | None = None
     ready_seconds: float | None = None
 
     @property
@@ -74,18 +74,18 @@ class _Arrival:
         """Whether another controller moves the pod in its own time: its replacement may come later."""
         return isinstance(self.verdict, Refused) or (isinstance(self.verdict, Granted) and self.verdict.background)
 
-    def old(self, pod: SeenPod) -> None:
+    def old(self, pod: Pod) -> None:
         """Record that the old pod is still there; where that was in doubt, it may not have gone at all."""
-        if pod.leaving:
+        if pod.terminating:
             if self.seen is None:
                 self.until = max(self.until, pod.grace_seconds + _AFTER_GRACE_SECONDS)
         elif isinstance(self.verdict, Unknown):
             self.is_expected = False
 
-    def replacement(self, pod: SeenPod, seconds: float) -> None:
+    def replacement(self, pod: Pod, seconds: float) -> None:
         """Record the replacement as it is seen now."""
         self.seen = pod
-        if pod.ready and self.ready_seconds is None:
+        if _is_ready(pod) and self.ready_seconds is None:
             self.ready_seconds = seconds
 
     def landing(self, *, is_over: bool) -> Landing:
@@ -94,7 +94,7 @@ class _Arrival:
         Args:
             is_over: whether the wait was completed; if not, a replacement may still come, or get a node.
         """
-        node = self.seen.node if self.seen else None
+        node = (self.seen.node or None) if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
         is_missing = is_over and self.is_expected and not self.is_moved_by_others and self.seen is None
         return Landing(self.move, node, name, self.ready_seconds, is_missing)
@@ -123,9 +123,9 @@ class Arrivals:
     ) -> None:
         self._restarted = restarted
         self._known = known
-        self._each = [_Arrival(move, verdict, bool(owner_uid(move)), settle_seconds) for move, verdict in moved]
+        self._each = [_Arrival(move, verdict, bool(owner_uid(move.pod)), settle_seconds) for move, verdict in moved]
 
-    def look(self, pods: Sequence[SeenPod], seconds: float) -> None:
+    def look(self, pods: Sequence[Pod], seconds: float) -> None:
         """Record which pods are there now; for a replacement that has gone itself, the next one is waited for.
 
         Args:
@@ -136,24 +136,24 @@ class Arrivals:
         for each in self._each:
             if old := by_uid.get(each.move.pod.uid):
                 each.old(old)
-            if each.seen and ((now := by_uid.get(each.seen.uid)) is None or now.is_out):
+            if each.seen and ((now := by_uid.get(each.seen.uid)) is None or _is_out(now)):
                 each.seen = each.ready_seconds = None
         taken = {each.seen.uid for each in self._each if each.seen}
-        new = [pod for pod in pods if pod.owner and pod.uid not in self._known and not pod.is_out]
+        new = [pod for pod in pods if owner_uid(pod) and pod.uid not in self._known and not _is_out(pod)]
         for each in self._each:
             found = by_uid.get(each.seen.uid) if each.seen else self._first(each.move, new, taken)
             if found and each.is_expected:
                 taken.add(found.uid)
                 each.replacement(found, seconds)
 
-    def _first(self, move: Move, new: Sequence[SeenPod], taken: set[str]) -> SeenPod | None:
+    def _first(self, move: Move, new: Sequence[Pod], taken: set[str]) -> Pod | None:
         """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller.
 
         After a rollout it is of another ReplicaSet; the names of its pods begin with that of the Deployment.
         """
-        rollout, owner = self._restarted(move.pod), owner_uid(move)
+        rollout, owner = self._restarted(move.pod), owner_uid(move.pod)
         free = (pod for pod in new if pod.uid not in taken)
-        mine = (pod for pod in free if (pod.name.rsplit("-", 2)[0] == rollout if rollout else pod.owner == owner))
+        mine = (pod for pod in free if (pod.name.rsplit("-", 2)[0] == rollout if rollout else owner_uid(pod) == owner))
         return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
 
     def is_over(self, seconds: float) -> bool:
@@ -165,10 +165,19 @@ class Arrivals:
         return tuple(each.landing(is_over=is_over) for each in self._each)
 
 
-def owner_uid(move: Move) -> str:
-    """Return the UID of the controller that replaces the pod; empty where none does."""
-    controller = move.pod.controller
-    return controller.uid if controller else ""
+def owner_uid(pod: Pod) -> str:
+    """Return the UID of the controller that replaces a pod; empty where none does."""
+    return pod.controller.uid if pod.controller else ""
+
+
+def _is_ready(pod: Pod) -> bool:
+    """Return whether a pod is Ready, or has done its work."""
+    return pod.ready or pod.phase == "Succeeded"
+
+
+def _is_out(pod: Pod) -> bool:
+    """Return whether the controller of a pod does not count it any more; as an object it may stay."""
+    return pod.terminating or pod.phase == "Failed"
 
 
 class LiveSteer:
@@ -273,7 +282,7 @@ class LiveSteer:
             pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
             self._look(arrivals, wave, clock() - began)
         landings = arrivals.landings(is_over=not self._halt.reason)
-        self._unready |= {owner_uid(each.move) for each in landings if each.node and each.ready_seconds is None}
+        self._unready |= {owner_uid(each.move.pod) for each in landings if each.node and each.ready_seconds is None}
         return landings
 
     def end(self) -> None:
@@ -297,13 +306,15 @@ class LiveSteer:
 
     def _demand_ready(self, wave: Wave) -> None:
         """Wait until earlier replacements of the wave's owners are Ready: only then may an owner lose its next pod."""
-        waited_for = self._unready & {owner_uid(move) for move in wave.moves}
+        waited_for = self._unready & {owner_uid(move.pod) for move in wave.moves}
         if not waited_for:
             return
         until = Deadline.after(self._settle_seconds, self._halt.deadline.clock)
-        while unready := {pod.owner for pod in self._pods(wave) if not (pod.ready or pod.is_out)} & waited_for:
+        while (
+            unready := {owner_uid(pod) for pod in self._pods(wave) if not (_is_ready(pod) or _is_out(pod))} & waited_for
+        ):
             if self._halt.reason or not until.left():
-                names = sorted({str(move.pod) for move in wave.moves if owner_uid(move) in unready})
+                names = sorted({str(move.pod) for move in wave.moves if owner_uid(move.pod) in unready})
                 raise CycleStopped(f"a replacement is not Ready, and its owner would lose another pod: {names[0]}")
             self._sleep(_LONGEST_LOOK_SECONDS)
         self._unready -= waited_for
@@ -331,7 +342,7 @@ class LiveSteer:
         seconds = _HURRIED_LOOK_SECONDS if self._halt.signalled.is_set() else _LOOK_SECONDS
         return Deadline.after(seconds, self._halt.deadline.clock).or_sooner(self._halt.deadline)
 
-    def _pods(self, wave: Wave) -> list[SeenPod]:
+    def _pods(self, wave: Wave) -> list[Pod]:
         try:
             return self._see(wave, self._halt.deadline)
         except ClusterError as error:
@@ -343,8 +354,8 @@ class LiveSteer:
         except ClusterError as error:
             _LOG.warning("where replacements are could not be looked at: %s", error)
 
-    def _see(self, wave: Wave, until: Deadline) -> list[SeenPod]:
-        return see_pods(self._client, siblings_of((move.pod for move in wave.moves), self._restarted), until)
+    def _see(self, wave: Wave, until: Deadline) -> list[Pod]:
+        return pods_now(self._client, siblings_of((move.pod for move in wave.moves), self._restarted), lambda: until)
 
 
 def in_words(problems: Problems) -> str:

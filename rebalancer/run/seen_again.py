@@ -1,15 +1,13 @@
 """What a live run looks at again while it goes on: pods, PDBs, owners, annotations and nodes as they are now."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import LONG_AGO, Pod
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError, Forbidden
@@ -46,122 +44,20 @@ def _listed(
         raise ClusterError(f"the API server does not answer with a list of {KINDS[kind][1]}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class SeenPod:
-    """A pod as it is now.
-
-    Attributes:
-        owner: UID of the controller; empty where there is none.
-        node: where it is bound; None while it is pending.
-        ready: whether it is Ready, or has done its work.
-        leaving: whether it is being deleted.
-        failed: whether it has ended without doing its work: its controller replaces it, and it may stay as an object.
-        grace_seconds: the grace period of its deletion; 0 unless it is being deleted.
-    """
-
-    uid: str
-    name: str
-    owner: str
-    node: str | None
-    created: datetime
-    ready: bool
-    leaving: bool
-    grace_seconds: float
-    failed: bool = False
-
-    @property
-    def is_out(self) -> bool:
-        """Whether its controller does not count it any more."""
-        return self.leaving or self.failed
-
-
-class _Owner(msgspec.Struct):
-    uid: str = ""
-    controller: bool = False
-
-
-class _SeenMetadata(msgspec.Struct, rename="camel"):
-    name: str
-    uid: str
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
-    deletion_grace_period_seconds: int | None = None
-    owner_references: list[_Owner] | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str | None = None
-
-
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-
-
-class _Status(msgspec.Struct):
-    phase: str = ""
-    conditions: list[_Condition] | None = None
-
-    @property
-    def is_ready(self) -> bool:
-        says_so = any(each.type == "Ready" and each.status == "True" for each in self.conditions or ())
-        return says_so or self.phase == "Succeeded"
-
-
-class _Pod(msgspec.Struct):
-    metadata: _SeenMetadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-    def seen(self) -> SeenPod:
-        metadata = self.metadata
-        owners = (each.uid for each in metadata.owner_references or () if each.controller)
-        return SeenPod(
-            uid=metadata.uid,
-            name=metadata.name,
-            owner=next(owners, ""),
-            node=self.spec.node_name or None,
-            created=metadata.creation_timestamp or LONG_AGO,
-            ready=self.status.is_ready,
-            leaving=metadata.deletion_timestamp is not None,
-            grace_seconds=metadata.deletion_grace_period_seconds or 0,
-            failed=self.status.phase == "Failed",
-        )
-
-
-def see_pods(client: Client, selectors: Mapping[str, str], deadline: Deadline) -> list[SeenPod]:
-    """Return pods as they are now, as little of them as a wave needs.
+def pods_now(client: Client, selectors: Mapping[str, str], until: Callable[[], Deadline]) -> list[Pod]:
+    """Return pods as they are now.
 
     Args:
         client: the API server.
         selectors: by namespace, which of its pods: a label selector, empty for all.
-        deadline: for all lists together.
+        until: returns the deadline for the list of one namespace.
 
     Raises:
         ClusterError: they cannot be listed.
     """
-    return _pods(client, selectors, lambda: deadline, partial(Items, "Pod", _Pod, _Pod.seen))
-
-
-def whole_pods(client: Client, selectors: Mapping[str, str], seconds: float) -> list[Pod]:
-    """Return pods as they are now, as a snapshot has them; the seconds are for the list of each namespace.
-
-    Raises:
-        ClusterError: they cannot be listed.
-    """
-    return _pods(client, selectors, lambda: Deadline.after(seconds))
-
-
-def _pods(
-    client: Client,
-    selectors: Mapping[str, str],
-    until: Callable[[], Deadline],
-    new: Callable[[], Any] | None = None,
-) -> list[Any]:
-    found: list[Any] = []
+    found: list[Pod] = []
     for namespace, selector in sorted(selectors.items()):
-        query = {"labelSelector": selector} if selector else {}
-        found += _listed(client, "Pod", namespace, until(), query, new)
+        found += _listed(client, "Pod", namespace, until(), {"labelSelector": selector} if selector else {})
     return found
 
 

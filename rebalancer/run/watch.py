@@ -31,7 +31,7 @@ from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveCluster, LiveSink
 from rebalancer.run.memory import Diary, paused
-from rebalancer.run.seen_again import notes_now, siblings_of, whole_pods
+from rebalancer.run.seen_again import notes_now, pods_now, siblings_of
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
 
@@ -157,7 +157,7 @@ class Watch:
         """See what has become of the replacements of these pods."""
         self._looked = self._clock()
         try:
-            diary.saw(whole_pods(self._client, siblings_of(gone, self._restarted), _READ_SECONDS))
+            diary.saw(pods_now(self._client, siblings_of(gone, self._restarted), lambda: Deadline.after(_READ_SECONDS)))
         except ClusterError as error:
             _LOG.warning("replacements could not be looked at: %s", error)
 

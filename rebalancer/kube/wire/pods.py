@@ -28,6 +28,7 @@ class _PodMetadata(msgspec.Struct, gc=False, rename="camel"):
     owner_references: msgspec.Raw = msgspec.Raw()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
 
 
 class _Waiting(msgspec.Struct, gc=False):
@@ -137,6 +138,7 @@ class PodDecoder:
             labels=self._labels[bytes(metadata.labels)],
             created=aware(metadata.creation_timestamp) or LONG_AGO,
             terminating=metadata.deletion_timestamp is not None,
+            grace_seconds=metadata.deletion_grace_period_seconds or 0,
             owners=self._owners[bytes(metadata.owner_references)],
             spec=pod_spec,
             qos=intern(status.qos_class or pod_spec.qos),

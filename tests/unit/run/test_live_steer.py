@@ -10,10 +10,10 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.run.live import LiveCluster, LiveSink
 from rebalancer.run.live_steer import Arrivals
-from rebalancer.run.seen_again import SeenPod, siblings_of
+from rebalancer.run.seen_again import siblings_of
 from tests import make
 from tests.functional.objects import pdb
-from tests.unit.run.waves import BORN, as_object, later, levels, move, replace, wave
+from tests.unit.run.waves import as_object, later, levels, move, replace, wave
 
 A = move("a")
 
@@ -67,7 +67,7 @@ def test_after_a_rollout_the_replacement_is_of_another_replica_set():
     going = move("web-5d9-aaaaa", owner="web-5d9", labels={"pod-template-hash": "5d9"})
     arrivals = Arrivals([(going, Granted(restarted="web"))], frozenset({"uid-of-old"}), 10.0, lambda _: "web")
     names = ("web-api-7f4-bbbbb", "web-7f4-ccccc", "old")
-    pods = [SeenPod(f"uid-of-{name}", name, "another", "n2", BORN, True, False, 0.0) for name in names]
+    pods = [make.pod(name, uid=f"uid-of-{name}", node="n2", ready=True) for name in names]
     arrivals.look(pods, 1.0)
 
     (landing,) = arrivals.landings(is_over=arrivals.is_over(1.0))
