@@ -47,10 +47,6 @@ T = TypeVar("T")
 Tell = Callable[[str, int, int | None], None]
 
 
-def tell_nobody(_resource: str, _count: int, _more: int | None) -> None:
-    """Report nothing."""
-
-
 class Items(Generic[W, T]):
     """Collects the objects of one kind, page by page; one that cannot be read is an error.
 

@@ -14,7 +14,7 @@ from rebalancer.engine.closures import EVICTION_RULE
 from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.kube.answers import Rejected
 from rebalancer.kube.halt import Halt
-from rebalancer.kube.lists import Tell, read_list, tell_nobody
+from rebalancer.kube.lists import Tell, read_list
 from rebalancer.kube.permissions import may
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.list_collector import ListCollector
@@ -33,7 +33,7 @@ def read_cluster(
     kinds: Iterable[str],
     halt: Halt,
     helpful: Iterable[str] = (),
-    tell: Tell = tell_nobody,
+    tell: Tell = lambda _resource, _count, _more: None,
     *,
     evicts: bool = False,
 ) -> Snapshot:
