@@ -41,8 +41,8 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
         from rebalancer.run.marking import mark as marking  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
 
-        asked = marking.MarkOptions.of(rules, Options(**options))
-        is_loop = bool(asked.run.interval)
+        asked = Options(**options)
+        is_loop = bool(asked.interval)
 
         def delivered(outcome: Outcome) -> int:
             if output == "json":
@@ -51,10 +51,7 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
                 _print(outcome.report)
             return outcome.exit_code
 
-        if is_loop:
-            marking.mark_on(asked, delivered, interruption)
-            return
-        sys.exit(marking.mark(asked, interruption, delivered).exit_code)
+        sys.exit(marking.mark(rules, asked, delivered, interruption))
 
 
 def _is_news(report: dict[str, Any]) -> bool:

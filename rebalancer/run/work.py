@@ -17,7 +17,7 @@ from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.restarts import restarting
-from rebalancer.errors import MarksLeft, UsageError
+from rebalancer.errors import MarksLeft
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
@@ -56,10 +56,8 @@ def read_scheduler(path: str | None) -> Scheduler:
         return Scheduler()
     from rebalancer.policy.scheduler_configuration import load_scheduler_configuration  # noqa: PLC0415  few have one
 
-    try:
-        text = policies.settings_text(path, "scheduler configuration")
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path} with the scheduler's configuration") from None
+    missing = f"there is no file {path} with the scheduler's configuration"
+    text = policies.settings_text(path, "scheduler configuration", missing)
     loaded = load_scheduler_configuration(text, source=path)
     warnings = tuple(f"scheduler configuration {path}: {problem}" for problem in loaded.warnings)
     return Scheduler(loaded.document, warnings)

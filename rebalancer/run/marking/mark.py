@@ -5,8 +5,8 @@ Written by the evaluations' thread and read by the server's; the outcome is repl
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,12 +24,12 @@ from rebalancer.policy.values import Policy
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live import LiveCluster, new_run
+from rebalancer.run.live import new_run
 from rebalancer.run.live_run import connect
 from rebalancer.run.live_usage import live_providers
 from rebalancer.run.loop import Rounds
 from rebalancer.run.marking.nodes import Changes, SeenNodes, answers, see_nodes, write
-from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome, show_nothing
+from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.settings_files import PolicyReporter, Watched
@@ -47,66 +47,27 @@ _JSON = "application/json"
 _INTERVALS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class MarkOptions:
-    """What `mark` is asked to do.
-
-    Attributes:
-        rules: the file with the rules, `-` for standard input.
-        run: the policy, the way to the cluster, how often, and what is served.
-    """
-
-    rules: str
-    run: Options
-
-    @classmethod
-    def of(cls, rules: str, run: Options) -> "MarkOptions":
-        """Return the options, with marking's own Lease unless another one is named.
-
-        Raises:
-            UsageError: they do not go together.
-        """
-        if run.policy == rules == "-":
-            raise UsageError("--policy and --rules cannot both be standard input")
-        if run.lease.leader_elect and not run.interval:
-            raise UsageError("--leader-elect goes with --interval: a single evaluation holds the Lease by itself")
-        is_usual = run.lease.resource_name == LeaseOptions().resource_name
-        lease = replace(run.lease, resource_name=MARKING_LEASE) if is_usual else run.lease
-        return cls(rules, replace(run, lease=lease))
-
-
-def rules_text(name: str) -> str:
-    """Return the text of a file with rules, `-` for standard input.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
-    try:
-        return settings_text(name, "marking rules")
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {name} with marking rules") from None
-
-
 class MarkingSettings:
     """The policy and the rules, each read again when its content changes.
 
     Args:
-        asked: names both.
+        rules: the file with the rules.
+        options: name the policy, and how often is evaluated.
         report: called with what is wrong with them; an empty text if nothing is.
 
     Raises:
         UsageError: one of them cannot be used.
     """
 
-    def __init__(self, asked: MarkOptions, report: Callable[[str], None] = lambda _: None) -> None:
-        self._interval = asked.run.interval
+    def __init__(self, rules: str, options: Options, report: Callable[[str], None]) -> None:
+        self._interval = options.interval
         self._problems = {"policy": "", "rules": ""}
         self._report = report
-        name, strict = asked.run.policy, asked.run.strict
-        parse = partial(parse_sources, name=name, strict=strict)
+        name = options.policy
+        parse = partial(parse_sources, name=name, strict=options.strict)
         self._policy = Watched("policy", name, policy_text, parse, partial(self._hear, "policy"))
-        read = partial(self._parse, asked.rules)
-        self._rules = Watched("rules file", asked.rules, rules_text, read, partial(self._hear, "rules"))
+        read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
+        self._rules = Watched("rules file", rules, read, partial(self._parse, rules), partial(self._hear, "rules"))
         for warning in self._policy.value.warnings:
             _LOG.warning("policy %s: %s", name, warning)
 
@@ -180,43 +141,56 @@ def _page(document: Mapping[str, Any], html: str) -> ServedPage:
 _SOURCE_SECONDS = 60.0
 
 
-def mark(asked: MarkOptions, interruption: Interruption, deliver: Deliver = show_nothing) -> Outcome:
-    """Evaluate once, and return the report and the exit code.
-
-    Raises:
-        UsageError: options, policy or rules cannot be used.
-        ClusterError: there is no cluster to work on, or a permission is missing.
-        Interrupted: a signal came before anything was written.
-    """
-    settings = MarkingSettings(asked)
-    with _attended(asked.run) as (telemetry, board):
-        run = LiveRun(asked.run, _connected(asked.run, telemetry), telemetry, interruption, deliver)
-        marking = _Marking(run, settings, board)
-        return marking.show(marking.evaluate(None))
-
-
-def mark_on(asked: MarkOptions, deliver: Deliver, interruption: Interruption) -> None:
-    """Evaluate until a signal comes.
+def mark(rules: str, options: Options, deliver: Deliver, interruption: Interruption) -> int:
+    """Evaluate once, or until a signal comes; return the exit code.
 
     Args:
-        asked: what to do, and how often.
+        rules: the file with the rules, `-` for standard input.
+        options: the policy, the way to the cluster, how often, and what is served.
         deliver: takes the outcome of each evaluation.
         interruption: entered; a signal ends the loop.
 
     Raises:
         UsageError: options, policy or rules cannot be used.
         ClusterError: there is no cluster to work on, or a permission is missing.
+        Interrupted: a signal came before anything was written.
     """
+    options = _with_own_lease(rules, options)
     with ExitStack() as stack:
-        telemetry, board = stack.enter_context(_attended(asked.run))
-        reporter = PolicyReporter(telemetry)
-        settings = MarkingSettings(asked, reporter.report)
-        cluster = _connected(asked.run, telemetry)
-        if not asked.run.dry_run:  # which writes nothing, not even an Event
-            reporter.open(cluster, asked.run.lease.resource_namespace)
+        telemetry = Telemetry(options, stack.enter_context(traced(options.tracing)))
+        telemetry.health.watch_sources()
+        board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
+        stack.enter_context(served(options.serving, telemetry, more=board.pages()))
+        settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda _: None)
+        cluster = connect(options, telemetry)
+        if not options.dry_run:
+            demand_writes(cluster.client, MARKING)
+        marking = _Marking(LiveRun(options, cluster, telemetry, interruption, deliver), settings, board)
+        if not options.interval:
+            return marking.act(None)[0]
+        if not options.dry_run:  # which writes nothing, not even an Event
+            reporter.open(cluster, options.lease.resource_namespace)
             stack.callback(reporter.close)
-        marking = _Marking(LiveRun(asked.run, cluster, telemetry, interruption, deliver), settings, board)
-        Rounds(asked.run, cluster, telemetry, interruption, settings.refresh, marking.act, "--interval").run()
+
+        def act(permit: Permit | None) -> bool:
+            return marking.act(permit)[1]
+
+        Rounds(options, cluster, telemetry, interruption, settings.refresh, act, "--interval").run()
+    return 0
+
+
+def _with_own_lease(rules: str, options: Options) -> Options:
+    """Return the options, with marking's own Lease unless another one is named.
+
+    Raises:
+        UsageError: they do not go together.
+    """
+    if options.policy == rules == "-":
+        raise UsageError("--policy and --rules cannot both be standard input")
+    if options.lease.leader_elect and not options.interval:
+        raise UsageError("--leader-elect goes with --interval: a single evaluation holds the Lease by itself")
+    is_usual = options.lease.resource_name == LeaseOptions().resource_name
+    return replace(options, lease=replace(options.lease, resource_name=MARKING_LEASE)) if is_usual else options
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,38 +208,35 @@ class _Marking:
     board: Board
     name: str = field(default_factory=new_run)
 
-    def act(self, permit: Permit | None) -> bool:
-        """Evaluate once; True even where a source does not answer: the next evaluation is not put off."""
-        outcome = self.evaluate(permit)
-        self.board.show(outcome)
-        self.show(outcome)
-        return not outcome.problems
+    def act(self, permit: Permit | None) -> tuple[int, bool]:
+        """Evaluate once, show the report, and only then export metrics: that may take long, or hang.
 
-    def show(self, outcome: MarkingOutcome) -> Outcome:
-        """Show the report, and only then export metrics: that may take long, or hang."""
-        try:
-            shown = Outcome(marking_document(outcome), self.run.interruption.exit_code or int(not outcome.succeeded))
-            return replace(shown, exit_code=self.run.deliver(shown))
-        finally:
-            self._export()
-
-    def evaluate(self, permit: Permit | None) -> MarkingOutcome:
-        """Evaluate while the Lease is held; a dry run needs no Lease.
+        Returns:
+            The exit code, and whether all nodes were written.  A source that does not answer does not put off the next
+            evaluation.
 
         Raises:
             ClusterError: nodes cannot be listed.
             Interrupted: a signal came before anything was written.
         """
+        run = self.run
         try:
-            run = self.run
-            with run.telemetry.cycle(), turn(run.cluster, run.options, permit, doing="marking nodes") as ours:
-                if ours.skipped:
-                    run.telemetry.ended("skipped")
-                    return self._outcome(_now(), skipped=ours.skipped)
-                return self._evaluated(ours.permit, ours.alarm)
-        except BaseException:
-            self._export()
-            raise
+            outcome = self._evaluate(permit)
+            self.board.show(outcome)
+            shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
+            return run.deliver(shown), not outcome.problems
+        finally:
+            ending = run.cluster.client.ending
+            export(run.options.export, run.telemetry.metrics, run.cluster.description, ending.is_set)
+
+    def _evaluate(self, permit: Permit | None) -> MarkingOutcome:
+        """Evaluate while the Lease is held; a dry run needs no Lease."""
+        run = self.run
+        with run.telemetry.cycle(), turn(run.cluster, run.options, permit, doing="marking nodes") as ours:
+            if ours.skipped:
+                run.telemetry.ended("skipped")
+                return self._outcome(_now(), skipped=ours.skipped)
+            return self._evaluated(ours.permit, ours.alarm)
 
     def _evaluated(self, permit: Permit, warning: str) -> MarkingOutcome:
         policy, rules, cluster = self.settings.policy, self.settings.rules, self.run.cluster
@@ -325,10 +296,6 @@ class _Marking:
         for name, problem in outcome.problems.items():
             _LOG.warning("node %s is not as it should be: %s", name, problem)
 
-    def _export(self) -> None:
-        cluster = self.run.cluster
-        export(self.run.options.export, self.run.telemetry.metrics, cluster.description, cluster.client.ending.is_set)
-
 
 def _now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
@@ -337,26 +304,3 @@ def _now() -> datetime:
 def _warnings(seen: SeenNodes, found: Mapping[str, RuleAnswer], warning: str) -> tuple[str, ...]:
     about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
     return tuple(dict.fromkeys([*filter(None, [warning]), *seen.warnings, *about]))
-
-
-@contextmanager
-def _attended(options: Options) -> Iterator[tuple[Telemetry, Board]]:
-    """Serve health, metrics and pages about marks, and send traces, while this is entered.
-
-    Raises:
-        UsageError: the port cannot be opened, or the certificate cannot be used.
-    """
-    with traced(options.tracing) as span:
-        telemetry = Telemetry(options, span)
-        telemetry.health.watch_sources()
-        board = Board(telemetry.health)
-        with served(options.serving, telemetry, more=board.pages()):
-            yield telemetry, board
-
-
-def _connected(options: Options, telemetry: Telemetry) -> LiveCluster:
-    """Return the cluster, once it is sure that nodes may be written unless it is a dry run."""
-    cluster = connect(options, telemetry)
-    if not options.dry_run:
-        demand_writes(cluster.client, MARKING)
-    return cluster
