@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,7 +71,7 @@ def doctor(output: str, **options: Any) -> None:
 
 
 def _print_checks(findings: Iterable["Finding"], output: str) -> None:
-    documents = [each.document() for each in findings]
+    documents = [asdict(each) for each in findings]
     if output == "json":
         click.echo(json.dumps({"apiVersion": "rebalancer/v1", "kind": "Checks", "checks": documents}, indent=2))
     for each in documents if output == "table" else ():

@@ -94,12 +94,12 @@ def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
     """
     with Interruption():
-        from rebalancer.run import unmark as taking_off  # noqa: PLC0415
+        from rebalancer.run.unmark import unmark as taking_off  # noqa: PLC0415
 
-        outcome = taking_off.unmark(client, key, mark, everything=everything, dry_run=dry_run)
-    for line in outcome.lines:
+        lines, exit_code = taking_off(client, key, mark, everything=everything, dry_run=dry_run)
+    for line in lines:
         click.echo(printable(line))
-    sys.exit(outcome.exit_code)
+    sys.exit(exit_code)
 
 
 def _standing(command: flags.Command) -> flags.Command:

@@ -116,7 +116,6 @@ class MarkingOutcome:
         nodes: how many nodes took part.
         answers: by rule.
         evaluation: what follows from them.
-        before: the marks that nodes carried before.
         changes: by node: `marked`, `changed`, `renewed` or `cleared`.
         problems: why a node was not changed, by its name.
         skipped: why nothing was evaluated; empty if it was.
@@ -131,7 +130,6 @@ class MarkingOutcome:
     nodes: int = 0
     answers: Mapping[str, RuleAnswer] = field(default_factory=dict)
     evaluation: Evaluation = Evaluation({})
-    before: Marks = field(default_factory=dict)
     changes: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     skipped: str = ""

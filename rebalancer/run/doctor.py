@@ -7,7 +7,7 @@ read is said, and is no fault of the cluster.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -59,10 +59,6 @@ class Finding:
     state: str
     says: str
     cure: str = ""
-
-    def document(self) -> dict[str, str]:
-        """Return it as plain values."""
-        return asdict(self)
 
 
 def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> Iterator[Finding]:
@@ -295,7 +291,8 @@ def _others(cluster: LiveCluster) -> Finding:
         except (ClusterError, ValueError):
             unread.append(f"{kind}s")
             continue
-        names += [f"{kind} {_key(each)}" for each in items if "descheduler" in json.dumps(_images(each))]
+        found = [each["metadata"] for each in items if "descheduler" in json.dumps(_images(each))]
+        names += [f"{kind} {each.get('namespace', '')}/{each.get('name', '')}" for each in found]
     try:
         lease = Leases(cluster.client, "kube-system", "descheduler", _SECONDS).read()
     except ClusterError:
@@ -306,10 +303,6 @@ def _others(cluster: LiveCluster) -> Finding:
     if unread and not names:
         return Finding("other deschedulers", UNKNOWN, f"could not be read: {', '.join(unread)}")
     return _none_of("other deschedulers", sorted(names), "", "suspend it, or both move the same pods", "none")
-
-
-def _key(item: Mapping[str, Any]) -> str:
-    return f"{item['metadata'].get('namespace', '')}/{item['metadata'].get('name', '')}"
 
 
 def _images(item: Mapping[str, Any]) -> list[str]:

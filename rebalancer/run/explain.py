@@ -91,8 +91,8 @@ def explained(
         "profiles": [
             _by_profile(pod, each, Evictor(cluster, each.evictor, restarted=restarted), report) for each in plans
         ],
-        "onNode": node_states(pod.node, report),
-        "scheduler": scheduler_view(pod, cluster),
+        "onNode": _node_states(pod.node, report),
+        "scheduler": _scheduler_view(pod, cluster),
     }
 
 
@@ -120,7 +120,7 @@ def _is_about(entry: Report, pod: Pod) -> bool:
     return (entry["namespace"], entry["name"]) == pod.key and entry["node"] == pod.node
 
 
-def node_states(name: str, report: Report) -> list[dict[str, Any]]:
+def _node_states(name: str, report: Report) -> list[dict[str, Any]]:
     """Return how strategies see a node: over, under or between, with its figures and the targets."""
     return [
         {
@@ -136,7 +136,7 @@ def node_states(name: str, report: Report) -> list[dict[str, Any]]:
     ]
 
 
-def scheduler_view(pod: Pod, cluster: Cluster) -> dict[str, Any]:
+def _scheduler_view(pod: Pod, cluster: Cluster) -> dict[str, Any]:
     """Return what the simulated scheduler thinks of each node for the pod's replacement, and where it would land."""
     simulation = cluster.index(Simulation)
     weighing, answer = simulation.weigh(pod), simulation.ask(pod)

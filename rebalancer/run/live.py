@@ -208,13 +208,13 @@ class EventLog:
         """Write the Event of a ledger entry, if it gets one."""
         match entry.verdict:
             case Granted(restarted=name):
-                self._publish(entry, "Normal", entry.strategy, note_of(entry.pod.node, text(entry.because), "", name))
+                self._publish(entry, "Normal", entry.strategy, restarted=name)
             case Unknown(error):
-                self._publish(entry, "Warning", "EvictionUnknown", _note(entry, error))
+                self._publish(entry, "Warning", "EvictionUnknown", error)
             case Refused(cause) if self._failures and (cause.code in _LIMITS or cause.code in _TOLD):
-                self._publish(entry, "Warning", "EvictionFailed", _note(entry, _failure(cause)))
+                self._publish(entry, "Warning", "EvictionFailed", _failure(cause))
             case Failed(error) if self._failures:
-                self._publish(entry, "Warning", "EvictionFailed", _note(entry, error))
+                self._publish(entry, "Warning", "EvictionFailed", error)
 
     def tell(self, namespace: str, name: str, reason: str, note: str) -> None:
         """Write an Event about the runs themselves, that is, about their Lease."""
@@ -225,8 +225,8 @@ class EventLog:
         lost = self._events.close(_EVENTS_SECONDS, lambda: bool(self._halt.reason), _EVENTS_SECONDS_HALTED)
         return f"{lost} Events were not delivered: {self._events.problem}" if lost else ""
 
-    def _publish(self, entry: Entry, type_: str, reason: str, note: str) -> None:
-        pod = entry.pod
+    def _publish(self, entry: Entry, type_: str, reason: str, error: str = "", restarted: str = "") -> None:
+        pod, note = entry.pod, note_of(entry.pod.node, text(entry.because), error, restarted)
         self._events.publish(Event(pod.namespace, pod.name, pod.uid, type_, reason, note))
 
 
@@ -242,10 +242,6 @@ def log_verdict(entry: Entry) -> None:
             _LOG.warning("perhaps evicted: %s: %s", what, error)
         case Failed(error):
             _LOG.warning("not evicted: %s: %s", what, error)
-
-
-def _note(entry: Entry, error: str = "") -> str:
-    return note_of(entry.pod.node, text(entry.because), error)
 
 
 def _failure(cause: Cause) -> str:

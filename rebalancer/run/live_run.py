@@ -1,6 +1,6 @@
 """A live run, from the connection to the report; a dry run on a live cluster goes the same way and evicts nothing.
 
-1. Connect (`connect`), with metrics, traces and health served beside it (`attended`).
+1. Connect, with metrics, traces and health served beside it (`attended`).
 2. Ask the person at the terminal, if there is one (`rebalancer.run.cluster_view`).
 3. Take the turn, look, decide and act, tell, clear up (`cycle`).  `rebalancer.run.loop` does this again and again.
 4. Count the outcome, show the report of it, and export metrics (`attempt`).
@@ -65,7 +65,7 @@ def run_live(
         return deliver(replace(outcome, exit_code=_exit_code(outcome, interruption)))
 
     with attended(options, progress) as telemetry:
-        cluster = connect(options, telemetry, retry_policy)
+        cluster = live.open_cluster(options.client, retry_policy, telemetry.request)
         run = LiveRun(options, cluster, telemetry, interruption, show)
         if options.dry_run:
             return attempt(run, work)
@@ -194,7 +194,8 @@ def _evict(
         for hear in hearers:
             hear(entry)
 
-    holder = steered.holder(run.cluster, work, halt, steer)
+    recount = steer.marks.recount if steer else lambda _: None
+    holder = steered.LiveHolder(run.cluster.client, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
         ledger = run_cycle(left, work.plans, limits, watch, *parts, run.options.max_parallel)
@@ -258,15 +259,6 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
         telemetry = Telemetry(options, span, progress)
         with served(options.serving, telemetry):
             yield telemetry
-
-
-def connect(options: Options, telemetry: Telemetry, retry_policy: RetryPolicy | None = None) -> live.LiveCluster:
-    """Find the API server; no request is sent.
-
-    Raises:
-        NoCredentials: no cluster is configured.
-    """
-    return live.open_cluster(options.client, retry_policy, telemetry.request)
 
 
 def warn_of_no_limits(work: Work) -> None:

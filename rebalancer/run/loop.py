@@ -35,8 +35,8 @@ from rebalancer.kube.halt import Permit
 from rebalancer.run.cluster_view import Consent, LiveRun, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Leadership
-from rebalancer.run.live import LiveCluster
-from rebalancer.run.live_run import attempt, attended, connect, warn_of_no_limits
+from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policies import parse_policy, policy_text
 from rebalancer.run.progress import Progress
@@ -88,7 +88,7 @@ def run_loop(
         def act(permit: Permit | None) -> bool:
             return attempt(run, work(), permit).exit_code == 0
 
-        cluster = connect(options, telemetry)
+        cluster = open_cluster(options.client, observe=telemetry.request)
         run = LiveRun(options, cluster, telemetry, interruption, show, sleep)
         for warning in work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)

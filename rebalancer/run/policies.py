@@ -169,26 +169,10 @@ def kinds_needed(profiles: Iterable[ProfilePlan]) -> frozenset[str]:
     return frozenset(needed)
 
 
-def asks_scheduler(policy: Policy, profiles: Iterable[ProfilePlan]) -> bool:
-    """Return whether decisions depend on where the scheduler would put pods."""
-    by_evictor = policy.steering is not None or any(each.evictor.asks_scheduler for each in profiles)
-    return by_evictor or any(args.asks_scheduler for args in _utilization(profiles))
-
-
-def compacts(profiles: Iterable[ProfilePlan]) -> bool:
-    """Return whether a strategy empties whole nodes, which may be held then."""
-    return any(args.compacts for args in _utilization(profiles))
-
-
-def relieves(profiles: Iterable[ProfilePlan]) -> bool:
-    """Return whether a strategy selects pods by relief or compaction."""
-    return any(args.relief or args.compacts for args in _utilization(profiles))
-
-
-def _utilization(profiles: Iterable[ProfilePlan]) -> Iterator[UtilizationArgs]:
-    """Yield the arguments of the strategies that even nodes out or empty them."""
-    for profile in profiles:
-        yield from (each.args for each in profile.balance if isinstance(each.args, UtilizationArgs))
+def utilization(profiles: Iterable[ProfilePlan]) -> list[UtilizationArgs]:
+    """Return the arguments of the strategies that even nodes out or empty them."""
+    args = (each.args for profile in profiles for each in profile.balance)
+    return [each for each in args if isinstance(each, UtilizationArgs)]
 
 
 Schema = Mapping[str, Any]

@@ -242,10 +242,3 @@ class LiveHolder:
             return Held(node, until, str(error))
         _LOG.info("node %s is held empty until %s", node, until)
         return Held(node, until)
-
-
-def holder(cluster: LiveCluster, work: Work, halt: Halt, steer: LiveSteer | None) -> LiveHolder | None:
-    """Return what holds the nodes that a run empties; None if they are not held."""
-    if work.hold is None:
-        return None
-    return LiveHolder(cluster.client, halt, work.hold, steer.marks.recount if steer else lambda _: None)

@@ -1,7 +1,6 @@
 """`rebalancer unmark`: take off the marks that steered runs and `rebalancer mark` have left on nodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -17,15 +16,9 @@ from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
 from rebalancer.run.steered import record_of
 
 
-@dataclass(frozen=True, slots=True)
-class Unmarked:
-    """The outcome of `unmark`: a line for each node, and the exit code."""
-
-    lines: tuple[str, ...]
-    exit_code: int
-
-
-def unmark(client: ClientOptions, key: str, sign: str, *, everything: bool, dry_run: bool) -> Unmarked:
+def unmark(
+    client: ClientOptions, key: str, sign: str, *, everything: bool, dry_run: bool
+) -> tuple[tuple[str, ...], int]:
     """Take off the marks that have expired, or all of them.
 
     Args:
@@ -34,6 +27,9 @@ def unmark(client: ClientOptions, key: str, sign: str, *, everything: bool, dry_
         sign: of marks of pressure, KEY or KEY=VALUE.
         everything: whether to take off also marks that a run may still need.
         dry_run: whether to say only what would be done.
+
+    Returns:
+        A line for each node, and the exit code.
 
     Raises:
         UsageError: the key or the sign is not valid.
@@ -66,7 +62,7 @@ def unmark(client: ClientOptions, key: str, sign: str, *, everything: bool, dry_
         claims += found.claims
         failed = failed or bool(found.problems)
     told = (*lines, *claims) or (f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}",)
-    return Unmarked(told, MarksLeft.exit_code if failed else 0)
+    return told, MarksLeft.exit_code if failed else 0
 
 
 def _steered_by(node: MarkedNode) -> str:

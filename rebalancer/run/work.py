@@ -98,7 +98,8 @@ class Work:
     @property
     def asks_scheduler(self) -> bool:
         """Whether decisions depend on where the scheduler would put pods."""
-        return policies.asks_scheduler(self.policy, self.plans)
+        by_evictor = self.policy.steering is not None or any(each.evictor.asks_scheduler for each in self.plans)
+        return by_evictor or any(args.asks_scheduler for args in policies.utilization(self.plans))
 
     @property
     def helpful_kinds(self) -> frozenset[str]:
@@ -112,7 +113,7 @@ class Work:
     @property
     def hold(self) -> timedelta | None:
         """How long nodes that are emptied are kept empty; None if none is."""
-        return self.policy.hold if policies.compacts(self.plans) else None
+        return self.policy.hold if any(args.compacts for args in policies.utilization(self.plans)) else None
 
     @property
     def trust(self) -> Trust | None:
@@ -165,7 +166,8 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         most = _smaller(given.max_total, options.max_evictions)
         plans = policies.plans(loaded.policy, balances=appetite is None or LEVELS[appetite].balances)
         # A policy that says nothing about it is patient where it selects pods by relief or compaction.
-        trust = given.trust or (Trust() if policies.relieves(plans) else None)
+        relieves = any(args.relief or args.compacts for args in policies.utilization(plans))
+        trust = given.trust or (Trust() if relieves else None)
         policy = replace(given, max_total=most, hold=hold, trust=trust)
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)

@@ -24,8 +24,7 @@ from rebalancer.policy.values import Policy
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live import new_run
-from rebalancer.run.live_run import connect
+from rebalancer.run.live import new_run, open_cluster
 from rebalancer.run.live_usage import live_providers
 from rebalancer.run.loop import Rounds
 from rebalancer.run.marking.nodes import Changes, SeenNodes, answers, see_nodes, write
@@ -162,7 +161,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
         stack.enter_context(served(options.serving, telemetry, more=board.pages()))
         settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda _: None)
-        cluster = connect(options, telemetry)
+        cluster = open_cluster(options.client, observe=telemetry.request)
         if not options.dry_run:
             demand_writes(cluster.client, MARKING)
         marking = _Marking(LiveRun(options, cluster, telemetry, interruption, deliver), settings, board)
@@ -257,7 +256,6 @@ class _Marking:
             nodes=len(part),
             answers=found,
             evaluation=evaluation,
-            before=before,
             changes=due,
             problems={name: str(error) for name, error in self._written(changes, due, seen, permit, record).items()},
             warnings=_warnings(seen, found, warning),
