@@ -38,7 +38,8 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     2 bad usage, policy or rules; 3 no cluster, or a permission is missing; 130 and 143 SIGINT or SIGTERM came.
     """
     with Interruption("before a node was changed") as interruption:
-        from rebalancer.run.marking import mark as marking  # noqa: PLC0415
+        from rebalancer.report.marking import marking_lines  # noqa: PLC0415
+        from rebalancer.run.marking.mark import mark as marking  # noqa: PLC0415
         from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
 
         asked = Options(**options)
@@ -48,23 +49,17 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
             if output == "json":
                 click.echo(json.dumps(outcome.report, indent=None if is_loop else 2))
             elif not is_loop or _is_news(outcome.report):
-                _print(outcome.report)
+                for line in marking_lines(outcome.report):
+                    click.echo(line)
             return outcome.exit_code
 
-        sys.exit(marking.mark(rules, asked, delivered, interruption))
+        sys.exit(marking(rules, asked, delivered, interruption))
 
 
 def _is_news(report: dict[str, Any]) -> bool:
     """Return whether an evaluation of a loop is worth a table: something was marked or cleared, or went wrong."""
     changes = [each["change"] for each in report["nodes"] if each["problem"] or each["change"] not in ("", "renewed")]
     return bool(changes or report["warnings"] or any(each["problem"] for each in report["rules"]))
-
-
-def _print(report: dict[str, Any]) -> None:
-    from rebalancer.report.marking import marking_lines  # noqa: PLC0415
-
-    for line in marking_lines(report):
-        click.echo(line)
 
 
 @click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")

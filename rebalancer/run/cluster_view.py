@@ -132,13 +132,7 @@ class Unseen(Exception):  # noqa: N818  named like the rest of the tree
 
 @dataclass(slots=True)
 class Consent:
-    """The consent to a live run: the latest view of the cluster, its plan, and the pods that were shown.
-
-    Attributes:
-        person: who is asked.
-        run: the way to the cluster, and the deadline.
-        work: what the policy asks for.
-    """
+    """The consent to a live run: the latest view of the cluster, its plan, and the pods that were shown."""
 
     person: Person
     run: LiveRun
@@ -166,7 +160,8 @@ class Consent:
         if self._plan is None or self._plan.ledger.evictions:
             return None
         warnings = (*self.work.warnings, *filter(None, [self._plan.ledger.stopped]))
-        return replace(self._plan, circumstances=self._circumstances(warnings, dry_run=False))
+        circumstances = replace(self._plan.circumstances, dry_run=False, warnings=warnings)
+        return replace(self._plan, circumstances=circumstances)
 
     def fresh_view(self) -> LiveView:
         """Return the view that was agreed to, or a new one if it is too old or another run may have evicted since.
@@ -201,8 +196,6 @@ class Consent:
         with progress.stage("plan"):
             ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
         progress.planned(len(ledger.evictions))
-        self._plan = Finished(ledger, left, self._circumstances(self.work.warnings, dry_run=True))
+        circumstances = Circumstances(True, self.run.cluster.description, "wall", self.work.warnings)
+        self._plan = Finished(ledger, left, circumstances)
         return view, self._plan
-
-    def _circumstances(self, warnings: tuple[str, ...], *, dry_run: bool) -> Circumstances:
-        return Circumstances(dry_run, self.run.cluster.description, "wall", warnings)

@@ -83,14 +83,10 @@ def run_live(
 def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
     """Run a cycle, count its outcome, show its report, and only then export metrics: that may take long, or hang.
 
-    The arguments are those of `cycle`.
+    Arguments and errors are those of `cycle`.
 
     Returns:
         The outcome, with the exit code that showing it returns.
-
-    Raises:
-        ClusterError: the cycle could not run.
-        Interrupted: a signal came before anything was evicted.
     """
     try:
         with run.telemetry.cycle():
@@ -108,7 +104,7 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
     """Take the turn, clear up what other runs have left, look, and evict what the policy picks; a dry run only plans.
 
     Args:
-        run: the way to the cluster, and what is told.
+        run: what all cycles share.
         work: what the policy asks for.
         permit: of a leader, who has the turn already; asked before every eviction and before every retry.
         consent: of the person who was asked, with the view that was agreed to.
@@ -161,7 +157,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     watch = Watch(cluster, work, diary, restarted, sink, halt, telemetry)
     litter = steered.clear_up(cluster, before, work, view.snapshot)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work, view.snapshot, sink, halt, before, restarted) as steer:
+    with steered.steering(cluster.client, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
         ledger = _evict(run, work, left, watch, events, halt, steer)
     _defer(ledger, view, work, halt)
     with telemetry.stage("events"):
@@ -169,11 +165,11 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
     marks = steered.left_behind(steer)
-    notes = (*_no_limits(work), ledger.stopped, *sink.closures.notices(), problem, *litter, marks)
-    notes += (steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
-    notes += (_unforeseen(ledger, view, work),) if sink.is_denied and not halt.reason else ()
     alarms = (turn.alarm,) if turn.alarm else ()
-    warnings = (*work.warnings, *filter(None, notes), *alarms)
+    notes = ("" if policies.limits(work.policy) else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
+    notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
+    notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", *alarms)
+    warnings = (*work.warnings, *filter(None, notes))
     return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings, alarms), bool(marks))
 
 
@@ -217,21 +213,17 @@ def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
         return
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
     reached = {entry.pod.key for entry in asked}
-    for entry in _planned(view, work):
+    for entry in plan(view.cluster(work), work, recollection=view.recollection).evictions:
         if entry.pod.key not in reached:
             ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
 
 
 def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
     """Name the pods that went in place of others which the API server did not let go."""
-    planned = {entry.pod.key for entry in _planned(view, work)}
+    listed = plan(view.cluster(work), work, recollection=view.recollection).evictions
+    planned = {entry.pod.key for entry in listed}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
     return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
-
-
-def _planned(view: LiveView, work: Work) -> list[Entry]:
-    """Return what a dry run would list."""
-    return plan(view.cluster(work), work, recollection=view.recollection).evictions
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
@@ -263,9 +255,5 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
 
 def warn_of_no_limits(work: Work) -> None:
     """Warn at the start that nothing limits a live run: at the end it would be too late."""
-    for warning in _no_limits(work):
-        _LOG.warning("%s", warning)
-
-
-def _no_limits(work: Work) -> tuple[str, ...]:
-    return () if policies.limits(work.policy) else (NO_LIMITS,)
+    if not policies.limits(work.policy):
+        _LOG.warning("%s", NO_LIMITS)

@@ -19,6 +19,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.closures import Closures
 from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
@@ -65,15 +66,6 @@ class _Arrival:
     seen: Pod | None = None
     ready_seconds: float | None = None
 
-    @property
-    def is_complete(self) -> bool:
-        return not self.is_expected or self.ready_seconds is not None
-
-    @property
-    def is_moved_by_others(self) -> bool:
-        """Whether another controller moves the pod in its own time: its replacement may come later."""
-        return isinstance(self.verdict, Refused) or (isinstance(self.verdict, Granted) and self.verdict.background)
-
     def old(self, pod: Pod) -> None:
         """Record that the old pod is still there; where that was in doubt, it may not have gone at all."""
         if pod.terminating:
@@ -81,12 +73,6 @@ class _Arrival:
                 self.until = max(self.until, pod.grace_seconds + _AFTER_GRACE_SECONDS)
         elif isinstance(self.verdict, Unknown):
             self.is_expected = False
-
-    def replacement(self, pod: Pod, seconds: float) -> None:
-        """Record the replacement as it is seen now."""
-        self.seen = pod
-        if _is_ready(pod) and self.ready_seconds is None:
-            self.ready_seconds = seconds
 
     def landing(self, *, is_over: bool) -> Landing:
         """Return what became of the replacement.
@@ -96,7 +82,9 @@ class _Arrival:
         """
         node = (self.seen.node or None) if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
-        is_missing = is_over and self.is_expected and not self.is_moved_by_others and self.seen is None
+        # Another controller moves such a pod in its own time: its replacement may come later.
+        by_others = isinstance(self.verdict, Refused) or (isinstance(self.verdict, Granted) and self.verdict.background)
+        is_missing = is_over and self.is_expected and not by_others and self.seen is None
         return Landing(self.move, node, name, self.ready_seconds, is_missing)
 
 
@@ -111,7 +99,7 @@ class Arrivals:
         moved: the moves whose pods go, with the answers to their evictions.
         known: UIDs of the pods that were there before the first eviction.
         settle_seconds: the shortest wait for each replacement that does not become Ready.
-        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
+        restarted: which pods go by a rollout.
     """
 
     def __init__(
@@ -119,7 +107,7 @@ class Arrivals:
         moved: Sequence[tuple[Move, Verdict]],
         known: frozenset[str],
         settle_seconds: float,
-        restarted: Callable[[Pod], str] = lambda _: "",
+        restarted: Restarted = lambda _: "",
     ) -> None:
         self._restarted = restarted
         self._known = known
@@ -144,7 +132,9 @@ class Arrivals:
             found = by_uid.get(each.seen.uid) if each.seen else self._first(each.move, new, taken)
             if found and each.is_expected:
                 taken.add(found.uid)
-                each.replacement(found, seconds)
+                each.seen = found
+                if _is_ready(found) and each.ready_seconds is None:
+                    each.ready_seconds = seconds
 
     def _first(self, move: Move, new: Sequence[Pod], taken: set[str]) -> Pod | None:
         """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller.
@@ -158,7 +148,9 @@ class Arrivals:
 
     def is_over(self, seconds: float) -> bool:
         """Return whether the wait is over: each replacement is Ready, or its time is up."""
-        return all(each.is_complete or seconds >= each.until for each in self._each)
+        return all(
+            not each.is_expected or each.ready_seconds is not None or seconds >= each.until for each in self._each
+        )
 
     def landings(self, *, is_over: bool) -> tuple[Landing, ...]:
         """Return what became of each, in the order of the moves."""
@@ -192,12 +184,9 @@ class LiveSteer:
         snapshot: nodes and PDBs as they were read.
         closures: is told of owners that are being deleted, and of pods that other PDBs select.
         barred: nodes that take no pods in this run, and why.
-        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
+        restarted: which pods go by a rollout.
 
     Attributes:
-        min_gain: how many points a move has to bring.
-        keys: of the taints.
-        marks: see above.
         left: why marks could not be taken off, by the node's name.
     """
 
@@ -211,7 +200,7 @@ class LiveSteer:
         snapshot: Snapshot,
         closures: Closures | None = None,
         barred: Mapping[str, str] = MappingProxyType({}),
-        restarted: Callable[[Pod], str] = lambda _: "",
+        restarted: Restarted = lambda _: "",
     ) -> None:
         self._restarted = restarted
         self._budgets = DisruptionBudgets(snapshot.budgets or ())

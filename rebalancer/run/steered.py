@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
+from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.holding import Held
 from rebalancer.kube.client import Client
@@ -23,7 +23,7 @@ from rebalancer.kube.marks import HoldMark, Keys, KindOfMark, Mark, any_mark, ex
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
-from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY
+from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import leases_of
@@ -85,13 +85,13 @@ def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permi
     return CleanUp(record, noted, permit, found.problems, tuple(told))
 
 
+def _keys(key: str, noted: Iterable[Mark] | None) -> Keys:
+    return Keys.of(key, [each.run for each in noted or ()])
+
+
 def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
     """Return the record of runs, in the Lease."""
     return RunRecord(leases_of(cluster, lease))
-
-
-def _keys(key: str, noted: tuple[Mark, ...] | None) -> Keys:
-    return Keys.of(key, [each.run for each in noted or ()])
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
@@ -148,36 +148,24 @@ def _is_due(node: Node, now: datetime) -> bool:
 
 @contextmanager
 def steering(
-    cluster: LiveCluster,
-    work: Work,
+    client: Client,
+    wanted: Steering | None,
     snapshot: Snapshot,
     sink: LiveSink,
     halt: Halt,
     before: CleanUp,
-    restarted: Callable[[Pod], str],
+    restarted: Restarted,
 ) -> Iterator[LiveSteer | None]:
-    """Yield what carries waves out, None without steering; in the end take all marks off, even after an error.
-
-    Args:
-        cluster: the API server.
-        work: what the policy asks for.
-        snapshot: the cluster as it was read.
-        sink: evicts; it is told of pods that stay after all.
-        halt: ends all waiting.
-        before: what was found of other runs.
-        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
-    """
-    wanted = work.policy.steering
+    """Yield what carries waves out, None without steering; in the end take all marks off, even after an error."""
     if wanted is None:
         yield None
         return
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
     keys, may_replace = _keys(wanted.key, before.noted), is_over(before.noted, before.permit)
-    marks = RunMarks(cluster.client, keys, mark, halt, may_replace, note=before.record.note)
+    marks = RunMarks(client, keys, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    parts = (wanted, snapshot, sink.closures, barred, restarted)
-    steer = LiveSteer(cluster.client, marks, halt, sink.sleep, *parts)
+    steer = LiveSteer(client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
     try:
         yield steer
     finally:

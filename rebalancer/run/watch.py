@@ -52,7 +52,7 @@ class Watch:
         cluster: the API server.
         work: what the policy asks for.
         diary: knows the moves of this cycle; learns what became of them.  None without memory: only windows count.
-        restarted: returns the Deployment whose rollout moves a pod; empty if the pod is evicted.
+        restarted: which pods go by a rollout.
         sink: evicts.
         halt: ends all waiting.
         telemetry: is told of each eviction.

@@ -14,8 +14,6 @@ from rebalancer.run.options import ClientOptions, LeaseOptions
 from tests import make
 from tests.unit.run.waves import move, wave
 
-WORK = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
-
 
 @pytest.fixture
 def cluster(server, tmp_path, time):
@@ -30,9 +28,8 @@ def noted(cluster):
 
 def steering(cluster, halt):
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), always)
-    return steered.steering(
-        cluster, WORK, make.snapshot((), ()), LiveSink(cluster, None, halt), halt, before, lambda _: ""
-    )
+    sink = LiveSink(cluster, None, halt)
+    return steered.steering(cluster.client, Steering(), make.snapshot((), ()), sink, halt, before, lambda _: "")
 
 
 def test_a_run_is_on_record_before_its_first_taint_and_no_longer_than_after_its_last(cluster, server, time, noted):
