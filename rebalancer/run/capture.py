@@ -128,7 +128,15 @@ def capture(
     with steps.stage("read"):
         memory = _memory(live)
         lists, warnings = _read_everything(_reader(live, steps))
-    _write(Path(path), _file(lists, now, live, memory))
+    document = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "rebalancer": {"now": timestamp(now), **live.description, **memory},
+        "items": [
+            {"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": items} for kind, items in lists.items()
+        ],
+    }
+    _write(Path(path), msgspec.json.encode(document))
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
@@ -163,21 +171,6 @@ def _memory(live: LiveCluster) -> Mapping[str, object]:
         return {"memory": {key: text for key, text in source.map.read().data.items() if key in (KEY, PAUSE_KEY)}}
     except ClusterError as error:
         return {"memoryProblem": f"the memory {source.name} could not be read: {error}"}
-
-
-def _file(
-    lists: Mapping[str, list[msgspec.Raw]], now: datetime, live: LiveCluster, memory: Mapping[str, object]
-) -> bytes:
-    return msgspec.json.encode(
-        {
-            "apiVersion": "v1",
-            "kind": "List",
-            "rebalancer": {"now": timestamp(now), **live.description, **memory},
-            "items": [
-                {"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": items} for kind, items in lists.items()
-            ],
-        }
-    )
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -122,15 +122,10 @@ def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
     forbidden = [kind for kind, error in unread.items() if isinstance(error, Forbidden)]
     told = [str(error) for error in unread.values() if not isinstance(error, Forbidden)]
     if forbidden:
-        names = ", ".join(map(_resource, forbidden))
+        resources = [reversed(resource_of(kind)) for kind in forbidden]
+        names = ", ".join(".".join(filter(None, each)) for each in resources)  # jobs.batch
         told.insert(0, f"no permission to list {names}: add to the ClusterRole {_rules(forbidden)}")
     return "; ".join(told)
-
-
-def _resource(kind: str) -> str:
-    """Return what a message calls a kind: `jobs.batch`."""
-    group, plural = resource_of(kind)
-    return f"{plural}.{group}" if group else plural
 
 
 def _rules(kinds: Iterable[str]) -> str:

@@ -207,7 +207,9 @@ class Leadership:
             NotFound: there is no Lease, and its namespace does not exist.
             ClusterError: the API server cannot be reached, or the permission is missing.
         """
-        self._end_renewing()
+        self._over.set()
+        if self._renewing is not None:
+            self._renewing.join()
         found = self._leases.read()
         self.holder = found.holder if found else ""
         if found is not None and not self._is_free(found):
@@ -221,7 +223,9 @@ class Leadership:
         self._from = self._clock() + (0.0 if is_given_back else _SURE_SECONDS)
         self._over = threading.Event()
         self._hold(taken, started)
-        self._begin_to_renew()
+        _LOG.info("holding the lease %s as %s", self.name, self._identity)
+        self._renewing = threading.Thread(target=self._renew_on, args=(self._over,), name="lease", daemon=True)
+        self._renewing.start()
         return True
 
     def release(self) -> None:
@@ -316,17 +320,6 @@ class Leadership:
             else:
                 self._sure_at = max(self._sure_at, started)
 
-    def _begin_to_renew(self) -> None:
-        _LOG.info("holding the lease %s as %s", self.name, self._identity)
-        self._renewing = threading.Thread(target=self._renew_on, args=(self._over,), name="lease", daemon=True)
-        self._renewing.start()
-
-    def _end_renewing(self) -> None:
-        self._over.set()
-        if self._renewing is not None:
-            self._renewing.join()
-            self._renewing = None
-
     def _renew_on(self, over: threading.Event) -> None:
         while not over.wait(self._timing.retry):
             if not self._renew():
@@ -342,7 +335,10 @@ class Leadership:
             return self._lost("it was deleted")
         except ClusterError as error:
             _LOG.warning(
-                "the lease %s was not renewed, and is held for %.0f s more: %s", self.name, self._left(), error
+                "the lease %s was not renewed, and is held for %.0f s more: %s",
+                self.name,
+                max(0.0, self._until - self._clock()),
+                error,
             )
             return True
 
@@ -371,6 +367,3 @@ class Leadership:
         self._over.set()
         self._until = 0.0
         return False
-
-    def _left(self) -> float:
-        return max(0.0, self._until - self._clock())

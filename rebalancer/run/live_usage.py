@@ -35,11 +35,7 @@ _SECONDS = 30.0
 def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
     """Return the function that gives strategies real usage; it reads when first called, and not after the deadline.
 
-    Args:
-        policy: with its sources.
-        live: the API server.
-        deadline: nothing is read later.
-        sampled: called with each source that answers, with the time of its oldest sample.
+    `sampled` is called with each source that answers, with the time of its oldest sample.
     """
     providers = cache(partial(live_providers, policy, live, deadline, sampled, METRICS_KINDS))
     return lambda cluster, wanted: providers().measure(cluster, wanted)
@@ -57,15 +53,15 @@ def live_providers(
 
     return Providers(
         policy,
-        partial(read_metrics, live, deadline, kinds),
-        partial(read_secret, live, deadline),
+        partial(_read_metrics, live, deadline, kinds),
+        partial(_read_secret, live, deadline),
         service_account=SERVICE_ACCOUNT if live.connection.in_cluster else None,
         sampled=sampled,
         is_ending=live.client.ending.is_set,
     )
 
 
-def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
+def _read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
     """Read usage from metrics-server: the lists of these kinds, of nodes and of pods.
 
     Raises:
@@ -87,7 +83,7 @@ def read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) 
     return Metrics(collectors["NodeMetrics"].items, collectors["PodMetrics"].items, malformed)
 
 
-def read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
+def _read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
     """Read the bearer token that a Secret holds.
 
     Raises:

@@ -118,13 +118,7 @@ def tripped(text: str, now: datetime) -> Tripped | None:
 
 
 def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollection:
-    """Return what a cycle on this snapshot knows of earlier ones.
-
-    Args:
-        found: the memory as it was read.
-        settings: the policy's.
-        snapshot: shows what became of moves.
-    """
+    """Return what a cycle knows of earlier ones; the snapshot shows what became of their moves."""
     now = snapshot.now
     memory = found.memory or Memory(since=now)
     memory = replace(memory, breaker=memory.breaker or found.tripped)
@@ -305,10 +299,6 @@ class Diary:
             self.stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
             if breaker.tripped != recollection.memory.breaker:
                 self.recollection = dataclasses.replace(recollection, memory=breaker.of(recollection.memory))
-
-    def has_failed(self, key: tuple[str, str]) -> bool:
-        """Return whether a replacement of an owner has failed in this cycle."""
-        return any(each.failed and each.key == key for each in self.moves)
 
     def _time(self) -> datetime:
         return max(self._cycle, datetime.fromtimestamp(time.time(), self._cycle.tzinfo))

@@ -16,9 +16,6 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
-#: Called after each reading with what is wrong with the file; an empty text if nothing is wrong.
-Report = Callable[[str], None]
-
 _CLOSE_SECONDS = 5.0
 
 
@@ -32,7 +29,7 @@ class Watched(Generic[T]):
         name: of the file, `-` for standard input, which is read once.
         read: returns its text; raises UsageError.
         parse: returns what a text means; raises UsageError.
-        report: see `Report`.
+        report: called after each reading with what is wrong with the file; an empty text if nothing is.
 
     Attributes:
         value: what the text in force means.
@@ -42,7 +39,7 @@ class Watched(Generic[T]):
     """
 
     def __init__(
-        self, what: str, name: str, read: Callable[[str], str], parse: Callable[[str], T], report: Report
+        self, what: str, name: str, read: Callable[[str], str], parse: Callable[[str], T], report: Callable[[str], None]
     ) -> None:
         self._what = what
         self._name = name

@@ -1,4 +1,4 @@
-"""What stands over from run to run, shown and changed by hand: the memory, pauses, and the breaker."""
+"""What stands over from run to run, shown and changed by hand: the memory, pauses, the breaker, and marks on nodes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,20 +8,26 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from pydantic import ValidationError
 
-from rebalancer.errors import ClusterError, Forbidden, UsageError
+from rebalancer.errors import ClusterError, Forbidden, MarksLeft, UsageError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
 from rebalancer.kube.lists import path_within
-from rebalancer.kube.node_marks import changed_entries
+from rebalancer.kube.marks import Keys, KindOfMark, MarkedNode, any_mark, expired, hold_marks, steering_marks
+from rebalancer.kube.node_marks import Leftovers, changed_entries, clear_leftovers
+from rebalancer.kube.pressure_marks import PressureMarks, mark_of
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
+from rebalancer.marking.rules import Signs, read_sign
 from rebalancer.memory.document import KEY, Memory, encoded
+from rebalancer.policy.steering import HOLD_KEY, Steering
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import open_cluster
 from rebalancer.run.memory import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, MemorySource, Recalled, paused
-from rebalancer.run.options import ClientOptions, LeaseOptions
+from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
+from rebalancer.run.steered import record_of
 
 _TRIES = 5
 
@@ -55,12 +61,7 @@ class PausedPart:
 
 
 class Standing:
-    """Reads and writes it.
-
-    Args:
-        client: where the API server is, and how it is asked.
-        lease: names the Lease, and with it the ConfigMap.
-    """
+    """Reads and writes the memory, pauses and the breaker; `lease` names the Lease, and with it the ConfigMap."""
 
     def __init__(self, client: ClientOptions, lease: LeaseOptions) -> None:
         cluster = open_cluster(client)
@@ -103,13 +104,7 @@ class Standing:
         return "the breaker is closed, and no owner is stopped"
 
     def pause(self, target: PausedPart, lasting: timedelta | None, reason: str) -> str:
-        """Pause; return what was done, in words.
-
-        Args:
-            target: what.
-            lasting: how long; None until it is ended.
-            reason: why.
-        """
+        """Pause for so long, or until it is ended; return what was done, in words."""
         pause = Pause(self._now + lasting if lasting else None, reason)
         self._set_pause(target, pause.text())
         return paused_in_words(pause, str(target))
@@ -151,12 +146,13 @@ class Standing:
             for item in document.get("items") or ():
                 metadata = item["metadata"]
                 pause = pause_in((metadata.get("annotations") or {}).get(PAUSE_NOTE, ""), self._now)
-                namespace = metadata.get("namespace", "")
-                target = (
-                    PausedPart(namespace, f"{kind}/{metadata['name']}") if namespace else PausedPart(metadata["name"])
+                names = (
+                    (metadata["namespace"], f"{kind}/{metadata['name']}")
+                    if kind != "Namespace"
+                    else (metadata["name"],)
                 )
                 if pause:
-                    yield paused_in_words(pause, str(target))
+                    yield paused_in_words(pause, str(PausedPart(*names)))
 
     def _recalled(self) -> Recalled:
         found = self._source.read(self._now)
@@ -201,3 +197,74 @@ class Standing:
             if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
                 raise error_of(answer, "PATCH", target.path)
         raise ClusterError(f"others write to {target} all the time")
+
+
+def unmark(
+    client: ClientOptions, key: str, sign: str, *, everything: bool, dry_run: bool
+) -> tuple[tuple[str, ...], int]:
+    """Take off the marks that have expired, or all of them.
+
+    Args:
+        client: where the API server is, and how it is asked.
+        key: of steering's taints, from which that of the second one is made.
+        sign: of marks of pressure, KEY or KEY=VALUE.
+        everything: whether to take off also marks that a run may still need.
+        dry_run: whether to say only what would be done.
+
+    Returns:
+        A line for each node, and the exit code.
+
+    Raises:
+        UsageError: the key or the sign is not valid.
+        ClusterError: nodes cannot be listed.
+    """
+    try:
+        key, pressure = Steering(key=key).key, read_sign(sign)
+    except ValidationError as error:
+        raise UsageError(f"--key: {error.errors()[0]['msg'].removeprefix('Value error, ')}") from None
+    except ValueError as error:
+        raise UsageError(f"--mark: {error}") from None
+    signs = Signs(label=pressure, taint=pressure)
+    cluster = open_cluster(client)
+    # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
+    keys = Keys.of(key, [each.run for each in record_of(cluster, LeaseOptions()).read() or ()])
+    earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
+    is_over = any_mark if everything else expired
+    kinds: list[tuple[KindOfMark, Callable[[MarkedNode], str], str]] = [
+        (steering_marks(keys, is_over), _steered_by, "that run may be at work"),
+        (hold_marks(is_over), _held_by, "it has not expired"),
+        (PressureMarks(signs, earlier).kind(is_over), _pressed_by, "it has not expired"),
+    ]
+    lines: list[str] = []
+    claims: list[str] = []
+    failed = False
+    for kind, whose, why in kinds:
+        found = clear_leftovers(cluster.client, kind, dry_run=dry_run)
+        lines += [f"node {node.name} ({whose(node)}): {_outcome(node, found, dry_run=dry_run)}" for node in found.over]
+        lines += [f"node {node.name} ({whose(node)}): stays, since {why} (--all takes it off)" for node in found.in_use]
+        claims += found.claims
+        failed = failed or bool(found.problems)
+    told = (*lines, *claims) or (f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}",)
+    return told, MarksLeft.exit_code if failed else 0
+
+
+def _steered_by(node: MarkedNode) -> str:
+    mark = node.mark
+    return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
+
+
+def _held_by(node: MarkedNode) -> str:
+    mark = node.hold
+    return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
+
+
+def _pressed_by(node: MarkedNode) -> str:
+    mark = mark_of(node)
+    return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.expires)}" if mark else "pressure, nobody's"
+
+
+def _outcome(node: MarkedNode, found: Leftovers, *, dry_run: bool) -> str:
+    if dry_run:
+        return "would be unmarked"
+    problem = found.problems.get(node.name)
+    return f"stays marked: {problem}" if problem else "unmarked"

@@ -175,7 +175,10 @@ def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]
     snapshot = snapshot.at(_clock_of(file, snapshot)[0])
     cluster = Cluster(snapshot)
     used = {each.name: each.usage for each in snapshot.node_metrics or ()}
-    nodes = [_node(node, cluster.used(node), used.get(node.name)) for node in snapshot.nodes]
+    nodes: list[dict[str, Any]] = []
+    for node in snapshot.nodes:
+        usage = _percents(used[node.name], node) if node.name in used else None
+        nodes.append({"name": node.name, "requested": _percents(cluster.used(node), node), "used": usage})
     return {
         "apiVersion": "rebalancer/v1",
         "kind": "ClusterReport",
@@ -186,14 +189,6 @@ def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]
         "room": list(_room(cluster)),
         "presets": [_preset(name, path) for name in policies.presets()],
         "warnings": [] if snapshot.node_metrics else ["no usage was read: is there a metrics-server?"],
-    }
-
-
-def _node(node: Node, requested: Resources, used: Resources | None) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "requested": _percents(requested, node),
-        "used": None if used is None else _percents(used, node),
     }
 
 

@@ -312,11 +312,7 @@ def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_end
     Raises:
         SourceError: it does not take the metrics, or not in time.
     """
-    from rebalancer.usage.session import (  # noqa: PLC0415
-        Session,
-        from_userinfo,
-        plain,
-    )
+    from rebalancer.usage.session import Session, from_userinfo, plain  # noqa: PLC0415
 
     auth = from_userinfo(address)
     with Session(

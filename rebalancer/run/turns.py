@@ -30,11 +30,8 @@ def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
     given = (options.lease_duration, options.renew_deadline, options.retry_period)
     if given == (None, None, None):
         return usual
-    seconds = [
-        default if value is None else value
-        for value, default in zip(given, (LEADER.duration, LEADER.deadline, LEADER.retry), strict=True)
-    ]
-    return Timing(*seconds)
+    defaults = (LEADER.duration, LEADER.deadline, LEADER.retry)
+    return Timing(*(default if value is None else value for value, default in zip(given, defaults, strict=True)))
 
 
 def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Leadership:
@@ -75,14 +72,8 @@ def turn(
     """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
 
     A dry run needs no turn, and a leader has it already.  Without the permission for the Lease it is our turn all the
-    same, with an alarm: the descheduler's own manifests do not grant it, and start this program.
-
-    Args:
-        cluster: the API server.
-        options: which Lease, and its durations.
-        permit: of a leader.
-        sleep: waits between two tries.
-        doing: what others are not kept from, in the alarm.
+    same, with an alarm that says what others are not kept from `doing`: the descheduler's own manifests do not grant
+    it, and start this program.
 
     Raises:
         ClusterError: the API server cannot be reached, or the Lease's namespace does not exist.

@@ -139,7 +139,7 @@ class Watch:
             self._look(diary, [each for each in diary.gone if owner_key(each) == key])
             if self._is_awaited(diary, key):
                 self._sink.sleep(_LOOK_SECONDS)
-        if diary.has_failed(key):
+        if any(each.failed and each.key == key for each in diary.moves):
             self._unready.add(key)
         return refused(Code.NOT_READY) if key in self._unready else None
 

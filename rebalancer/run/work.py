@@ -31,6 +31,8 @@ from rebalancer.run.planned import applied, skipped_in_words
 
 _LOG = logging.getLogger(__name__)
 
+_HOLDS_NOTHING = "nodes are to be held (hold), and no profile has HighNodeUtilization with selection: compaction"
+
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
@@ -171,7 +173,8 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         policy = replace(given, max_total=most, hold=hold, trust=trust)
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
-        return replace(work, warnings=(*work.warnings, *_of_steering(policy), *_of_holding(work)))
+        in_vain = (_HOLDS_NOTHING,) if policy.hold and work.hold is None else ()
+        return replace(work, warnings=(*work.warnings, *_of_steering(policy), *in_vain))
 
     return work_of
 
@@ -191,11 +194,6 @@ def _of_steering(policy: Policy) -> Iterator[str]:
                 f"profile {profile.name} counts PreferNoSchedule taints (includePreferNoSchedule), and the policy "
                 "steers: our own taints are left out, others may still evict what was steered"
             )
-
-
-def _of_holding(work: Work) -> Iterator[str]:
-    if work.policy.hold and work.hold is None:
-        yield "nodes are to be held (hold), and no profile has HighNodeUtilization with selection: compaction"
 
 
 def plan(
