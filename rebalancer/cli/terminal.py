@@ -131,11 +131,7 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color
 
 
 class MovingLine:
-    """A bar where it is known how far it goes, and words; log lines are written above it, whole.
-
-    Args:
-        colored: whether it may have colours; NO_COLOR takes them away as well.
-    """
+    """A bar where it is known how far it goes, and words; log lines are written above it, whole."""
 
     first = 0.5
     every = 0.2

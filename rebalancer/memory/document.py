@@ -189,10 +189,6 @@ def _packed(memory: Memory) -> str:
 def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
     """Return the memory of a ConfigMap; None where it has none yet.
 
-    Args:
-        data: of the ConfigMap.
-        now: by the clock of the cycle.
-
     Raises:
         NewerMemory: a later version wrote it.
         Unreadable: it is corrupt.

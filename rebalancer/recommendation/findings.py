@@ -204,10 +204,6 @@ def pod_usage(
     """Return what each pod uses in the peak windows, as a mean; by namespace and name, then by resource.
 
     A pod that has not been measured is taken to use what the others of its workload do.
-
-    Args:
-        histories: of all containers that were measured.
-        pods: the pods of the cluster, and whose they are.
     """
     own: dict[tuple[str, str], dict[str, float]] = {}
     usual: dict[Workload, dict[str, float]] = {}
@@ -230,13 +226,7 @@ def _add_means(into: dict[str, float], parts: Sequence[Columns]) -> None:
 
 
 def heavy_neighbours(snapshot: Snapshot, owners: Mapping[PodKey, Workload], usage: Usage) -> list[Neighbours]:
-    """Return the heavy workloads that share nodes, those with the most nodes first.
-
-    Args:
-        snapshot: the cluster as it is.
-        owners: whose the pods are.
-        usage: of the pods that were measured.
-    """
+    """Return the heavy workloads that share nodes, those with the most nodes first."""
     offered = {node.name: node.allocatable for node in snapshot.nodes}
     heavy: dict[str, Counter[Workload]] = {}
     labels: dict[Workload, Labels] = {}

@@ -35,13 +35,7 @@ class ContainerOfPod(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Samples in the order of time: three columns of one length.
-
-    Attributes:
-        times: seconds since 1970.
-        cpu: cores.
-        memory: bytes.
-    """
+    """Samples in the order of time: seconds since 1970, cores, and bytes, in three columns of one length."""
 
     times: Sequence[int]
     cpu: "array[float]"
@@ -63,11 +57,7 @@ class Columns:
 
 
 class PodSeries:
-    """The samples of one container of one pod.
-
-    Args:
-        times: all times of the history.
-    """
+    """The samples of one container of one pod, at some of all times of the history."""
 
     __slots__ = ("_blocks", "_count", "_times")
 
@@ -249,12 +239,7 @@ def millicores(cores: float) -> int:
 
 
 def spans_of(times: Sequence[int], days: Mapping[int, date | None]) -> list[PeakSpan]:
-    """Return the parts of the peak windows.
-
-    Args:
-        times: those of the history, in order.
-        days: by time, the day for which it counts; None if it does not count.
-    """
+    """Return the parts of the peak windows; of each time it is said for which day it counts, None for no day."""
     found = []
     for day, group in groupby(times, days.__getitem__):
         if day is not None:
@@ -336,11 +321,7 @@ def parse_days(text: str) -> frozenset[int]:
 
 
 def hourly_totals(totals: Iterable[tuple[datetime, float]]) -> dict[int, float]:
-    """Return what is used in all in each hour of the day, as the median of its moments: single bursts make no peak.
-
-    Args:
-        totals: local times, and what all containers together used then.
-    """
+    """Return what is used in all in each hour of the day, as the median of its moments: single bursts make no peak."""
     by_hour: dict[int, list[float]] = {}
     for local, total in totals:
         by_hour.setdefault(local.hour, []).append(total)

@@ -20,12 +20,7 @@ Line = dict[str, Any]
 
 
 def report_lines(report: Mapping[str, Any], *, everything: bool = False) -> Iterator[Line]:
-    """Yield the objects of a report; `kind` says which each is.
-
-    Args:
-        report: as `rebalancer.report.document` makes it.
-        everything: nodes too, one for each strategy that compares them.
-    """
+    """Yield the objects of a report, each with its `kind`; nodes only if `everything` is wanted."""
     for eviction in report["evictions"]:
         yield {"kind": "Eviction", "ts": report["now"], "dryRun": report["dryRun"], **eviction}
     for failure in report["failures"]:

@@ -25,14 +25,7 @@ Share = Mapping[str, Any]
 def overview(
     evicted: Sequence[Pod], pods: Sequence[Pod], budgets: Iterable[DisruptionBudget] | None, limits: Limits
 ) -> dict[str, Any]:
-    """Return the size of a plan, or of what was done, for the report.
-
-    Args:
-        evicted: the pods that go.
-        pods: all pods of the cluster as the cycle began.
-        budgets: the PDBs; None where they were not read.
-        limits: the policy's limits on evictions.
-    """
+    """Return the size of a plan, or of what was done; budgets are None where they were not read."""
     owners = _owner_shares(evicted, pods, DisruptionBudgets(budgets or ()))
     lost, had = (Counter(pod.namespace for pod in each) for each in (evicted, pods))
     namespaces = sorted(lost.items(), key=lambda each: (-each[1], each[0]))[:_LARGEST]

@@ -172,11 +172,7 @@ class Plan(_Part):
 
 
 def read_plan(text: str, name: str) -> Plan:
-    """Read a plan from JSON or YAML.
-
-    Args:
-        text: the document.
-        name: what messages call it.
+    """Read a plan from JSON or YAML; `name` is what messages call it.
 
     Raises:
         UsageError: the document is not a plan; the message has every problem and its place.

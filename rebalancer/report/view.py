@@ -265,11 +265,7 @@ def _show_trouble(report: Report, page: Page) -> None:
 
 
 def question_lines(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield what an operator wants to know before a live run, each line as its label and its text.
-
-    Args:
-        report: of the plan that would be carried out.
-    """
+    """Yield what an operator wants to know of a plan before a live run, each line as its label and its text."""
     overview = report["overview"]
     if failed := _failures(report):
         yield "!", failed

@@ -72,15 +72,7 @@ def _is_meant(pod: Pod, kind: str, name: str) -> bool:
 def explained(
     pod: Pod, cluster: Cluster, plans: Iterable[ProfilePlan], report: Report, trust: Trust | None = None
 ) -> dict[str, Any]:
-    """Return why a pod goes or stays.
-
-    Args:
-        pod: the pod.
-        cluster: as the cycle began.
-        plans: the profiles of the policy.
-        report: of the dry run.
-        trust: the policy's patience, if it has any.
-    """
+    """Return why a pod goes or stays; the cluster is as the cycle began, and the report that of the dry run."""
     restarted = restarting(trust, cluster)
     names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
     went = next((each for each in report["evictions"] if _is_about(each, pod)), None)

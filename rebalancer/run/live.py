@@ -54,13 +54,7 @@ _TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """A connection to an API server.
-
-    Attributes:
-        connection: where it is, and the credentials.
-        client: sends requests there.
-        retry_policy: how requests are tried again, and by which clock.
-    """
+    """A connection to an API server: where it is, and how requests are sent, and tried again by which clock."""
 
     connection: Connection
     client: Client
@@ -77,12 +71,7 @@ def open_cluster(
     retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
 ) -> LiveCluster:
-    """Find the API server in the same order as kubectl; no request is sent.
-
-    Args:
-        client: where to look, what overrides the kubeconfig, and how long a request may take.
-        retry_policy: how reads are tried again, and by which clock.
-        observe: called with every request.
+    """Find the API server in the same order as kubectl; no request is sent.  `observe` is called with every request.
 
     Raises:
         NoCredentials: no cluster is configured.

@@ -129,12 +129,7 @@ class Ticks:
         return self._interval * float(min(MOST_INTERVALS, 2**doubled))
 
     def after(self, now: float, failures: int) -> Start:
-        """Return the next start.
-
-        Args:
-            now: when the last cycle ended.
-            failures: failed cycles in a row, the last one included.
-        """
+        """Return the start after a cycle that ended now; `failures` in a row count it too."""
         self._tick += self.pause(failures)
         skipped = 0
         if self._tick < now:

@@ -151,15 +151,7 @@ def make_plan(
     policy: tuple[str, str],
     given: PlanOptions,
 ) -> Plan:
-    """Return the plan of a dry run.
-
-    Args:
-        report: of the run.
-        cluster: what it worked on.
-        plans: the profiles.
-        policy: its name and text.
-        given: what the command line said.
-    """
+    """Return the plan of a dry run, with the name and text of its policy, and what the command line said."""
     snapshot = cluster.snapshot
     pods, budgets = {pod.uid: pod for pod in snapshot.pods}, DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
     waves = {

@@ -59,11 +59,7 @@ class Progress:
 
 
 class RunProgress:
-    """Turns the steps of a run into standings.
-
-    Args:
-        progress: where the standings go.
-    """
+    """Turns the steps of a run into stages, and tells these."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self._progress = progress or Progress()

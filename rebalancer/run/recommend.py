@@ -126,10 +126,6 @@ class _Past:
 def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Recommendations, list[str]]:
     """Return what is recommended for each container, in the order of namespaces and names, and remarks for the reader.
 
-    Args:
-        options: what was asked for.
-        progress: where it is shown how much of the history is read.
-
     Raises:
         UsageError: an option, the folder or the cluster file cannot be used.
     """

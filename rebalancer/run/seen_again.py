@@ -45,12 +45,7 @@ def _listed(
 
 
 def pods_now(client: Client, selectors: Mapping[str, str], until: Callable[[], Deadline]) -> list[Pod]:
-    """Return pods as they are now.
-
-    Args:
-        client: the API server.
-        selectors: by namespace, which of its pods: a label selector, empty for all.
-        until: returns the deadline for the list of one namespace.
+    """Return pods as they are now: by namespace, those of a label selector (empty for all).
 
     Raises:
         ClusterError: they cannot be listed.

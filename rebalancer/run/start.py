@@ -163,10 +163,6 @@ def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) 
 def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
     """Return what a cluster file shows without a policy, and what each preset would do.
 
-    Args:
-        path: the file.
-        where: which cluster it is of, as in a report.
-
     Raises:
         UsageError: the file cannot be read.
     """

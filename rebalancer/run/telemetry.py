@@ -146,13 +146,7 @@ class Health:
 
 
 class Telemetry:
-    """Metrics, traces, health and progress of a process.
-
-    Args:
-        options: dry run, deadline and interval.
-        span: makes spans.
-        progress: where progress is shown.
-    """
+    """Metrics, traces, health and progress of a process."""
 
     def __init__(self, options: Options, span: Span = no_span, progress: Progress | None = None) -> None:
         self.progress = RunProgress(progress)

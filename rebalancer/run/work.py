@@ -36,12 +36,7 @@ _HOLDS_NOTHING = "nodes are to be held (hold), and no profile has HighNodeUtiliz
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """The scheduler as the command line describes it.
-
-    Attributes:
-        configuration: the document of a KubeSchedulerConfiguration; None for the defaults.
-        warnings: what the reader of the report should know about it.
-    """
+    """The KubeSchedulerConfiguration that the command line names, if any, and what the reader should know of it."""
 
     configuration: Mapping[str, Any] | None = None
     warnings: tuple[str, ...] = ()

@@ -101,11 +101,7 @@ class MarkingSettings:
 
 
 class Board:
-    """The last evaluation, shown to whoever asks.
-
-    Args:
-        health: of this process.
-    """
+    """The last evaluation, shown to whoever asks."""
 
     def __init__(self, health: Health) -> None:
         self._health = health
@@ -141,13 +137,7 @@ _SOURCE_SECONDS = 60.0
 
 
 def mark(rules: str, options: Options, deliver: Deliver, interruption: Interruption) -> int:
-    """Evaluate once, or until a signal comes; return the exit code.
-
-    Args:
-        rules: the file with the rules, `-` for standard input.
-        options: the policy, the way to the cluster, how often, and what is served.
-        deliver: takes the outcome of each evaluation.
-        interruption: entered; a signal ends the loop.
+    """Evaluate by a file with rules (`-` for standard input), once or until a signal comes; return the exit code.
 
     Raises:
         UsageError: options, policy or rules cannot be used.

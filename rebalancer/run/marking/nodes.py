@@ -159,15 +159,7 @@ def see_nodes(client: Client) -> SeenNodes:
 def answers(
     rules: MarkingRules, policy: Policy, providers: Providers, nodes: tuple[Node, ...], now: datetime
 ) -> Mapping[str, RuleAnswer]:
-    """Return the answer to each rule, by its name; a source that fails is an answer with its problem.
-
-    Args:
-        rules: the rules.
-        policy: says how the resources are measured that rules name.
-        providers: the policy's sources.
-        nodes: the nodes that take part.
-        now: the time of the evaluation.
-    """
+    """Return the answer to each rule about nodes; a source that fails is an answer with its problem."""
     wanted = measured_utilization(policy)
     found = {name: _answer(rule, wanted, providers, nodes, now) for name, rule in rules.rules.items()}
     for name, each in found.items():
