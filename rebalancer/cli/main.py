@@ -5,7 +5,7 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,7 @@ from rebalancer.cli import options as flags
 from rebalancer.cli.group import Spelled, descheduler_flags, service_flags
 from rebalancer.cli.inspection import doctor, explain, recommend, report
 from rebalancer.cli.logs import complain, exit_on_error
-from rebalancer.cli.plan import apply, deliver_report, diff, plan
+from rebalancer.cli.plan import apply, carry_out, diff, plan
 from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
@@ -103,14 +103,10 @@ def run(
     **options: Any,
 ) -> None:
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
-    is_json = log_format == "json"
-    shape = output or ("lines" if is_json else "table")
+    shape = output or ("lines" if log_format == "json" else "table")
     with Interruption() as interruption:
-        from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415
         from rebalancer.policy.steering import parse_hold  # noqa: PLC0415
-        from rebalancer.run.options import Outcome  # noqa: PLC0415
         from rebalancer.run.policies import policy_text  # noqa: PLC0415
-        from rebalancer.run.start import run  # noqa: PLC0415
 
         asked = Options(
             policy_text=policy_text(options["policy"]) if shape == "html" else None,
@@ -119,17 +115,7 @@ def run(
             hold=None if hold is None else _read("--hold", hold, parse_hold),
             **options,
         )
-
-        def delivered(outcome: Outcome) -> int:
-            shown = _with_policy(outcome.report, asked)
-            return deliver_report(shown, shape, outcome.exit_code, everything=flags.verbosity() > 0, color=color)
-
-        question, progress = Question(yes=yes), progress_for(shape, flags.verbosity(), log_as_json=is_json, color=color)
-        if not asked.interval:
-            sys.exit(run(asked, question, interruption, progress=progress, deliver=delivered).exit_code)
-        from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
-
-        run_loop(asked, question, delivered, interruption, progress)
+        sys.exit(carry_out(asked, shape, interruption, yes=yes, color=color))
 
 
 @main.command(short_help="Check policies without a cluster.")
@@ -286,15 +272,6 @@ _ON_CLUSTERS = (plan, apply, diff, doctor, explain, report, recommend)
 _STANDING = (mark, unmark, memory, pause, resume, status, breaker, appetite)
 for _command in (*_ON_CLUSTERS, *_STANDING):
     main.add_command(_command)
-
-
-def _with_policy(report: Mapping[str, Any], asked: "Options") -> Mapping[str, Any]:
-    """Return a report as a page shows it: with the policy, without its credentials."""
-    if asked.policy_text is None:
-        return report
-    from rebalancer.report.plan import plan_policy  # noqa: PLC0415  see the module's docstring
-
-    return {**report, "policy": plan_policy(asked.policy, asked.policy_text).model_dump(by_alias=True)}
 
 
 def _read(option: str, text: str, read: Callable[[str], T]) -> T:

@@ -89,9 +89,7 @@ def apply(
 
     Exit codes are those of `run`.
     """
-    from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415  `--help` answers at once
-    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
-    from rebalancer.run.start import run  # noqa: PLC0415
+    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415  `--help` answers at once
 
     read = _read(path)
     text = _same_policy(policy, path, read)
@@ -100,13 +98,9 @@ def apply(
         raise UsageError("--only and --exclude leave no move of the plan")
     chosen = ChosenPart(read, moves, timedelta(seconds=max_age), force_premises)
 
-    def delivered(outcome: "Outcome") -> int:
-        return deliver_report(outcome.report, output, outcome.exit_code, everything=flags.verbosity() > 0, color="auto")
-
     with Interruption() as interruption:
         asked = Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **_as_planned(read), **options)
-        progress = progress_for(output, flags.verbosity(), log_as_json=False)
-        sys.exit(run(asked, Question(yes=yes), interruption, progress=progress, deliver=delivered).exit_code)
+        sys.exit(carry_out(asked, output, interruption, yes=yes))
 
 
 def _same_policy(policy: str, path: str, read: "Plan") -> str:
@@ -209,18 +203,37 @@ def dry_run(asked: Options, interruption: Interruption) -> "Outcome":
     return run(asked, Question(yes=True), interruption)
 
 
-def deliver_report(report: Mapping[str, Any], output: str, exit_code: int, *, everything: bool, color: "Color") -> int:
-    """Write the report, and return the exit code.
+def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: bool, color: "Color" = "auto") -> int:
+    """Run a cycle, or a loop of them, show each report, and return the exit code.
 
     A report that is lost does not make a run that has evicted fail: a Job would start it again.
     """
-    from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415  as above
+    from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415  as above
+    from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415
+    from rebalancer.run.start import run  # noqa: PLC0415
 
-    trouble = deliver(report, output, sys.stdout, everything=everything, color=color)
-    if not trouble:
-        return exit_code
-    complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
-    return exit_code if report["evictions"] and not report["dryRun"] else 1
+    def delivered(outcome: "Outcome") -> int:
+        report: Mapping[str, Any] = outcome.report
+        if output == "html":
+            from rebalancer.report.plan import plan_policy  # noqa: PLC0415
+
+            policy = plan_policy(asked.policy, asked.policy_text or "")
+            report = {**report, "policy": policy.model_dump(by_alias=True)}
+        trouble = deliver(report, output, sys.stdout, everything=flags.verbosity() > 0, color=color)
+        if not trouble:
+            return outcome.exit_code
+        complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
+        return outcome.exit_code if report["evictions"] and not report["dryRun"] else 1
+
+    log_as_json = click.get_current_context().params.get("log_format") == "json"
+    question = Question(yes=yes)
+    progress = progress_for(output, flags.verbosity(), log_as_json=log_as_json, color=color)
+    if not asked.interval:
+        return run(asked, question, interruption, progress=progress, deliver=delivered).exit_code
+    from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
+
+    run_loop(asked, question, delivered, interruption, progress)
+    return 0
 
 
 def write_out(text: str, out: str) -> None:

@@ -6,7 +6,7 @@ Requests alone do not part two of them where both fit.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import pstdev
 from typing import Any
@@ -37,11 +37,15 @@ class Load:
 
     Attributes:
         deviation: the standard deviation over nodes, in percentage points.
+        least: the lowest deviation in any history.
+        most: the highest one.
         highest: of the node that uses most.
         node: the name of that node.
     """
 
     deviation: float
+    least: float
+    most: float
     highest: float
     node: str
 
@@ -54,15 +58,11 @@ class ClusterOutlook:
         loads: by resource.
         needed: how many nodes are enough if pods are packed; None for the cluster as it is.
         nowhere: by pod, why it fits nowhere.
-        least: by resource, the lowest deviation in any history.
-        most: the same for the highest.
     """
 
     loads: Mapping[str, Load]
     needed: int | None
     nowhere: Mapping[PodKey, str]
-    least: Mapping[str, float]
-    most: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,10 @@ def _outlook(nodes: Sequence[Node], usage: Usage, histories: Sequence[Placed], n
     """Return the history whose deviation of cpu is in the middle, and between which deviations all are."""
     found = [({name: _load(nodes, each, usage, name) for name in RESOURCES}, each.nowhere) for each in histories]
     loads, nowhere = sorted(found, key=lambda each: each[0][CPU].deviation)[len(found) // 2]
-    spans = {name: [each[name].deviation for each, _ in found] for name in RESOURCES}
-    least, most = ({name: of(span) for name, span in spans.items()} for of in (min, max))
-    return ClusterOutlook(loads, needed, nowhere, least, most)
+    for name in RESOURCES:
+        deviations = [each[name].deviation for each, _ in found]
+        loads = {**loads, name: replace(loads[name], least=min(deviations), most=max(deviations))}
+    return ClusterOutlook(loads, needed, nowhere)
 
 
 def _load(nodes: Sequence[Node], placed: Placed, usage: Usage, resource: str) -> Load:
@@ -147,9 +148,10 @@ def _load(nodes: Sequence[Node], placed: Placed, usage: Usage, resource: str) ->
     offered = {node.name: node.allocatable[resource] for node in nodes if node.allocatable.get(resource)}
     percents = {name: 100 * used[name] / amount for name, amount in offered.items()}
     if not percents:
-        return Load(0.0, 0.0, "")
+        return Load(0.0, 0.0, 0.0, 0.0, "")
     highest = max(percents, key=lambda name: (percents[name], name))
-    return Load(pstdev(percents.values()), percents[highest], highest)
+    deviation = pstdev(percents.values())
+    return Load(deviation, deviation, deviation, percents[highest], highest)
 
 
 _HEAVY = 0.25

@@ -36,14 +36,20 @@ _DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """What is recommended; None means that nothing is, so that what is set today stays."""
+class Amounts:
+    """What a container has or should have: millicores and bytes, None where nothing is set, or is to stay as it is."""
 
-    cpu_request: int | None
-    cpu_limit: int | None
-    memory_request: int | None
-    memory_limit: int | None
-    why: str
+    cpu_request: int | None = None
+    cpu_limit: int | None = None
+    memory_request: int | None = None
+    memory_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Need(Amounts):
+    """What is recommended, and why."""
+
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

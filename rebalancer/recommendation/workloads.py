@@ -17,7 +17,7 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from rebalancer.recommendation.rules import MEBI, Need, Rule, Settings, in_whole_mebi
+from rebalancer.recommendation.rules import MEBI, Amounts, Need, Rule, Settings, in_whole_mebi
 from rebalancer.recommendation.samples import Samples
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
@@ -63,16 +63,6 @@ def is_made_up(pod: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
-    """What a container has: millicores and bytes, None where nothing is set."""
-
-    cpu_request: int | None = None
-    cpu_limit: int | None = None
-    memory_request: int | None = None
-    memory_limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ContainerCircumstances:
     """What is known of a container besides what it used.
 
@@ -105,7 +95,7 @@ class History:
     workload: Workload
     container: str
     samples: Samples
-    now: Now | None = None
+    now: Amounts | None = None
     by_name: bool = True
     replicas: int = 1
     circumstances: ContainerCircumstances = ContainerCircumstances()
@@ -143,7 +133,7 @@ class Recommendation:
         return all(wanted is None or (now is not None and abs(wanted - now) < _CLOSE * now) for wanted, now in pairs)
 
     @property
-    def change(self) -> Now | None:
+    def change(self) -> Amounts | None:
         """The amounts that should be set, None for those that are left alone; None if nothing should change.
 
         A limit that the rule does not ask for is left alone, unless it is below the new request, which the API server
@@ -152,10 +142,10 @@ class Recommendation:
         return None if self.need is None or self.history.now is None or self.fine else self._set
 
     @property
-    def _set(self) -> Now:
-        need, now = self.need, self.history.now or Now()
+    def _set(self) -> Amounts:
+        need, now = self.need, self.history.now or Amounts()
         assert need is not None
-        return Now(
+        return Amounts(
             need.cpu_request,
             _limit(need.cpu_request, need.cpu_limit, now.cpu_limit),
             need.memory_request,
@@ -177,7 +167,7 @@ def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, 
         why = f"too little history: {found}; needed are {enough.days} and {enough.samples}"
         return Recommendation(history, None, why, len(peaks))
     need = rule.need(samples, settings, core=core)
-    now = history.now or Now()
+    now = history.now or Amounts()
     highest = max(now.memory_limit or 0, samples.highest("memory"))
     need, remarks = adjusted(need, history.circumstances, now.cpu_limit, highest)
     return Recommendation(history, need, need.why, len(peaks), (*remarks, *_bursts(samples)))

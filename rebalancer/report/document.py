@@ -140,6 +140,7 @@ class Circumstances:
 
 def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> dict[str, Any]:
     """Return the report of a cycle."""
+    gone, snapshot = [entry.pod for entry in ledger.evictions], cluster.snapshot
     return {
         "apiVersion": "rebalancer/v1",
         "kind": "Report",
@@ -161,11 +162,11 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
             if isinstance(entry.verdict, Failed)
         ],
         "strategies": [_strategy(run, cluster, dry_run=circumstances.dry_run) for run in ledger.runs],
-        "overview": _overview(ledger, cluster, circumstances.alarms),
-        "nodes": {"total": len(cluster.snapshot.nodes), "considered": len(cluster.nodes)},
+        "overview": overview(gone, snapshot.pods, snapshot.budgets, ledger.limits, circumstances.alarms),
+        "nodes": {"total": len(snapshot.nodes), "considered": len(cluster.nodes)},
         "heldNodes": _held(ledger, cluster),
         "warnings": list(
-            dict.fromkeys((*circumstances.warnings, *cluster.snapshot.warnings, *map(notice_text, ledger.warnings)))
+            dict.fromkeys((*circumstances.warnings, *snapshot.warnings, *map(notice_text, ledger.warnings)))
         ),
     }
 
@@ -220,12 +221,6 @@ def _strategy(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
 def _weighed(node: observation.WeighedNode) -> dict[str, Any]:
     percents = {"before": dict(node.before), "after": dict(node.after)}
     return {"name": node.name, **percents, "state": node.state, "stateAfter": node.state_after}
-
-
-def _overview(ledger: Ledger, cluster: Cluster, alarms: tuple[str, ...]) -> dict[str, Any]:
-    snapshot = cluster.snapshot
-    found = overview([entry.pod for entry in ledger.evictions], snapshot.pods, snapshot.budgets, ledger.limits)
-    return {**found, "alarms": [*found["alarms"], *alarms]}
 
 
 def _held(ledger: Ledger, cluster: Cluster) -> list[dict[str, Any]]:

@@ -23,7 +23,11 @@ Share = Mapping[str, Any]
 
 
 def overview(
-    evicted: Sequence[Pod], pods: Sequence[Pod], budgets: Iterable[DisruptionBudget] | None, limits: Limits
+    evicted: Sequence[Pod],
+    pods: Sequence[Pod],
+    budgets: Iterable[DisruptionBudget] | None,
+    limits: Limits,
+    alarms: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the size of a plan, or of what was done; budgets are None where they were not read."""
     owners = _owner_shares(evicted, pods, DisruptionBudgets(budgets or ()))
@@ -35,7 +39,7 @@ def overview(
         "namespaces": [{"name": name, "evicted": count, "total": had[name]} for name, count in namespaces],
         "owners": owners[:_LARGEST],
         "limits": {name: each if each is None or isinstance(each, int) else str(each) for name, each in given.items()},
-        "alarms": _alarms(len(evicted), len(pods), owners, limits),
+        "alarms": [*_alarms(len(evicted), len(pods), owners, limits), *alarms],
     }
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from rebalancer.recommendation.findings import ClusterOutlook, Neighbours, PodKey, Recommendations, WhatIf
-from rebalancer.recommendation.rules import MEBI, Reservation
-from rebalancer.recommendation.workloads import Now, Recommendation, Workload
+from rebalancer.recommendation.findings import ClusterOutlook, Load, Neighbours, PodKey, Recommendations, WhatIf
+from rebalancer.recommendation.rules import MEBI, Amounts, Reservation
+from rebalancer.recommendation.workloads import Recommendation, Workload
 from rebalancer.report.layout import count, hanging, listed, table, wrapped
 from rebalancer.untrusted.printable import printable
 
@@ -52,7 +52,7 @@ def totals(found: Sequence[Recommendation]) -> list[dict[str, Any]]:
     """
     sums: dict[str | None, list[int]] = {}
     for each in found:
-        now, change = each.history.now, each.change or Now()
+        now, change = each.history.now, each.change or Amounts()
         for name in (printable(each.history.workload.namespace), None) if now else ():
             changes = sums.setdefault(name, [0, 0])
             for place, resource in enumerate(("cpu_request", "memory_request")):
@@ -95,12 +95,11 @@ def _differences(each: Recommendation) -> dict[str, str] | None:
     }
 
 
-def _amounts(of: Any) -> dict[str, str | None] | None:
-    """Return the four amounts of a Need or a Now as quantities."""
+def _amounts(of: Amounts | None) -> dict[str, str | None] | None:
+    """Return the four amounts as quantities."""
     if of is None:
         return None
-    values = (of.cpu_request, of.cpu_limit, of.memory_request, of.memory_limit)
-    pairs = zip(_AMOUNTS, values, strict=True)
+    pairs = zip(_AMOUNTS, astuple(of)[: len(_AMOUNTS)], strict=True)
     return {name: None if value is None else _quantity(name, value) for name, value in pairs}
 
 
@@ -179,7 +178,7 @@ def _what_if_lines(found: WhatIf, width: int) -> list[str]:
     rows: list[tuple[str, ...]] = [("WHAT IF", "AS IT IS", "TODAY'S REQUESTS", "RECOMMENDED")]
     for name in found.now.loads:
         loads = [each.loads[name] for each in outlooks]
-        rows.append((f"{name}: standard deviation", *(_spread(each, name) for each in outlooks)))
+        rows.append((f"{name}: standard deviation", *map(_spread, loads)))
         rows.append((f"{name}: highest node", *(f"{each.highest:.0f} % ({printable(each.node)})" for each in loads)))
     needed = (f"{each.needed} of {found.nodes}" if not each.nowhere else more for each in outlooks[1:])
     rows.append(("nodes needed", _NOTHING, *needed))
@@ -213,10 +212,9 @@ def _what_if(found: WhatIf) -> dict[str, Any]:
     }
 
 
-def _spread(outlook: ClusterOutlook, name: str) -> str:
-    least, most = outlook.least[name], outlook.most[name]
-    span = f" ({least:.1f} to {most:.1f})" if f"{least:.1f}" != f"{most:.1f}" else ""
-    return f"{outlook.loads[name].deviation:.1f} points{span}"
+def _spread(load: Load) -> str:
+    span = f" ({load.least:.1f} to {load.most:.1f})" if f"{load.least:.1f}" != f"{load.most:.1f}" else ""
+    return f"{load.deviation:.1f} points{span}"
 
 
 def _outlook(outlook: ClusterOutlook) -> dict[str, Any]:
@@ -228,8 +226,8 @@ def _loads(outlook: ClusterOutlook) -> dict[str, Any]:
     return {
         name: {
             "standardDeviation": round(load.deviation, 2),
-            "lowestDeviation": round(outlook.least[name], 2),
-            "highestDeviation": round(outlook.most[name], 2),
+            "lowestDeviation": round(load.least, 2),
+            "highestDeviation": round(load.most, 2),
             "highestPercent": round(load.highest, 2),
             "highestNode": printable(load.node),
         }
@@ -279,7 +277,7 @@ def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
     """
 
     def container(each: Recommendation) -> dict[str, Any] | None:
-        requests = _resources(Now(each.need.cpu_request, None, each.need.memory_request)) if each.need else {}
+        requests = _resources(Amounts(each.need.cpu_request, None, each.need.memory_request)) if each.need else {}
         least = requests.get("requests")
         name = {"containerName": each.history.container}
         return {**name, "controlledResources": sorted(least), "minAllowed": least} if least else None
@@ -315,15 +313,15 @@ def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> 
     return yaml.safe_dump({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}, sort_keys=False)
 
 
-def _after(each: Recommendation) -> Now:
+def _after(each: Recommendation) -> Amounts:
     """Return what a container has when the patch is applied; None for what is left alone."""
-    now, change, scaled = each.history.now or Now(), each.change or Now(), each.history.circumstances.scaled
+    now, change, scaled = each.history.now or Amounts(), each.change or Amounts(), each.history.circumstances.scaled
     amounts = [old if new is None else new for old, new in zip(astuple(now), astuple(change), strict=True)]
     resources = ("cpu", "cpu", "memory", "memory")
-    return Now(*(None if name in scaled else amount for name, amount in zip(resources, amounts, strict=True)))
+    return Amounts(*(None if name in scaled else amount for name, amount in zip(resources, amounts, strict=True)))
 
 
-def _resources(change: Now) -> dict[str, dict[str, str]]:
+def _resources(change: Amounts) -> dict[str, dict[str, str]]:
     amounts = {
         "requests": {"cpu": _cpu(change.cpu_request), "memory": _memory(change.memory_request)},
         "limits": {"cpu": _cpu(change.cpu_limit), "memory": _memory(change.memory_limit)},

@@ -16,7 +16,7 @@ from rebalancer.policy.usage import HistoryQueries, Prometheus, SecretReference
 from rebalancer.policy.validation import read_strictly
 from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
 from rebalancer.recommendation.findings import what_if as foretell
-from rebalancer.recommendation.rules import Settings, rules
+from rebalancer.recommendation.rules import Amounts, Settings, rules
 from rebalancer.recommendation.samples import (
     ContainerOfPod,
     MeasuredContainers,
@@ -35,7 +35,6 @@ from rebalancer.recommendation.workloads import (
     ContainerCircumstances,
     Enough,
     History,
-    Now,
     Recommendation,
     Workload,
     recommend,
@@ -159,7 +158,7 @@ def _in_cluster(
     known: KnownCluster, snapshot: Snapshot, found: list[Recommendation], foretelling: Progress | None
 ) -> Recommendations:
     """Add what the cluster file tells: the quality of service, and what would be if the requests were others."""
-    changes: dict[Workload, dict[str, Now]] = {}
+    changes: dict[Workload, dict[str, Amounts]] = {}
     for each in found:
         if each.change:
             changes.setdefault(each.history.workload, {})[each.history.container] = each.change

@@ -15,7 +15,8 @@ from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
-from rebalancer.recommendation.workloads import ContainerCircumstances, Now, Workload, workload_by_name
+from rebalancer.recommendation.rules import Amounts
+from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
 
@@ -126,7 +127,7 @@ class KnownCluster(Collection):
     def __init__(self) -> None:
         super().__init__()
         self.pods: dict[PodName, Workload] = {}
-        self.containers: dict[Workload, dict[str, Now]] = {}
+        self.containers: dict[Workload, dict[str, Amounts]] = {}
         self.replicas: Counter[Workload] = Counter()
         self.traits: dict[Workload, set[str]] = {}
         self.left_out: list[str] = []
@@ -188,7 +189,7 @@ class KnownCluster(Collection):
         except ValueError as error:
             raise UsageError(f"--snapshot: {error}") from error
 
-    def specs_with(self, changes: Mapping[Workload, Mapping[str, Now]]) -> dict[PodName, PodSpec]:
+    def specs_with(self, changes: Mapping[Workload, Mapping[str, Amounts]]) -> dict[PodName, PodSpec]:
         """Return the specs of all pods of these workloads as they would be.
 
         Args:
@@ -240,7 +241,7 @@ def _traits(pod: _OwnedPod) -> Iterator[str]:
             yield f"{kind}:{name}={value}"
 
 
-def _amounts(resources: _Resources | None) -> Now:
+def _amounts(resources: _Resources | None) -> Amounts:
     resources = resources or _Resources()
 
     def pair(amounts: dict[str, str | float] | None) -> tuple[int | None, int | None]:
@@ -249,10 +250,10 @@ def _amounts(resources: _Resources | None) -> Now:
         return cpu, parse_quantity(found["memory"]) if "memory" in found else None
 
     (cpu, memory), (cpu_limit, memory_limit) = pair(resources.requests), pair(resources.limits)
-    return Now(cpu, cpu_limit, memory, memory_limit)
+    return Amounts(cpu, cpu_limit, memory, memory_limit)
 
 
-def _with_amounts(raw: Bytes, changes: Mapping[str, Now]) -> bytes:
+def _with_amounts(raw: Bytes, changes: Mapping[str, Amounts]) -> bytes:
     """Return a pod's JSON with other amounts in its containers; the rest stays as it is, byte by byte."""
     pod = decode_json(raw, dict[str, msgspec.Raw])
     spec = decode_json(pod["spec"], dict[str, msgspec.Raw])
@@ -264,7 +265,7 @@ def _with_amounts(raw: Bytes, changes: Mapping[str, Now]) -> bytes:
     return msgspec.json.encode({**pod, "spec": spec})
 
 
-def _merged(resources: dict[str, Any], new: Now) -> dict[str, Any]:
+def _merged(resources: dict[str, Any], new: Amounts) -> dict[str, Any]:
     def part(name: str, cpu: int | None, memory: int | None) -> dict[str, str]:
         changed = {"cpu": None if cpu is None else f"{cpu}m", "memory": None if memory is None else str(memory)}
         return {**(resources.get(name) or {}), **{key: text for key, text in changed.items() if text is not None}}

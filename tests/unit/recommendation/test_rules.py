@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import UsageError
-from rebalancer.recommendation.rules import MEBI, PeakMean, Quantile, SeedLiteral, Settings, TargetRule
+from rebalancer.recommendation.rules import MEBI, Amounts, PeakMean, Quantile, SeedLiteral, Settings, TargetRule
 from rebalancer.recommendation.samples import (
     OfPod,
     PodSeries,
@@ -21,7 +21,7 @@ from rebalancer.recommendation.samples import (
     parse_windows,
     spans_of,
 )
-from rebalancer.recommendation.workloads import Enough, History, Now, Workload, recommend, workload_by_name
+from rebalancer.recommendation.workloads import Enough, History, Workload, recommend, workload_by_name
 
 DAY = 86_400
 WINDOWS = parse_windows("10:00-11:00,13:00-15:00", "mon-sun")
@@ -182,7 +182,7 @@ def test_a_burst_is_named():
 @pytest.mark.parametrize(("cpu", "fine"), [(75, True), (82, True), (84, False), (60, False), (None, False)])
 def test_what_differs_by_less_than_a_tenth_is_fine(cpu, fine):
     """The rule asks for 75m."""
-    now = Now(cpu, 100, 75 * MEBI, 115 * MEBI)
+    now = Amounts(cpu, 100, 75 * MEBI, 115 * MEBI)
 
     assert recommend(history([100] * 14, now), PeakMean(), Settings(), Enough(14, 1), core=False).fine is fine
 
