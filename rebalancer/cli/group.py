@@ -22,11 +22,9 @@ _REPEATED_V = re.compile(r"-v{2,}")
 
 
 def spelled(arguments: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Return the arguments with dashes for underscores, and switches without a value.
+    """Return the arguments with dashes for underscores, and switches, which take no value, without one.
 
-    Args:
-        arguments: as they were given; what follows `--` stays as it is.
-        switches: the options that take no value, like `--dry-run`.
+    What follows `--` stays as it is.
     """
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     return [*_spelled(arguments[:end], switches), *arguments[end:]]
@@ -57,12 +55,7 @@ def _long(argument: str, switches: Collection[str]) -> Iterator[str]:
 
 
 def with_command(arguments: Sequence[str], own: Collection[str]) -> list[str]:
-    """Return the arguments beginning with a command; `run` where there is none, as the descheduler has it.
-
-    Args:
-        arguments: as they were given.
-        own: the options of the program itself, like `--help`.
-    """
+    """Return the arguments beginning with a command: `run` where there is none, unless one is the program's `own`."""
     first = arguments[0] if arguments else ""
     if first.startswith("-") and first not in own:
         return ["run", *arguments]

@@ -111,15 +111,10 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
         head = {"apiVersion": "rebalancer/v1", "kind": "Explanation", "node": node or None}
         click.echo(json.dumps({**head, "pods": documents}, indent=2))
     else:
-        _print_explanations([explanation_lines(each, scores=scores) for each in documents])
-
-
-def _print_explanations(pods: Sequence[Iterable[str]]) -> None:
-    for lines in pods[:_MOST]:
-        for line in lines:
-            click.echo(printable(line))
-    if len(pods) > _MOST:
-        click.echo(f"and {len(pods) - _MOST} more pods; --output json has all")
+        for each in documents[:_MOST]:
+            click.echo("\n".join(map(printable, explanation_lines(each, scores=scores))))
+        if len(pods) > _MOST:
+            click.echo(f"and {len(pods) - _MOST} more pods; --output json has all")
 
 
 @click.command(short_help="Make a page in HTML of a plan, a report, or the cluster.")

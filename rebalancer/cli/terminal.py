@@ -116,11 +116,7 @@ class ProgressWatch(Progress):
 def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color = "auto") -> Progress:
     """Return what shows signs of life beside a report; with one for programs there are none.
 
-    Args:
-        output: as `rebalancer.report.delivery` has it.
-        verbosity: without a terminal, 1 asks for lines.
-        log_as_json: whether standard error is for programs too.
-        color: as for the report.
+    Without a terminal, a verbosity of 1 asks for lines.
     """
     if output not in ("table", "wide") or log_as_json:
         return Progress()
@@ -203,11 +199,7 @@ _LOOK_UP_SECONDS = 0.2
 
 
 class Question:
-    """Asks the person at the terminal (a `rebalancer.run.cluster_view.Person`).
-
-    Args:
-        yes: whether the answer was given on the command line; in a pod nobody is asked either.
-    """
+    """Asks the person at the terminal (a `rebalancer.run.cluster_view.Person`), unless told `yes` or in a pod."""
 
     def __init__(self, *, yes: bool) -> None:
         self._is_needless = yes or in_pod()

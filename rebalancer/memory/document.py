@@ -202,15 +202,6 @@ def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
         content = unpacked(base64.b64decode(text, validate=True), _LARGEST_UNPACKED)
     except (binascii.Error, ValueError, OSError, EOFError, zlib.error) as error:
         raise Unreadable(f"it cannot be unpacked: {error}") from error
-    return checked(content, now)
-
-
-def checked(content: bytes | msgspec.Raw, now: datetime) -> Memory:
-    """Return a memory from its JSON.
-
-    Raises:
-        NewerMemory, Unreadable: as `decoded`.
-    """
     version = decode_json(content, _Versioned).version
     if version > VERSION:
         raise NewerMemory(f"a later version of the program wrote it (its form is {version}, this one knows {VERSION})")
@@ -236,7 +227,5 @@ def _past(memory: Memory) -> Iterator[datetime]:
     yield memory.since
     for move in memory.moves:
         yield from (move.at, move.cycle, move.ready or move.at)
-    for each in (*memory.readings,):
-        yield each.at
-    for stop in _ends(memory):
-        yield stop.since
+    yield from (each.at for each in memory.readings)
+    yield from (stop.since for stop in _ends(memory))

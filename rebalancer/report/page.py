@@ -36,11 +36,7 @@ _FAR = 10  # nodes whose requests say least
 
 
 def html(document: Document) -> str:
-    """Return the page of a report, of a plan, or of a cluster without a policy.
-
-    Args:
-        document: as `rebalancer.report.document` or `rebalancer.report.plan` makes it.
-    """
+    """Return the page of a report, of a plan, or of a cluster without a policy."""
     template = files("rebalancer.report").joinpath("page.html.j2").read_text()
     script = files("rebalancer.report").joinpath("page.js").read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -229,11 +229,6 @@ def _redacted(value: Any, key: str = "") -> Any:
     return value if isinstance(value, int | float | None) else str(value)
 
 
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema of a plan."""
-    return Plan.model_json_schema(by_alias=True)
-
-
 def markdown(plan: Plan) -> Iterator[str]:
     """Yield the lines of a summary for the description of a pull request."""
     yield f"### Plan: {plural(len(plan.moves), 'pod')} to evict"
@@ -317,4 +312,4 @@ def _full(shares: Mapping[str, float | None]) -> str:
 
 
 if __name__ == "__main__":  # for `make schema`
-    print(json.dumps(plan_schema(), indent=2))  # noqa: T201
+    print(json.dumps(Plan.model_json_schema(by_alias=True), indent=2))  # noqa: T201

@@ -31,16 +31,7 @@ FRESH_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What all cycles of one process share.
-
-    Attributes:
-        options: dry run or not, the deadline, the Lease.
-        cluster: the way to the API server.
-        telemetry: is told what happens.
-        interruption: entered; once evictions may begin, a signal only stops the evictions.
-        deliver: shows the outcome of a cycle.
-        sleep: waits for that many seconds while another run holds the Lease.
-    """
+    """What all cycles of one process share; `sleep` waits while another run holds the Lease."""
 
     options: Options
     cluster: LiveCluster

@@ -181,11 +181,7 @@ class LiveSink:
 class EventLog:
     """Writes Kubernetes Events about evictions (the descheduler's fields; our reason in the note).
 
-    Args:
-        client: the API server.
-        halt: once it has come, Events get little time.
-        failures: whether refusals and failures get an Event too.
-        clock: measures how long the last Events take, in seconds.
+    Once `halt` has come, Events get little time; `failures` says whether refusals and failures get one too.
     """
 
     def __init__(self, client: Client, halt: Halt, *, failures: bool, clock: Clock = boottime) -> None:

@@ -215,7 +215,12 @@ class Rounds:
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
         self.refresh()
-        self._failures = 0 if self._succeeds(permit) else self._failures + 1
+        try:
+            succeeds = self.act(permit)
+        except RebalancerError as error:
+            _LOG.error("the cycle failed: %s", error)
+            succeeds = False
+        self._failures = 0 if succeeds else self._failures + 1
         self.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
         self.interruption.then(_leave)
@@ -225,13 +230,6 @@ class Rounds:
         self.telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
         while boottime() < start.at and go_on():
             time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
-
-    def _succeeds(self, permit: Permit | None) -> bool:
-        try:
-            return self.act(permit)
-        except RebalancerError as error:
-            _LOG.error("the cycle failed: %s", error)
-            return False
 
     def _next_start(self) -> Start:
         start = self._schedule.after(boottime(), self._failures)

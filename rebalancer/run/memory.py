@@ -327,18 +327,14 @@ class Diary:
                     return
                 if source.write(before, {KEY: encoded(self._grown(known.memory))}):
                     self.problem = ""
-                    self._note_breaker()
+                    tripped = self.recollection.memory.breaker
+                    if tripped != self.view.found.tripped:  # the Lease says so too: it is not lost with the memory
+                        text = msgspec.json.encode(tripped).decode() if tripped else ""
+                        self.view.source.note(BREAKER_NOTE, text)
                     return
             self.problem = f"the memory {source.name} was not written: others write to it all the time"
         except ClusterError as error:
             self.problem = f"what was moved is not remembered: {error}"
-
-    def _note_breaker(self) -> None:
-        """Let the Lease say so too where the breaker has opened or closed: it is not lost with the memory."""
-        tripped, before = self.recollection.memory.breaker, self.view.found.tripped
-        if tripped == before:
-            return
-        self.view.source.note(BREAKER_NOTE, msgspec.json.encode(tripped).decode() if tripped else "")
 
     def _grown(self, known: Memory | None) -> Memory:
         """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it."""

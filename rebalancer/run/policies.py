@@ -25,24 +25,16 @@ from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 
 
-def settings_text(name: str, what: str, missing: str = "") -> str:
-    """Return the text of a file, `-` for standard input.
-
-    Args:
-        name: the file.
-        what: what messages call it, like `policy`.
-        missing: what to say where there is no such file.
+def settings_text(name: str, what: str, missing: str) -> str:
+    """Return the text of a file, `-` for standard input; `what` is what messages call it.
 
     Raises:
-        FileNotFoundError: there is no such file, and nothing to say about that.
-        UsageError: it cannot be read.
+        UsageError: it cannot be read; if there is no such file, with the message `missing`.
     """
     try:
         return read_input(name, LARGEST_SETTINGS).decode()
     except FileNotFoundError:
-        if missing:
-            raise UsageError(missing) from None
-        raise
+        raise UsageError(missing) from None
     except OSError as error:
         raise UsageError(f"{what} {name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -71,13 +63,9 @@ def presets() -> tuple[str, ...]:
 
 
 def read_policy(name: str, text: str | None = None, *, strict: bool, live: bool = False) -> LoadedPolicy:
-    """Load a policy by its file's path, `-` for standard input, or a preset's name.
+    """Load a policy by its file's path, `-` for standard input, or a preset's name; its text may be read already.
 
-    Args:
-        name: of the policy.
-        text: what it says, where it was read already.
-        strict: whether warnings count as errors.
-        live: whether unknown keys do.
+    If it is strict, warnings count as errors; if it is live, unknown keys do.
 
     Raises:
         PolicyError: it has problems.
@@ -114,11 +102,6 @@ def convert(name: str) -> str:
     return converted_policy(policy_text(name), known_plugins(), source=name)
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of a policy with all strategies that are installed."""
-    return policy_schema(known_plugins())
-
-
 def policy_text(name: str) -> str:
     """Return the text of a policy by its file's path, `-` for standard input, or a preset's name.
 
@@ -127,12 +110,10 @@ def policy_text(name: str) -> str:
     """
     if name in presets() and not Path(name).exists():
         return (preset_directory() / f"{name}.yaml").read_text()
-    try:
-        return settings_text(name, "policy")
-    except FileNotFoundError:
-        meant = get_close_matches(name, presets(), n=1)
-        hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""
-        raise UsageError(f"there is no policy file {name}, and the presets are {', '.join(presets())}{hint}") from None
+    meant = get_close_matches(name, presets(), n=1)
+    hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""
+    missing = f"there is no policy file {name}, and the presets are {', '.join(presets())}{hint}"
+    return settings_text(name, "policy", missing)
 
 
 def limits(policy: Policy) -> Limits:
@@ -184,7 +165,7 @@ _WORDS = {"integer": "whole number", "number": "number", "string": "text", "bool
 def schema_of(document: str) -> dict[str, Any]:
     """Return the JSON schema of a `policy`, `plan`, `report`, `marking-rules`, or of a line of the JSON `log`."""
     if document == "policy":
-        return schema()  # with the strategies that are installed
+        return policy_schema(known_plugins())  # with the strategies that are installed
     found: dict[str, Any] = json.loads((preset_directory().parent / "schema" / f"{document}-v1.json").read_text())
     return found
 
@@ -273,7 +254,7 @@ def describe_strategy(name: str) -> Iterator[str]:
     yield ""
     yield f"Extension point: {' and '.join(sorted(plugins[name].points))}"
     yield "Arguments:"
-    models = schema()["$defs"]
+    models = schema_of("policy")["$defs"]
     yield from _argument_lines(models, models[plugins[name].args.__name__])
     yield ""
     yield "Example:"

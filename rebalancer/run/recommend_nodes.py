@@ -32,9 +32,7 @@ def recommended_reservations(
 ) -> tuple[list[Reservation], list[str]]:
     """Return what kubelets should keep, and what the reader should know.
 
-    Args:
-        snapshot: a file of `rebalancer snapshot`, with usage if there is a metrics-server.
-        prometheus: where the usage of days is; None for the file's single sample alone.
+    Without a Prometheus, which tells of days, the single sample of the snapshot file is all that is known.
 
     Raises:
         UsageError: the file cannot be used.

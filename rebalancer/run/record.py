@@ -36,12 +36,7 @@ class _UsageOfPod(msgspec.Struct):
 
 
 def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, int]:
-    """Append what all containers use now, and remove files that are too old.
-
-    Args:
-        client: where metrics-server is asked.
-        folder: is made if it is not there.
-        keep: files of days that ended longer ago are removed.
+    """Append what all containers use now, and remove files of days that ended longer ago than is kept.
 
     Returns:
         The file, and the number of containers.
@@ -59,7 +54,10 @@ def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, i
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         append(path, packed_sheet(now, lines))
-        _remove_older(path.parent, now - keep)
+        for each in path.parent.iterdir():
+            match = NAME.fullmatch(each.name)
+            if match and match[1] < f"{now - keep:%Y%m%d}":
+                each.unlink(missing_ok=True)  # another writer may be faster
     except OSError as error:
         raise UsageError(f"--out {folder} cannot be written: {error.strerror}") from error
     return path, len(lines)
@@ -104,10 +102,3 @@ def append(path: Path, sheet: bytes) -> None:
         except BaseException:
             os.ftruncate(file.fileno(), before)
             raise
-
-
-def _remove_older(folder: Path, oldest: datetime) -> None:
-    for each in folder.iterdir():
-        match = NAME.fullmatch(each.name)
-        if match and match[1] < f"{oldest:%Y%m%d}":
-            each.unlink(missing_ok=True)  # another writer may be faster

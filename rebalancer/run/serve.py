@@ -46,11 +46,7 @@ def served(
 ) -> Iterator[None]:
     """Serve health and metrics while this is entered: by default in a pod, outside a pod only if asked for.
 
-    Args:
-        options: where and how.
-        telemetry: what is healthy, and what is counted.
-        environ: says whether this is a pod.
-        more: further pages, by path, instead of those of the last cycle.
+    `more` are further pages, by path, instead of those of the last cycle.
 
     Raises:
         UsageError: the port cannot be opened, or the certificate cannot be used.

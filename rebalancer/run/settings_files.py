@@ -3,7 +3,7 @@
 import logging
 import socket
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from rebalancer.errors import UsageError
@@ -84,7 +84,11 @@ class PolicyReporter:
     def open(self, cluster: LiveCluster, namespace: str) -> None:
         """Write Events from now on: about this pod; outside a pod in `namespace`, under this host's name."""
         self._events = Events(cluster.client, reporting_instance())
-        self._namespace = _own_namespace(SERVICE_ACCOUNT) if cluster.connection.in_cluster else namespace
+        self._namespace = namespace
+        if cluster.connection.in_cluster:
+            self._namespace = "default"
+            with suppress(OSError):
+                self._namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip() or "default"
 
     def close(self) -> None:
         """Deliver the Events that wait."""
@@ -99,10 +103,3 @@ class PolicyReporter:
             note = f"the last good policy stays in force: {problem}"
             host = socket.gethostname()
             self._events.publish(Event(self._namespace, host, "", "Warning", "PolicyInvalid", note, "Reload"))
-
-
-def _own_namespace(service_account: Path) -> str:
-    try:
-        return (service_account / "namespace").read_text().strip() or "default"
-    except OSError:
-        return "default"

@@ -202,14 +202,7 @@ def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bo
 
 
 class LiveHolder:
-    """Holds nodes by soft taints (a `rebalancer.eviction.holding.Holder`).
-
-    Args:
-        client: the API server.
-        halt: no node is held once it has come.
-        duration: how long a node is held.
-        recount: called with each node, whose taints have changed.
-    """
+    """Holds nodes by soft taints (a `rebalancer.eviction.holding.Holder`); `recount` hears of each node."""
 
     def __init__(self, client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> None:
         self._writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)

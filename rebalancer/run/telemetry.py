@@ -282,8 +282,10 @@ def export(
             _LOG.warning("the metrics cannot be written to %s: %s", options.metrics_textfile, error.strerror)
     if options.pushgateway:
         address = read_address(options.pushgateway)
+        # In a pod there is no context.
+        name = cluster.get("context") or urlsplit(cluster.get("server") or "").hostname or "unknown"
         try:
-            _push(address, metrics, {"cluster": cluster_name(cluster)}, is_ending)
+            _push(address, metrics, {"cluster": name}, is_ending)
         except SourceError as error:
             _LOG.warning("the metrics cannot be pushed to %s: %s", address.url, error)
 
@@ -322,8 +324,3 @@ def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_end
             return partial(session.tries, request)
 
         push_to_gateway(address.url, _JOB, metrics.registry, key, handler=handler)
-
-
-def cluster_name(cluster: dict[str, str | None]) -> str:
-    """Return a name for the cluster: its context, or in a pod the API server's host."""
-    return cluster.get("context") or urlsplit(cluster.get("server") or "").hostname or "unknown"

@@ -78,14 +78,7 @@ def beside(snapshot: Snapshot, scheduler: Scheduler) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a policy wants from every cycle.
-
-    Attributes:
-        policy: as it was read.
-        plans: its profiles made ready to run.
-        warnings: what the reader of the report should know about the policy.
-        scheduler: what is known of the scheduler.
-    """
+    """What a policy wants from every cycle: its profiles made ready to run, and what the reader should know of it."""
 
     policy: Policy
     plans: tuple[ProfilePlan, ...]
@@ -131,14 +124,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A cycle that has come to its end.
-
-    Attributes:
-        ledger: the evictions that strategies asked for, and the answers.
-        cluster: the cluster without the pods that went.
-        circumstances: for the report.
-        leaves_marks: whether our own soft taints stay on nodes.
-    """
+    """A cycle that has come to its end: its ledger, and the cluster without the pods that went."""
 
     ledger: Ledger
     cluster: Cluster

@@ -13,7 +13,7 @@ from typing import Any
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.v1alpha1 import API_VERSION as OLD_API_VERSION
 from rebalancer.policy.v1alpha1 import OldPolicy
-from rebalancer.run.policies import schema as program_schema
+from rebalancer.run.policies import schema_of
 from tests.chart.helm import CHART
 
 Schema = dict[str, Any]
@@ -27,7 +27,7 @@ _LEFT_OUT = {"$schema", "$defs", "title", "default", "required"}
 
 def with_policy(values: Mapping[str, Any]) -> Schema:
     """Return the schema of the chart's values with all that is said of `deschedulerPolicy` made anew."""
-    current, old = program_schema(), OldPolicy.model_json_schema()
+    current, old = schema_of("policy"), OldPolicy.model_json_schema()
     definitions = {name: _carried(each) for name, each in {**old["$defs"], **current["$defs"]}.items()}
     definitions |= {"PolicyV1alpha1": _carried(old), "PolicyV1alpha2": _carried(current)}
     for version in ("PolicyV1alpha1", "PolicyV1alpha2"):

@@ -188,7 +188,10 @@ def _answer(
 def _measured(
     resource: str, wanted: MetricsUtilization, providers: Providers, nodes: tuple[Node, ...], now: datetime
 ) -> RuleAnswer:
-    figures = providers.measure(Cluster(Snapshot(now=now, nodes=nodes, pods=())), _about_nodes(wanted))
+    # About nodes alone; marking itself decides what missing samples mean.
+    prometheus = wanted.prometheus and wanted.prometheus.model_copy(update={"pods": {}})
+    about_nodes = wanted.model_copy(update={"when_missing": "fail", "min_fresh_nodes": 0, "prometheus": prometheus})
+    figures = providers.measure(Cluster(Snapshot(now=now, nodes=nodes, pods=())), about_nodes)
     known = [
         (node.name, NodeUtilization(node, figures.nodes[node.name])) for node in nodes if node.name in figures.nodes
     ]
@@ -197,12 +200,6 @@ def _measured(
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
     readings = {name: PressureReading.of(percent) for name, percent in percents.items()}
     return RuleAnswer(readings, missing=figures.missing, warnings=figures.warnings)
-
-
-def _about_nodes(wanted: MetricsUtilization) -> MetricsUtilization:
-    """Return the question about nodes alone; marking itself decides what missing samples mean."""
-    prometheus = wanted.prometheus and wanted.prometheus.model_copy(update={"pods": {}})
-    return wanted.model_copy(update={"when_missing": "fail", "min_fresh_nodes": 0, "prometheus": prometheus})
 
 
 def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleAnswer:
