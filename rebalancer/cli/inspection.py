@@ -18,12 +18,12 @@ from rebalancer.cli.logs import complain, exit_on_error, set_up
 from rebalancer.cli.plan import dry_options, dry_run, write_out
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rebalancer.recommendation.workloads import Recommendation
     from rebalancer.run.doctor import Finding
-    from rebalancer.run.options import ClientOptions
     from rebalancer.run.recommend import PrometheusOptions
 
 #: So many pods of an owner or of a node are explained on a terminal.
@@ -141,7 +141,7 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
     write_out(page, out)
 
 
-def _of_cluster(client: "ClientOptions", snapshot: str | None) -> dict[str, Any]:
+def _of_cluster(client: ClientOptions, snapshot: str | None) -> dict[str, Any]:
     """Return the report of a cluster; a live one is read once, into a file that is not kept."""
     from rebalancer.run.capture import capture  # noqa: PLC0415  as above
     from rebalancer.run.start import cluster_report  # noqa: PLC0415

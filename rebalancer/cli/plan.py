@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,12 @@ from rebalancer.cli.group import service_flags
 from rebalancer.cli.logs import complain
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import CHANGES, Options
+from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.report.plan import Plan
     from rebalancer.report.view import Color
-    from rebalancer.run.options import Outcome
 
 
 @click.command(short_help="Write to a file what a run would do.")
@@ -89,7 +89,8 @@ def apply(
 
     Exit codes are those of `run`.
     """
-    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415  `--help` answers at once
+    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  `--help` answers at once
+    from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
 
     read = _read(path)
     text = _same_policy(policy, path, read)
@@ -99,7 +100,13 @@ def apply(
     chosen = ChosenPart(read, moves, timedelta(seconds=max_age), force_premises)
 
     with Interruption() as interruption:
-        asked = Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **_as_planned(read), **options)
+        given = read.options
+        asked = replace(
+            Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **options),
+            steer=given.steer,
+            hold=parse_hold(given.hold) if given.hold else None,
+            max_evictions=given.max_evictions,
+        )
         sys.exit(carry_out(asked, output, interruption, yes=yes))
 
 
@@ -114,15 +121,6 @@ def _same_policy(policy: str, path: str, read: "Plan") -> str:
     if policy_hash(text) != read.policy.hash:
         raise UsageError(f"plan {path} was made with another policy than {policy}: give that one, or make a new plan")
     return text
-
-
-def _as_planned(read: "Plan") -> dict[str, Any]:
-    """Return what the command line said when a plan was made."""
-    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  as above
-
-    given = read.options
-    hold = parse_hold(given.hold) if given.hold else None
-    return {"steer": given.steer, "hold": hold, "max_evictions": given.max_evictions}
 
 
 @click.command(short_help="Compare two plans, two policies, or two snapshots.")
@@ -195,7 +193,7 @@ def dry_options(**given: Any) -> Options:
     return Options(policy_text=policy_text(given["policy"]), dry_run=True, **given)
 
 
-def dry_run(asked: Options, interruption: Interruption) -> "Outcome":
+def dry_run(asked: Options, interruption: Interruption) -> Outcome:
     """Run one cycle that changes nothing and asks nobody."""
     from rebalancer.cli.terminal import Question  # noqa: PLC0415  as above
     from rebalancer.run.start import run  # noqa: PLC0415
@@ -212,7 +210,7 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
     from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415
     from rebalancer.run.start import run  # noqa: PLC0415
 
-    def delivered(outcome: "Outcome") -> int:
+    def delivered(outcome: Outcome) -> int:
         report: Mapping[str, Any] = outcome.report
         if output == "html":
             from rebalancer.report.plan import plan_policy  # noqa: PLC0415

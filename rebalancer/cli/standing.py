@@ -11,7 +11,7 @@ import click
 from rebalancer.cli import options as flags
 from rebalancer.cli.group import service_flags
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions, LeaseOptions
+from rebalancer.run.options import ClientOptions, LeaseOptions, Options, Outcome
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     with Interruption("before a node was changed") as interruption:
         from rebalancer.report.marking import marking_lines  # noqa: PLC0415
         from rebalancer.run.marking.mark import mark as marking  # noqa: PLC0415
-        from rebalancer.run.options import Options, Outcome  # noqa: PLC0415
 
         asked = Options(**options)
         is_loop = bool(asked.interval)
@@ -183,10 +182,8 @@ def reset(standing: "Standing") -> None:
 @_standing
 def pause(standing: "Standing", namespace: str, owner: str, lasting: float | None, reason: str) -> None:
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
-    from rebalancer.run.standing import PausedPart  # noqa: PLC0415
-
     duration = None if lasting is None else timedelta(seconds=lasting)
-    click.echo(printable(standing.pause(PausedPart(namespace, owner), duration, reason)))
+    click.echo(printable(standing.pause(namespace, owner, duration, reason)))
 
 
 @click.command(short_help="End a pause.")
@@ -194,9 +191,7 @@ def pause(standing: "Standing", namespace: str, owner: str, lasting: float | Non
 @_standing
 def resume(standing: "Standing", namespace: str, owner: str) -> None:
     """End a pause: of all runs, of a namespace, or of an owner."""
-    from rebalancer.run.standing import PausedPart  # noqa: PLC0415
-
-    click.echo(printable(standing.resume(PausedPart(namespace, owner))))
+    click.echo(printable(standing.resume(namespace, owner)))
 
 
 @click.command(short_help="Say what the levels of `appetite` mean.")

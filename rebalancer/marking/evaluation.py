@@ -140,11 +140,6 @@ class MarkingOutcome:
         """Whether all rules are known and all changes were made."""
         return not (self.evaluation.unknown or self.problems)
 
-    @property
-    def source_problem(self) -> str:
-        """Why rules are not known; empty if all are."""
-        return "; ".join(f"rule {name}: {why}" for name, why in self.evaluation.unknown.items())
-
     def nodes_by_rule(self) -> Mapping[str, int]:
         """Return how many nodes each rule marks."""
         found = Counter(each.rule for pressures in self.evaluation.marks.values() for each in pressures)

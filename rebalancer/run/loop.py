@@ -35,14 +35,13 @@ from rebalancer.kube.halt import Permit
 from rebalancer.run.cluster_view import Consent, LiveRun, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Leadership
-from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live import open_cluster
 from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policies import parse_policy, policy_text
 from rebalancer.run.progress import Progress
 from rebalancer.run.settings_files import PolicyReporter, Watched
 from rebalancer.run.steered import demand_permissions
-from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.turns import LEADER, candidate
 from rebalancer.run.work import Work, work_maker
 
@@ -99,7 +98,7 @@ def run_loop(
             reporter.open(cluster, options.lease.resource_namespace)  # a dry run writes nothing, not even an Event
             stack.callback(reporter.close)
             warn_of_no_limits(work())
-        Rounds(options, cluster, telemetry, interruption, policy.refresh, act, "--descheduling-interval").run()
+        Rounds(run, policy.refresh, act, "--descheduling-interval").run()
 
 
 class Start(NamedTuple):
@@ -143,20 +142,14 @@ class Rounds:
     """The same work again and again, in turn with other processes, until a signal comes.
 
     Attributes:
-        options: how often, and whether one process leads.
-        cluster: the API server.
-        telemetry: is told of rounds and leadership.
-        interruption: entered; a signal ends the rounds.
+        live: says how often, and whether one process leads; a signal ends the rounds.
         refresh: reads the settings again if they have changed.
         act: does the work once, and returns whether it succeeded.  Its argument returns why no further write is
             allowed; it is None where the work has to take its own turn.
         flag: the option that says how often, for messages.
     """
 
-    options: Options
-    cluster: LiveCluster
-    telemetry: Telemetry
-    interruption: Interruption
+    live: LiveRun
     refresh: Callable[[], None]
     act: Callable[[Permit | None], bool]
     flag: str
@@ -164,7 +157,7 @@ class Rounds:
     _schedule: Ticks = field(init=False)
 
     def __post_init__(self) -> None:
-        self._schedule = Ticks(self.options.interval, boottime())
+        self._schedule = Ticks(self.live.options.interval, boottime())
 
     def run(self) -> None:
         """Run until a signal comes.
@@ -172,8 +165,8 @@ class Rounds:
         Raises:
             ClusterError: the permission for the Lease or its namespace is missing.
         """
-        self.interruption.then(_leave)
-        leads = self.options.lease.leader_elect and not self.options.dry_run
+        self.live.interruption.then(_leave)
+        leads = self.live.options.lease.leader_elect and not self.live.options.dry_run
         try:
             while not leads:
                 self._act_and_wait(None)
@@ -182,26 +175,26 @@ class Rounds:
             _LOG.info("the loop ends: %s", signal)
 
     def _lead_again_and_again(self) -> NoReturn:
-        leadership = candidate(self.cluster, self.options.lease, LEADER)
+        leadership = candidate(self.live.cluster, self.live.options.lease, LEADER)
         try:
             while True:
                 self._lead(leadership)
         finally:
             leadership.release()
-            self.telemetry.metrics.leader.set(False)
+            self.live.telemetry.metrics.leader.set(False)
 
     def _lead(self, leadership: Leadership) -> None:
         """Wait for the Lease, and run cycles as long as it is held."""
         self._follow_until_held(leadership)
-        self.telemetry.metrics.leader.set(True)
-        self.telemetry.health.lead()
-        self._schedule = Ticks(self.options.interval, boottime())
+        self.live.telemetry.metrics.leader.set(True)
+        self.live.telemetry.health.lead()
+        self._schedule = Ticks(self.live.options.interval, boottime())
         while leadership.is_held():
             self._act_and_wait(leadership.permit, leadership.is_held)
-        self.telemetry.metrics.leader.set(False)
+        self.live.telemetry.metrics.leader.set(False)
 
     def _follow_until_held(self, leadership: Leadership) -> None:
-        self.telemetry.health.follow()
+        self.live.telemetry.health.follow()
         while True:
             try:
                 if leadership.take():
@@ -221,20 +214,20 @@ class Rounds:
             _LOG.error("the cycle failed: %s", error)
             succeeds = False
         self._failures = 0 if succeeds else self._failures + 1
-        self.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        self.live.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
-        self.interruption.then(_leave)
-        if self.interruption.signal:
-            _leave(self.interruption.signal)
+        self.live.interruption.then(_leave)
+        if self.live.interruption.signal:
+            _leave(self.live.interruption.signal)
         start = self._next_start()
-        self.telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
+        self.live.telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
         while boottime() < start.at and go_on():
             time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
 
     def _next_start(self) -> Start:
         start = self._schedule.after(boottime(), self._failures)
         if start.skipped:
-            self.telemetry.metrics.skipped_ticks.inc(start.skipped)
+            self.live.telemetry.metrics.skipped_ticks.inc(start.skipped)
             _LOG.warning("the cycle took longer than %s: starts skipped: %d", self.flag, start.skipped)
         if self._failures:
             _LOG.warning(

@@ -98,7 +98,7 @@ class PolicyReporter:
     def report(self, problem: str) -> None:
         """Report what is wrong with the policy file, empty if nothing is; the last good policy stays in force."""
         self._telemetry.metrics.policy_read(valid=not problem)
-        self._telemetry.health.policy_read(problem)
+        self._telemetry.health.policy_problem = problem
         if problem and self._events is not None:
             note = f"the last good policy stays in force: {problem}"
             host = socket.gethostname()

@@ -103,14 +103,15 @@ class Standing:
         self._source.note(BREAKER_NOTE, "")
         return "the breaker is closed, and no owner is stopped"
 
-    def pause(self, target: PausedPart, lasting: timedelta | None, reason: str) -> str:
+    def pause(self, namespace: str, owner: str, lasting: timedelta | None, reason: str) -> str:
         """Pause for so long, or until it is ended; return what was done, in words."""
-        pause = Pause(self._now + lasting if lasting else None, reason)
+        target, pause = PausedPart(namespace, owner), Pause(self._now + lasting if lasting else None, reason)
         self._set_pause(target, pause.text())
         return paused_in_words(pause, str(target))
 
-    def resume(self, target: PausedPart) -> str:
+    def resume(self, namespace: str, owner: str) -> str:
         """End a pause; return what was done, in words."""
+        target = PausedPart(namespace, owner)
         self._set_pause(target, "")
         return f"{target} is not paused any more"
 

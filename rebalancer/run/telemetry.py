@@ -72,6 +72,11 @@ class Health:
         deadline: seconds after which a cycle evicts nothing more.
         interval: seconds from start to start of cycles; 0 for a single one.
         clock: seconds, like `boottime`.
+
+    Attributes:
+        policy_problem: what is wrong with the policy; empty when nothing is.  The page only says that something is.
+        api_problem: why the API server cannot be reached.
+        source_problem: what sources of usage do not say; None where readiness does not depend on it.
     """
 
     def __init__(self, deadline: float, interval: float, clock: Callable[[], float] = boottime) -> None:
@@ -82,9 +87,9 @@ class Health:
         self._cycle_ended = clock()
         self._pause = interval
         self._follows = False
-        self._policy_problem = ""
-        self._api_problem = "the API server was not asked yet"
-        self._source_problem: str | None = None
+        self.policy_problem = ""
+        self.api_problem = "the API server was not asked yet"
+        self.source_problem: str | None = None
 
     def cycle_began(self) -> None:
         """Record that a cycle begins."""
@@ -106,22 +111,6 @@ class Health:
             self._cycle_ended = self._clock()
         self._follows = False
 
-    def policy_read(self, problem: str) -> None:
-        """Record what is wrong with the policy; empty when nothing is.  The page only says that something is."""
-        self._policy_problem = "it cannot be used (the log says why)" if problem else ""
-
-    def api_asked(self, problem: str) -> None:
-        """Record why the API server cannot be reached; empty if it was reached."""
-        self._api_problem = problem
-
-    def watch_sources(self) -> None:
-        """From now on, readiness also says whether sources of usage answer."""
-        self._source_problem = "no source was asked yet"
-
-    def sources_asked(self, problem: str) -> None:
-        """Record what sources of usage do not say; empty if they say all.  The page only says that something is."""
-        self._source_problem = "not all is known that is needed (the log says what)" if problem else ""
-
     def alive(self) -> Checks:
         """Return the checks of `/healthz`: they fail only where a restart helps."""
         began = self._cycle_began
@@ -131,10 +120,11 @@ class Health:
 
     def ready(self) -> Checks:
         """Return the checks of `/readyz`: whether the program does its work."""
-        checks = {"policy": self._policy_problem, "api": self._api_problem, "cycles": self._overdue()}
-        if self._source_problem is None:
+        policy = "it cannot be used (the log says why)" if self.policy_problem else ""
+        checks = {"policy": policy, "api": self.api_problem, "cycles": self._overdue()}
+        if self.source_problem is None:
             return checks
-        return {**checks, "sources": "" if self._follows else self._source_problem}
+        return {**checks, "sources": "" if self._follows else self.source_problem}
 
     def _overdue(self) -> str:
         if not self._interval or self._follows:
@@ -163,7 +153,7 @@ class Telemetry:
         """Count a request to the API server; any answer shows that the server is reachable."""
         verb, _ = verb_and_resource(method, path)
         self.metrics.requests.labels(verb, str(status) if status else _NO_CODE).inc()
-        self.health.api_asked("" if status else "the API server did not answer the last request")
+        self.health.api_problem = "" if status else "the API server did not answer the last request"
 
     def show(self, report: Mapping[str, Any]) -> None:
         """Keep the report of the last cycle of a loop, packed: with 100,000 refusals it is large."""

@@ -20,7 +20,6 @@ from rebalancer.kube.pressure_marks import standing
 from rebalancer.kube.run_marks import RunRecord
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.marking.rules import MarkingRules, load_marking_rules
-from rebalancer.policy.values import Policy
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
@@ -64,29 +63,19 @@ class MarkingSettings:
         self._report = report
         name = options.policy
         parse = partial(parse_sources, name=name, strict=options.strict)
-        self._policy = Watched("policy", name, policy_text, parse, partial(self._hear, "policy"))
+        self.policy = Watched("policy", name, policy_text, parse, partial(self._hear, "policy"))
         read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
-        self._rules = Watched("rules file", rules, read, partial(self._parse, rules), partial(self._hear, "rules"))
-        for warning in self._policy.value.warnings:
+        self.rules = Watched("rules file", rules, read, partial(self._parse, rules), partial(self._hear, "rules"))
+        for warning in self.policy.value.warnings:
             _LOG.warning("policy %s: %s", name, warning)
-
-    @property
-    def policy(self) -> Policy:
-        """The policy in force: where usage comes from, and which nodes take part."""
-        return self._policy.value.policy
-
-    @property
-    def rules(self) -> MarkingRules:
-        """The rules in force."""
-        return self._rules.value
 
     def refresh(self) -> None:
         """Read the files that have changed; an invalid one leaves the last valid one in force."""
-        self._policy.refresh()
-        self._rules.refresh()
+        self.policy.refresh()
+        self.rules.refresh()
 
     def _parse(self, source: str, text: str) -> MarkingRules:
-        rules = load_marking_rules(text, self._policy.value.policy, source=source)
+        rules = load_marking_rules(text, self.policy.value.policy, source=source)
         seconds = rules.expiry.total_seconds()
         if seconds < _INTERVALS * self._interval:
             raise UsageError(
@@ -147,14 +136,15 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
     options = _with_own_lease(rules, options)
     with ExitStack() as stack:
         telemetry = Telemetry(options, stack.enter_context(traced(options.tracing)))
-        telemetry.health.watch_sources()
+        telemetry.health.source_problem = "no source was asked yet"
         board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
         stack.enter_context(served(options.serving, telemetry, more=board.pages()))
         settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda _: None)
         cluster = open_cluster(options.client, observe=telemetry.request)
         if not options.dry_run:
             demand_writes(cluster.client, MARKING)
-        marking = _Marking(LiveRun(options, cluster, telemetry, interruption, deliver), settings, board)
+        run = LiveRun(options, cluster, telemetry, interruption, deliver)
+        marking = _Marking(run, settings, board)
         if not options.interval:
             return marking.act(None)[0]
         if not options.dry_run:  # which writes nothing, not even an Event
@@ -164,7 +154,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         def act(permit: Permit | None) -> bool:
             return marking.act(permit)[1]
 
-        Rounds(options, cluster, telemetry, interruption, settings.refresh, act, "--interval").run()
+        Rounds(run, settings.refresh, act, "--interval").run()
     return 0
 
 
@@ -228,7 +218,7 @@ class _Marking:
             return self._evaluated(ours.permit, ours.alarm)
 
     def _evaluated(self, permit: Permit, warning: str) -> MarkingOutcome:
-        policy, rules, cluster = self.settings.policy, self.settings.rules, self.run.cluster
+        policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.cluster
         telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
         with telemetry.stage("read"):
             seen = see_nodes(cluster.client)
@@ -271,7 +261,8 @@ class _Marking:
 
     def _tell(self, outcome: MarkingOutcome) -> None:
         telemetry = self.run.telemetry
-        telemetry.health.sources_asked(outcome.source_problem)
+        unknown = "not all is known that is needed (the log says what)"
+        telemetry.health.source_problem = unknown if outcome.evaluation.unknown else ""
         for answer in outcome.answers.values():
             if answer.problem:
                 telemetry.metrics.source_errors.labels(answer.source).inc()

@@ -22,7 +22,7 @@ def clock():
 def health(clock):
     """Of a loop with a cycle every five minutes, whose policy is valid and whose API server answers."""
     made = Health(deadline=300.0, interval=300.0, clock=clock)
-    made.api_asked("")
+    made.api_problem = ""
     return made
 
 
@@ -45,8 +45,8 @@ def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health
 
 def test_it_is_alive_where_nothing_can_be_done(health, clock):
     """Neither a bad policy nor a missing API server is cured by a restart."""
-    health.api_asked("no answer")
-    health.policy_read("no policy")
+    health.api_problem = "no answer"
+    health.policy_problem = "no policy"
     clock.seconds += 1e6
 
     assert is_well(health.alive())
@@ -87,7 +87,7 @@ def test_followers_are_ready_and_have_time_when_they_take_over(health, clock):
 def test_a_single_run_is_never_overdue(clock):
     """It has no interval."""
     health = Health(300.0, 0.0, clock)
-    health.api_asked("")
+    health.api_problem = ""
     clock.seconds += 1e6
 
     assert is_well(health.ready())
