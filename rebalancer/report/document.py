@@ -120,34 +120,41 @@ CLOCKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What a run worked on.
+class Finished:
+    """A cycle that has come to its end.
 
     Attributes:
+        ledger: the evictions that strategies asked for, and the answers.
+        cluster: without the pods that went.
         dry_run: whether nothing was evicted for real.
-        cluster: `{"context", "server"}` or `{"file"}`.
+        where: `{"context", "server"}` or `{"file"}`.
         clock: a key of `CLOCKS`.
         warnings: what the reader should know.
         alarms: those of the warnings that the reader must not overlook.
+        leaves_marks: whether our own soft taints stay on nodes.
     """
 
+    ledger: Ledger
+    cluster: Cluster
     dry_run: bool
-    cluster: Mapping[str, str | None]
+    where: Mapping[str, str | None]
     clock: str
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     alarms: tuple[str, ...] = ()
+    leaves_marks: bool = False
 
 
-def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> dict[str, Any]:
+def document(finished: Finished) -> dict[str, Any]:
     """Return the report of a cycle."""
+    ledger, cluster, dry_run = finished.ledger, finished.cluster, finished.dry_run
     gone, snapshot = [entry.pod for entry in ledger.evictions], cluster.snapshot
     return {
         "apiVersion": "rebalancer/v1",
         "kind": "Report",
-        "dryRun": circumstances.dry_run,
+        "dryRun": dry_run,
         "now": timestamp(cluster.now),
-        "clock": circumstances.clock,
-        "cluster": dict(circumstances.cluster),
+        "clock": finished.clock,
+        "cluster": dict(finished.where),
         "skipped": ledger.skipped,
         "evictions": [_eviction(entry) for entry in ledger.evictions],
         "unknown": [
@@ -161,13 +168,11 @@ def document(ledger: Ledger, cluster: Cluster, circumstances: Circumstances) -> 
             for entry in ledger.failures
             if isinstance(entry.verdict, Failed)
         ],
-        "strategies": [_strategy(run, cluster, dry_run=circumstances.dry_run) for run in ledger.runs],
-        "overview": overview(gone, snapshot.pods, snapshot.budgets, ledger.limits, circumstances.alarms),
+        "strategies": [_strategy(run, cluster, dry_run=dry_run) for run in ledger.runs],
+        "overview": overview(gone, snapshot.pods, snapshot.budgets, ledger.limits, finished.alarms),
         "nodes": {"total": len(snapshot.nodes), "considered": len(cluster.nodes)},
         "heldNodes": _held(ledger, cluster),
-        "warnings": list(
-            dict.fromkeys((*circumstances.warnings, *snapshot.warnings, *map(notice_text, ledger.warnings)))
-        ),
+        "warnings": list(dict.fromkeys((*finished.warnings, *snapshot.warnings, *map(notice_text, ledger.warnings)))),
     }
 
 

@@ -11,7 +11,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
-from rebalancer.report.document import Circumstances, document
+from rebalancer.report.document import Finished, document
 from rebalancer.report.view import new_pods
 from rebalancer.run import policies
 from rebalancer.run.cluster_lists import read_cluster
@@ -21,7 +21,7 @@ from rebalancer.run.live_usage import live_usage
 from rebalancer.run.memory import MemorySource, MemoryView, recollect
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
-from rebalancer.run.work import Finished, Work, plan
+from rebalancer.run.work import Work, plan
 
 Report = Mapping[str, Any]
 
@@ -141,7 +141,7 @@ class Consent:
             ClusterError: the cluster cannot be read.
         """
         _, finished = self._planned()
-        report = document(finished.ledger, finished.cluster, finished.circumstances)
+        report = document(finished)
         if report["evictions"] or for_later:
             self.person.agree(report, new_pods(report, self._shown) if self._shown else [])
         self._shown |= {each["uid"] for each in report["evictions"]}
@@ -151,8 +151,7 @@ class Consent:
         if self._plan is None or self._plan.ledger.evictions:
             return None
         warnings = (*self.work.warnings, *filter(None, [self._plan.ledger.stopped]))
-        circumstances = replace(self._plan.circumstances, dry_run=False, warnings=warnings)
-        return replace(self._plan, circumstances=circumstances)
+        return replace(self._plan, dry_run=False, warnings=warnings)
 
     def fresh_view(self) -> LiveView:
         """Return the view that was agreed to, or a new one if it is too old or another run may have evicted since.
@@ -187,6 +186,5 @@ class Consent:
         with progress.stage("plan"):
             ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
         progress.planned(len(ledger.evictions))
-        circumstances = Circumstances(True, self.run.cluster.description, "wall", self.work.warnings)
-        self._plan = Finished(ledger, left, circumstances)
+        self._plan = Finished(ledger, left, True, self.run.cluster.description, "wall", self.work.warnings)
         return view, self._plan

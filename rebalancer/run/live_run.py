@@ -25,7 +25,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import refused
 from rebalancer.kube.halt import Halt, Permit
 from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.report.document import Circumstances
+from rebalancer.report.document import Finished
 from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, policies, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
@@ -38,7 +38,7 @@ from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, export, traced
 from rebalancer.run.turns import Turn, turn
 from rebalancer.run.watch import Watch
-from rebalancer.run.work import Finished, Work, plan, publish
+from rebalancer.run.work import Work, plan, publish
 
 _LOG = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
 
 def _skipped(run: LiveRun, why: str) -> Finished:
     nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
-    return Finished(Ledger(skipped=why), nothing, Circumstances(False, run.cluster.description, "wall", ()))
+    return Finished(Ledger(skipped=why), nothing, False, run.cluster.description, "wall")
 
 
 def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
@@ -138,7 +138,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     with run.telemetry.stage("plan"):
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
     warnings = (*work.warnings, *told(known), *deferring(known, ledger))
-    return Finished(ledger, left, Circumstances(True, run.cluster.description, "wall", warnings))
+    return Finished(ledger, left, True, run.cluster.description, "wall", warnings)
 
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
@@ -170,7 +170,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
     notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", *alarms)
     warnings = (*work.warnings, *filter(None, notes))
-    return Finished(ledger, left, Circumstances(False, cluster.description, "wall", warnings, alarms), bool(marks))
+    return Finished(ledger, left, False, cluster.description, "wall", warnings, alarms, bool(marks))
 
 
 def _evict(

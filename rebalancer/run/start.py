@@ -19,14 +19,14 @@ from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.policy.windows import time_with_offset
-from rebalancer.report.document import Circumstances, timestamp
+from rebalancer.report.document import Finished, timestamp
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.memory import NOTHING, Recalled, deferring, recalled, recollect, told
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress, RunProgress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
-from rebalancer.run.work import Finished, Work, plan, publish, work_maker
+from rebalancer.run.work import Work, plan, publish, work_maker
 from rebalancer.usage.metrics_server import Metrics
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _run_offline(options: Options, path: str, work: Work, show: Progress | None 
     finally:
         gc.unfreeze()
     warnings += (*told(recollection), *deferring(recollection, ledger))
-    return publish(Finished(ledger, cluster, Circumstances(True, {"file": path}, clock, warnings)), options)
+    return publish(Finished(ledger, cluster, True, {"file": path}, clock, warnings), options)
 
 
 def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:

@@ -27,10 +27,11 @@ from rebalancer.errors import SourceError, StrategyError
 from rebalancer.eviction.causes import Cause
 from rebalancer.kube.answers import verb_and_resource
 from rebalancer.policy.usage import MetricsUtilization
+from rebalancer.report.document import Finished
 from rebalancer.report.words import text
 from rebalancer.run.options import ExportOptions, Options, TracingOptions
 from rebalancer.run.progress import Progress, RunProgress
-from rebalancer.run.work import Finished, has_failed
+from rebalancer.run.work import has_failed
 from rebalancer.telemetry.checks import Checks
 from rebalancer.telemetry.metrics import ProcessMetrics
 from rebalancer.untrusted.address import Address, read_address

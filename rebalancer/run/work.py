@@ -24,7 +24,7 @@ from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust
 from rebalancer.policy.values import LEVELS, LoadedPolicy, Policy, filled
-from rebalancer.report.document import Circumstances, document
+from rebalancer.report.document import Finished, document
 from rebalancer.run import policies
 from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.run.planned import applied, skipped_in_words
@@ -122,16 +122,6 @@ class Work:
         return Cluster(unmarked, self.policy.node_selector, measure)
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A cycle that has come to its end: its ledger, and the cluster without the pods that went."""
-
-    ledger: Ledger
-    cluster: Cluster
-    circumstances: Circumstances
-    leaves_marks: bool = False
-
-
 def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
     """Return the function that makes policies ready to run; the scheduler's configuration is read once, now.
 
@@ -201,12 +191,12 @@ def publish(finished: Finished, options: Options) -> Outcome:
     if ledger.skipped:
         _LOG.warning("nothing was done: %s", ledger.skipped)
     # A Job starts a failed pod again with fresh limits: a run that may have evicted does not exit with 1 by default.
-    has_spent = bool(ledger.evictions or ledger.unknown) and not finished.circumstances.dry_run
+    has_spent = bool(ledger.evictions or ledger.unknown) and not finished.dry_run
     exit_code = 1 if has_failed(ledger) and (options.fail_on_error or not has_spent) else 0
     if options.detailed_exitcode and ledger.evictions:
         exit_code = exit_code or CHANGES
     exit_code = MarksLeft.exit_code if finished.leaves_marks else exit_code
-    report = document(ledger, finished.cluster, finished.circumstances)
+    report = document(finished)
     if options.chosen:
         report["plan"] = applied(options.chosen, ledger, finished.cluster)
         report["warnings"] = [*report["warnings"], *skipped_in_words(report["plan"]["skipped"])]

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.report.document import Circumstances, document
+from rebalancer.report.document import Finished, document
 from rebalancer.report.words import text
 from rebalancer.run.explain import explained
 from strategies.low_node_utilization import LowNodeUtilization
@@ -22,7 +22,7 @@ def test_a_pod_goes_exactly_if_explain_says_so_and_for_the_same_cause(scene):
     balance = (LowNodeUtilization(LowNodeUtilization.Args.model_validate(scene.args)),)
     after = scene.cluster()
     ledger = make.decide(after, *strategies, *balance, evictor=EVICTOR)
-    report = document(ledger, after, Circumstances(True, {"file": "f"}, "newest", ()))
+    report = document(Finished(ledger, after, True, {"file": "f"}, "newest"))
     plan = ProfilePlan("test", DefaultEvictorArgs.model_validate(EVICTOR), strategies, balance)
     before = scene.cluster()
     gone = {each.pod.key for each in ledger.evictions}

@@ -12,7 +12,7 @@ from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.policy import evictor as names
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.report.document import Circumstances, document
+from rebalancer.report.document import Finished, document
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, node, pod
 from tests.measured import cluster as measured_cluster
@@ -27,7 +27,7 @@ NODES = (node("n1"), node("n2"))
 def report(on: Any, *strategies: Any, **settings: Any) -> dict[str, Any]:
     """The report as programs read it."""
     ledger = decide(on, *strategies, **settings)
-    whole = document(ledger, on, Circumstances(True, {"file": "x"}, "wall", ()))
+    whole = document(Finished(ledger, on, True, {"file": "x"}, "wall"))
     decoded: dict[str, Any] = json.loads(json.dumps(whole, allow_nan=False))
     return decoded
 

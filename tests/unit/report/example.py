@@ -7,7 +7,7 @@ from rebalancer.cluster.pod import Owner
 from rebalancer.engine.ledger import Ledger
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.verdict import Failed, Unknown
-from rebalancer.report.document import Circumstances, document
+from rebalancer.report.document import Finished, document
 from tests.make import cluster, decide, node, pod
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
 
@@ -33,5 +33,4 @@ def report(
     where: Any = None, *, dry_run: bool = True, warnings: tuple[str, ...] = (), **changes: Any
 ) -> dict[str, Any]:
     """The report of that cycle, with these keys replaced."""
-    circumstances = Circumstances(dry_run, where or FILE, "newest", warnings)
-    return document(*eventful(), circumstances) | changes
+    return document(Finished(*eventful(), dry_run, where or FILE, "newest", warnings)) | changes

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.report.document import CLOCKS, Circumstances, document, timestamp
+from rebalancer.report.document import CLOCKS, Finished, document, timestamp
 from tests.make import cluster, decide, node, pod
 from tests.unit.engine.stand_ins import Greedy
 from tests.unit.report.example import FILE, LIVE, report
@@ -139,7 +139,7 @@ def test_a_pod_without_owners_has_none() -> None:
     """Null, and not an empty object."""
     on = cluster([node("n1"), node("n2")], [pod("a", owners=None, evict_annotation=True)])
 
-    found = document(decide(on, Greedy()), on, Circumstances(True, FILE, "wall", ()))
+    found = document(Finished(decide(on, Greedy()), on, True, FILE, "wall"))
 
     assert found["evictions"][0]["owner"] is None
 

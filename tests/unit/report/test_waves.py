@@ -1,7 +1,7 @@
 """Waves in the report: what is avoided, what moves, where it landed, and what the nodes come to."""
 
 from rebalancer.eviction.steering import DrySteer, Landing
-from rebalancer.report.document import Circumstances, document
+from rebalancer.report.document import Finished, document
 from rebalancer.report.layout import Page
 from rebalancer.report.nodes import show_waves
 from tests import make
@@ -22,7 +22,7 @@ def report(steer, *, dry_run):
     pods = [pod("big"), pod("rest", prefer_no_eviction=True), pod("b", "n2"), pod("c", "n3", cpu="3")]
     on = cluster(nodes, pods, {"big": 25, "rest": 45, "b": 45, "c": 10})
     ledger = make.decide(on, low(40, 50), steer=steer)
-    (run,) = document(ledger, on, Circumstances(dry_run, {"file": "x"}, "wall", ()))["strategies"]
+    (run,) = document(Finished(ledger, on, dry_run, {"file": "x"}, "wall"))["strategies"]
     return run
 
 
