@@ -206,11 +206,7 @@ class Question:
         self._where = ""
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Say whether there is a question.
-
-        Raises:
-            UsageError: there is one, and no terminal to ask it on.
-        """
+        """Say whether there is a question."""
         if self._is_needless:
             return False
         server = str(cluster["server"])
@@ -223,11 +219,7 @@ class Question:
         return True
 
     def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
-        """Show a plan, and ask; `show` pages through all that a dry run says of it.
-
-        Raises:
-            Declined: the answer is anything but yes.
-        """
+        """Show a plan, and ask; `show` pages through all that a dry run says of it."""
         written = sum(_show(label if label == "!" else f"{label}:", text) for label, text in question_lines(report))
         if unseen:
             new = f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before"

@@ -55,7 +55,6 @@ class RuleAnswer:
         problem: why nothing is known, as when the source does not answer; empty if something is.
         source: which was asked, where there is a problem.
         missing: why a node has no reading, by node, where the source says so.
-        warnings: what the reader of a report should know.
     """
 
     readings: Mapping[str, PressureReading] = field(default_factory=dict)
@@ -70,7 +69,6 @@ class Pressure:
     """One rule that marks one node.
 
     Attributes:
-        rule: its name.
         since: when it began to mark the node.
         until: when the mark expires, unless it is renewed.
         value: what the rule measured when this was written.
@@ -91,7 +89,6 @@ class Evaluation:
     """What follows from the readings.
 
     Attributes:
-        marks: the marks that nodes should carry.
         left_out: nodes under pressure that are not marked, since `maxNodes` allows no more; by name.
         all_pressed: whether all nodes are under pressure, so that none is marked.
         unknown: why a rule is not known, by its name.
@@ -108,14 +105,11 @@ class MarkingOutcome:
     """One evaluation, and what was written after it.
 
     Attributes:
-        run: the name of the run.
         dry_run: whether nothing was written.
         cluster: context and server.
-        now: the time of the evaluation.
         rules: what was gone by; None if nothing was evaluated.
         nodes: how many nodes took part.
         answers: by rule.
-        evaluation: what follows from them.
         changes: by node: `marked`, `changed`, `renewed` or `cleared`.
         problems: why a node was not changed, by its name.
         skipped: why nothing was evaluated; empty if it was.

@@ -48,8 +48,6 @@ class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
         owner: as `owner_of` names it.
         controller: UID of the pod's controller, such as its ReplicaSet.
         template: the hash of its template, as its label has it; empty where it has none.
-        pod: UID of the pod.
-        source: its node.
         foretold: where its replacement was expected: any of these nodes.
         strategy: who asked for it.
         replacement: UID of the pod that came for it; empty until one was seen.

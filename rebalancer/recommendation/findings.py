@@ -72,7 +72,6 @@ class WhatIf:
     Attributes:
         nodes: how many nodes take pods; the figures are about these.
         pods: how many pods were placed.
-        now: the cluster as it is.
         today: placed anew under the requests of today.
         recommended: the same under those that are recommended.
         unmeasured: how many of the pods nobody measured; they count as using nothing.
@@ -173,7 +172,6 @@ class Neighbours:
     Attributes:
         first: of its pods is the template that gets the anti-affinity.
         other: the workload to keep away from.
-        nodes: their names.
         affinity: what goes below `affinity` in the first one's template; None if no labels tell the other's pods.
     """
 

@@ -246,7 +246,6 @@ class Reservation:
 
     Attributes:
         capacity: bytes of memory that each of them has.
-        nodes: their names.
         system: the most that the system of one of them was seen to use; empty if nobody measured.
         eviction: bytes available below which pods are evicted.
         reserved: for the system; cpu only if it was measured.

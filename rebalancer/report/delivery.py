@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 import yaml
 
-from rebalancer.report.view import Color, show
+from rebalancer.report.view import Color, lines
 from rebalancer.untrusted.printable import printable
 
 Line = dict[str, Any]
@@ -64,8 +64,8 @@ def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: 
         report: as `rebalancer.report.document` makes it.
         output: `table`, `wide`, `json`, `yaml`, `html` or `lines` (a JSON object a line).
         stream: standard output; None if it was closed when the program began.
-        everything: as in `show`; `wide` implies it.
-        color: as in `show`.
+        everything: as in `rebalancer.report.view.lines`; `wide` implies it.
+        color: the same.
 
     Raises:
         BrokenPipeError: the reader of a dry run's report has closed the pipe, like `head`; no harm is done.
@@ -88,12 +88,12 @@ def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: 
 
 def undelivered(report: Report, trouble: str) -> str:
     """Return one line with the most important part of a lost report: which pods were evicted."""
-    lines = [f"the report cannot be written: {trouble}"]
+    told = [f"the report cannot be written: {trouble}"]
     if not report["dryRun"]:
-        lines.append(f"evicted: {_names(report['evictions']) or 'nothing'}")
+        told.append(f"evicted: {_names(report['evictions']) or 'nothing'}")
         if report.get("unknown"):
-            lines.append(f"evicted or not: {_names(report['unknown'])}")
-    return "; ".join(lines)
+            told.append(f"evicted or not: {_names(report['unknown'])}")
+    return "; ".join(told)
 
 
 def _write(report: Report, output: str, stream: IO[str], *, everything: bool, color: Color) -> None:
@@ -109,7 +109,7 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool, co
         case "yaml":
             stream.write(yaml.safe_dump(report, sort_keys=False))
         case _:
-            show(report, stream, everything=everything, color=color)
+            stream.writelines(f"{line}\n" for line in lines(report, stream, everything=everything, color=color))
 
 
 def _as_json(report: Report) -> str:

@@ -129,7 +129,6 @@ class Finished:
         dry_run: whether nothing was evicted for real.
         where: `{"context", "server"}` or `{"file"}`.
         clock: a key of `CLOCKS`.
-        warnings: what the reader should know.
         alarms: those of the warnings that the reader must not overlook.
         leaves_marks: whether our own soft taints stay on nodes.
     """

@@ -29,11 +29,6 @@ _BAD, _WARN, _GOOD, _STRONG = "bold red", "yellow", "bold green", "bold"
 _TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
 
 
-def show(report: Report, stream: IO[str], *, everything: bool = False, color: Color = "auto") -> None:
-    """Print a report; the arguments are those of `lines`."""
-    stream.writelines(f"{line}\n" for line in lines(report, stream, everything=everything, color=color))
-
-
 def lines(report: Report, stream: IO[str], *, everything: bool = False, color: Color = "auto") -> list[str]:
     """Return the lines of a report.
 

@@ -46,7 +46,6 @@ class LiveView:
     """A cluster as it was read.
 
     Attributes:
-        snapshot: nodes, pods and all else that the policy needs.
         measure: real usage; each source is asked once, so that all plans of this view use the same figures.
         taken_at: the time before the first request, in seconds on the clock of the retry policy.
         memory: what is known of earlier cycles; None where the policy does not ask.

@@ -49,9 +49,7 @@ class Finding:
     """One check.
 
     Attributes:
-        check: what was looked at.
         state: FINE, WRONG, or UNKNOWN where it could not be read.
-        says: what was found.
         cure: what to do; empty where nothing has to be done.
     """
 

@@ -52,14 +52,7 @@ def run_live(
     progress: Progress | None = None,
     deliver: Deliver = show_nothing,
 ) -> Outcome:
-    """Run one cycle on a live cluster; the arguments are those of `rebalancer.run.start.run`.
-
-    Raises:
-        UsageError: an option cannot be used.
-        Declined: the answer to the question was no.
-        ClusterError: there is no cluster to work on.
-        Interrupted: a signal came before anything was evicted.
-    """
+    """Run one cycle on a live cluster; arguments and errors are those of `rebalancer.run.start.run`."""
 
     def show(outcome: Outcome) -> int:
         return deliver(replace(outcome, exit_code=_exit_code(outcome, interruption)))

@@ -45,7 +45,6 @@ class ChosenPart:
     """What of a plan is to be applied.
 
     Attributes:
-        plan: the whole of it.
         moves: those that were picked.
         max_age: an older plan is refused.
         force: whether pods go that no strategy picks any more; protections, limits and PDBs hold.
@@ -58,13 +57,12 @@ class ChosenPart:
 
     def profiles(self, plans: Iterable[ProfilePlan]) -> tuple[ProfilePlan, ...]:
         """Return profiles that let none but the planned pods go."""
-        only = frozenset(move.uid for move in self.moves)
-        return tuple(replace(each, only=only, balance=(*each.balance, *self._as_planned(each.name))) for each in plans)
-
-    def _as_planned(self, profile: str) -> Iterator["AsPlanned"]:
-        moves = tuple(move for move in self.moves if move.profile == profile)
-        if self.force and moves:
-            yield AsPlanned(AsPlannedArgs(moves=moves))
+        only, found = frozenset(move.uid for move in self.moves), []
+        for each in plans:
+            moves = tuple(move for move in self.moves if move.profile == each.name)
+            forced = (AsPlanned(AsPlannedArgs(moves=moves)),) if self.force and moves else ()
+            found.append(replace(each, only=only, balance=(*each.balance, *forced)))
+        return tuple(found)
 
     def demand(self, snapshot: Snapshot) -> None:
         """Refuse a plan of another cluster, or one that is too old.

@@ -67,7 +67,9 @@ def run(
 
     Raises:
         UsageError: options, policy or file cannot be used.
+        Declined: the answer to the question was no.
         ClusterError: there is no cluster to work on.
+        Interrupted: a signal came before anything was evicted.
     """
     options.demand_no_conflict()
     live, text = not options.dry_run and options.snapshot is None, options.policy_text

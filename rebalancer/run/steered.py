@@ -51,7 +51,6 @@ class CleanUp:
         noted: those runs; None where the record cannot be read.
         permit: says whether no other run is at work.
         left: nodes whose marks could not be taken off, and why.
-        told: what the reader of the report should know.
     """
 
     record: RunRecord

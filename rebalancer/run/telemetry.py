@@ -37,7 +37,7 @@ from rebalancer.telemetry.metrics import ProcessMetrics
 from rebalancer.untrusted.address import Address, read_address
 
 if TYPE_CHECKING:
-    from rebalancer.telemetry.tracing import OpenTelemetry
+    pass
 
 _LOG = logging.getLogger(__name__)
 
@@ -234,32 +234,27 @@ class Telemetry:
 @contextmanager
 def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> Iterator[Span]:
     """Send spans while this is entered, if an option or a variable says where to; failures are only logged."""
-    tracing = _tracing(options, environ)
+    tracing = None
+    if options.collector_endpoint or any(environ.get(name) for name in _VARIABLES):
+        try:
+            from rebalancer.telemetry.tracing import OpenTelemetry  # noqa: PLC0415  an extra
+
+            tracing = OpenTelemetry(
+                endpoint=options.collector_endpoint,
+                ca_file=options.transport_ca_cert,
+                service=options.service_name,
+                namespace=options.trace_namespace,
+                sample_rate=options.sample_rate,
+            )
+        except ImportError as error:
+            _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
+        except (OSError, ValueError) as error:
+            _LOG.error("there will be no traces: %s", error)
     try:
         yield tracing.span if tracing else no_span
     finally:
         if tracing:
             tracing.close()
-
-
-def _tracing(options: TracingOptions, environ: Mapping[str, str]) -> "OpenTelemetry | None":
-    if not options.collector_endpoint and not any(environ.get(name) for name in _VARIABLES):
-        return None
-    try:
-        from rebalancer.telemetry.tracing import OpenTelemetry  # noqa: PLC0415  an extra
-
-        return OpenTelemetry(
-            endpoint=options.collector_endpoint,
-            ca_file=options.transport_ca_cert,
-            service=options.service_name,
-            namespace=options.trace_namespace,
-            sample_rate=options.sample_rate,
-        )
-    except ImportError as error:
-        _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
-    except (OSError, ValueError) as error:
-        _LOG.error("there will be no traces: %s", error)
-    return None
 
 
 def export(

@@ -45,9 +45,7 @@ class Changes:
     """How nodes should be marked by one run.
 
     Attributes:
-        run: its name.
         signs: what a marked node carries.
-        marks: by node.
         earlier: labels and taints that were ours before, as KEY=VALUE, by the record.
     """
 

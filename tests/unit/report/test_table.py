@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from rebalancer.report.view import show
+from rebalancer.report.view import lines
 from tests.unit.report.example import LIVE, report
 
 
 def printed(document: dict[str, Any] | None = None, *, everything: bool = False) -> str:
     stream = io.StringIO()
-    show(report() if document is None else document, stream, everything=everything)
-    return stream.getvalue()
+    return "\n".join(lines(report() if document is None else document, stream, everything=everything))
 
 
 class Terminal(io.StringIO):
@@ -32,10 +31,10 @@ def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     stream = Terminal()
 
-    show(report(), stream)
+    text = "\n".join(lines(report(), stream))
 
-    assert "\x1b[" in stream.getvalue()
-    assert "cluster.json" in stream.getvalue()
+    assert "\x1b[" in text
+    assert "cluster.json" in text
 
 
 def test_what_a_person_wants_comes_first() -> None:
@@ -136,9 +135,8 @@ def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None
     )
     printed_to = stream()
 
-    show(document, printed_to, everything=True)
+    text = "\n".join(lines(document, printed_to, everything=True))
 
-    text = printed_to.getvalue()
     assert not set(text) & set("\x07\r\x9b\u2028\u202e\u2066\u200b")
     assert not any(each in text for each in ("\x1b]", "\x1b[2J"))
     assert "\\u202e" in text
