@@ -143,14 +143,9 @@ class MarkingOutcome:
 def evaluate(
     rules: MarkingRules, nodes: Collection[str], answers: Mapping[str, RuleAnswer], standing: Marks, now: datetime
 ) -> Evaluation:
-    """Return the marks that nodes should carry.
+    """Return the marks that nodes should carry; those that are not scheduled to keep theirs until they expire.
 
-    Args:
-        rules: what to go by.
-        nodes: the nodes that pods may be scheduled to; marks of other nodes stay until they expire.
-        answers: by rule.
-        standing: the marks that nodes carry now.
-        now: in whole seconds, as marks are written.
+    `standing` are the marks that nodes carry now; `now` is in whole seconds, as marks are written.
     """
     unknown = {name: why for name in rules.rules if (why := _unknown(answers[name], nodes))}
     known = {name: answers[name].readings for name in rules.rules if name not in unknown}

@@ -14,10 +14,9 @@ from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Finished, document
 from rebalancer.report.view import new_pods
 from rebalancer.run import policies
-from rebalancer.run.cluster_lists import read_cluster
+from rebalancer.run.cluster_lists import live_usage, read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster
-from rebalancer.run.live_usage import live_usage
 from rebalancer.run.memory import MemorySource, MemoryView, recollect
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry

@@ -103,16 +103,10 @@ class Timing:
 
 
 class Leadership:
-    """The part of one process in taking turns.
+    """The part of one process in taking turns; its identity is a name that only this process has.
 
-    Args:
-        leases: the Lease.
-        timing: its durations.
-        identity: a name that only this process has.
-        clock: seconds, like `boottime`.
-        wall: the time of day.
-        give_back_seconds: how long giving the Lease back may take.
-        wait: waits for so many seconds before the next look at a Lease that cannot be seen; returns whether to give up.
+    `wait` waits for so many seconds before the next look at a Lease that cannot be seen, and returns whether to give
+    up.
 
     Attributes:
         holder: who held it when it was last looked at; empty for nobody.

@@ -107,13 +107,9 @@ def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> l
 
 
 class LiveSink:
-    """Evicts through the API server until told to stop or the deadline has passed; may be used by several threads.
+    """Evicts through the API server until told to halt; may be used by several threads, if it is shared.
 
-    Args:
-        live: the API server.
-        grace_period_seconds: for all pods; None leaves each pod its own.
-        halt: once it has come, nothing more is evicted.
-        is_shared: whether several threads evict at once.
+    A grace period of None leaves each pod its own.
 
     Attributes:
         is_denied: whether a pod that the cycle's own rules allow to go was not evicted.

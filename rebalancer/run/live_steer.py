@@ -173,18 +173,10 @@ def _is_out(pod: Pod) -> bool:
 
 
 class LiveSteer:
-    """Carries waves out (a `rebalancer.eviction.steering.Steer`).
+    """Carries waves out (a `rebalancer.eviction.steering.Steer`), and none that would not settle before the deadline.
 
-    Args:
-        client: the API server.
-        marks: the marks of this run.
-        halt: ends all waiting; no wave begins if less than the settle time is left before its deadline.
-        sleep: waits for that many seconds, or until a signal comes.
-        steering: the policy's settings for steering.
-        snapshot: nodes and PDBs as they were read.
-        closures: is told of owners that are being deleted, and of pods that other PDBs select.
-        barred: nodes that take no pods in this run, and why.
-        restarted: which pods go by a rollout.
+    `closures` hears of owners that are being deleted, and of pods that other PDBs select; `barred` are nodes that take
+    no pods in this run, and why.
 
     Attributes:
         left: why marks could not be taken off, by the node's name.

@@ -249,10 +249,6 @@ class MemoryView:
 class Diary:
     """Writes down what a live cycle does.
 
-    Args:
-        view: the ConfigMap, what was read of it as the cycle began, and what the cycle knows by it.
-        snapshot: the cluster as the cycle began.
-
     Attributes:
         problem: why what was moved could not be written down; empty if it was.
         stopped: why the run stops: the breaker has opened; empty if it goes on.

@@ -108,9 +108,6 @@ class _Past:
     """What is known of the past; a folder of samples tells of these alone.
 
     Attributes:
-        measured: what containers used.
-        missing: what could not be read.
-        trouble: OOM kills and throttling.
         owners: whose pods are and were, where that is more than their names tell.
         starts: when containers were started again.
     """

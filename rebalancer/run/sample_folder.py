@@ -79,13 +79,9 @@ class _Sheet:
 
 
 def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> Folder:
-    """Read all files of a folder whose names end in .txt or .txt.gz.
+    """Read all files of a folder whose names end in .txt or .txt.gz; times in names are of the zone.
 
-    Args:
-        path: the folder.
-        namespace: of lines that name none.
-        zone: of the times in the names.
-        now: samples of later times are of a clock that was wrong.
+    Lines that name no namespace are of the given one; samples of times after `now` are of a clock that was wrong.
 
     Raises:
         UsageError: there is no such folder, or it holds no samples.

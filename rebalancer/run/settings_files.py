@@ -23,13 +23,7 @@ class Watched(Generic[T]):
     """A file by name, and what it means.
 
     A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
-
-    Args:
-        what: what messages call it, like `policy`.
-        name: of the file, `-` for standard input, which is read once.
-        read: returns its text; raises UsageError.
-        parse: returns what a text means; raises UsageError.
-        report: called after each reading with what is wrong with the file; an empty text if nothing is.
+    Standard input (`-`) is read once.  `report` hears after each reading what is wrong; an empty text if nothing is.
 
     Attributes:
         value: what the text in force means.

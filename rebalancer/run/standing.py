@@ -203,14 +203,10 @@ class Standing:
 def unmark(
     client: ClientOptions, key: str, sign: str, *, everything: bool, dry_run: bool
 ) -> tuple[tuple[str, ...], int]:
-    """Take off the marks that have expired, or all of them.
+    """Take off the marks that have expired, or all of them, also those that a run may still need.
 
-    Args:
-        client: where the API server is, and how it is asked.
-        key: of steering's taints, from which that of the second one is made.
-        sign: of marks of pressure, KEY or KEY=VALUE.
-        everything: whether to take off also marks that a run may still need.
-        dry_run: whether to say only what would be done.
+    `key` is of steering's taints, from which that of the second one is made; `sign` is KEY or KEY=VALUE of marks of
+    pressure.
 
     Returns:
         A line for each node, and the exit code.

@@ -48,14 +48,7 @@ _READ_SECONDS = 10.0
 class Watch:
     """Looks again before each eviction, and makes the pod go then (a `rebalancer.engine.gate.Sink`).
 
-    Args:
-        cluster: the API server.
-        work: what the policy asks for.
-        diary: knows the moves of this cycle; learns what became of them.  None without memory: only windows count.
-        restarted: which pods go by a rollout.
-        sink: evicts.
-        halt: ends all waiting.
-        telemetry: is told of each eviction.
+    The diary knows the moves of this cycle, and learns what became of them; without it only windows count.
 
     Attributes:
         rested: why the run rests; empty while it goes on.

@@ -21,10 +21,10 @@ from rebalancer.kube.run_marks import RunRecord
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.marking.rules import MarkingRules, load_marking_rules
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
+from rebalancer.run.cluster_lists import live_providers
 from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import new_run, open_cluster
-from rebalancer.run.live_usage import live_providers
 from rebalancer.run.loop import Rounds
 from rebalancer.run.marking.nodes import Changes, SeenNodes, answers, see_nodes, write
 from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
