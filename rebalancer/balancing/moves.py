@@ -1,6 +1,6 @@
 """Single moves of relief and filling: ask for the eviction of a pod that has a destination, and expect it there.
 
-A move has to be worth what it costs: both are told in point hours (see `rebalancer.memory.worth`).
+A move has to be worth what it costs: both are told in point hours (see `rebalancer.engine.patience`).
 """
 
 from collections import Counter

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rebalancer.engine.patience import LONG, hours_outside, price, ready_seconds
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.memory.document import Reading
-from rebalancer.memory.worth import LONG, hours_outside, price, ready_seconds
 from tests import make, measured
 from tests.unit.memory.memories import ago, memory, move, recollection
 
