@@ -56,14 +56,9 @@ def read_cluster(
 ) -> Snapshot:
     """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
-    Args:
-        live: the API server.
-        kinds: what is needed besides nodes and pods.
-        halt: its deadline bounds all lists together.
-        helpful: kinds that a run can do without; if the permission is missing, the snapshot has a warning.  They are
-            read after the pods, so that the objects that pods refer to are there.
-        tell: called with every page.
-        evicts: whether pods are evicted later: where a permission is missing, the error names that one too.
+    `helpful` kinds are read after the pods, so that the objects that pods refer to are there; the snapshot has a
+    warning where the permission for one is missing.  If pods are evicted later, an error about a missing permission
+    names that one too.
 
     Raises:
         ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.

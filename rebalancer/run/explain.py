@@ -33,12 +33,9 @@ _KINDS = {each: kind for kind, spellings in _SPELLINGS.items() for each in spell
 
 
 def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:
-    """Return the node that a target names, or an empty name, and the pods that it stands for.
+    """Return the node that a target (`NAME`, `deploy/NAME`, `node/NAME` ...) names, if it is one, and its pods.
 
-    Args:
-        target: `NAME`, `pod/NAME`, `deploy/NAME`, `sts/NAME`, `rs/NAME`, `job/NAME`, `ds/NAME` or `node/NAME`.
-        namespace: of the pod or of its owner.
-        cluster: the cluster.
+    The namespace is that of the pod or of its owner.
 
     Raises:
         UsageError: there is none, or no such kind.

@@ -126,7 +126,7 @@ class Leadership:
         self._wait = wait
         self._give_back_seconds = give_back_seconds
         self._leases = leases
-        self._timing = timing
+        self.timing = timing
         self._identity = identity
         self._clock = clock
         self._wall = wall
@@ -145,11 +145,6 @@ class Leadership:
     def name(self) -> str:
         """Namespace and name of the Lease."""
         return f"{self._leases.namespace}/{self._leases.name}"
-
-    @property
-    def retry_seconds(self) -> float:
-        """Seconds between two tries to take it."""
-        return self._timing.retry
 
     def permit(self) -> str:
         """Return why no further write is allowed; empty while the Lease is held.
@@ -189,7 +184,7 @@ class Leadership:
             left = until - self._clock()
             if left <= 0:
                 return False
-            sleep(min(self._timing.retry, left))
+            sleep(min(self.timing.retry, left))
         while left := self.pause():
             sleep(left)
         return self.is_held()
@@ -265,10 +260,10 @@ class Leadership:
         watched = self._clock() - self._seen_at
         age = (self._wall() - found.renewed).total_seconds() if found.renewed else None
         if age is None or age < -_CLOCKS_DIFFER_BY or found.duration > LONGEST_SECONDS:
-            return watched >= self._timing.duration
+            return watched >= self.timing.duration
         if watched >= found.duration:
             return True
-        return age > found.duration + _CLOCKS_DIFFER_BY and watched >= self._timing.retry
+        return age > found.duration + _CLOCKS_DIFFER_BY and watched >= self.timing.retry
 
     def _write_claim(self, found: Lease | None) -> Lease | None:
         """Write ourselves as the holder; None where others were faster."""
@@ -287,15 +282,15 @@ class Leadership:
     def _claim(self, found: Lease | None) -> Lease:
         now = self._wall()
         if found is None:
-            return Lease(self._identity, self._timing.duration, now, now, 0, "")
+            return Lease(self._identity, self.timing.duration, now, now, 0, "")
         transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
         notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
-        return Lease(self._identity, self._timing.duration, now, now, transitions, found.version, notes)
+        return Lease(self._identity, self.timing.duration, now, now, transitions, found.version, notes)
 
     def _hold(self, taken: Lease, started: float) -> None:
         self._mine = taken
         self.holder = self._identity
-        self._until = started + self._timing.deadline
+        self._until = started + self.timing.deadline
         self._sure_at = max(self._sure_at, started)
 
     def _look(self) -> None:
@@ -315,7 +310,7 @@ class Leadership:
                 self._sure_at = max(self._sure_at, started)
 
     def _renew_on(self, over: threading.Event) -> None:
-        while not over.wait(self._timing.retry):
+        while not over.wait(self.timing.retry):
             if not self._renew():
                 return
 

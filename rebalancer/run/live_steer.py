@@ -66,14 +66,6 @@ class _Arrival:
     seen: Pod | None = None
     ready_seconds: float | None = None
 
-    def old(self, pod: Pod) -> None:
-        """Record that the old pod is still there; where that was in doubt, it may not have gone at all."""
-        if pod.terminating:
-            if self.seen is None:
-                self.until = max(self.until, pod.grace_seconds + _AFTER_GRACE_SECONDS)
-        elif isinstance(self.verdict, Unknown):
-            self.is_expected = False
-
     def landing(self, *, is_over: bool) -> Landing:
         """Return what became of the replacement.
 
@@ -122,8 +114,11 @@ class Arrivals:
         """
         by_uid = {pod.uid: pod for pod in pods}
         for each in self._each:
-            if old := by_uid.get(each.move.pod.uid):
-                each.old(old)
+            old = by_uid.get(each.move.pod.uid)
+            if old and old.terminating and each.seen is None:
+                each.until = max(each.until, old.grace_seconds + _AFTER_GRACE_SECONDS)
+            elif old and not old.terminating and isinstance(each.verdict, Unknown):
+                each.is_expected = False  # it was in doubt, and may not have gone at all
             if each.seen and ((now := by_uid.get(each.seen.uid)) is None or _is_out(now)):
                 each.seen = each.ready_seconds = None
         taken = {each.seen.uid for each in self._each if each.seen}

@@ -204,7 +204,7 @@ class Rounds:
                 raise  # waiting brings neither the permission nor the namespace; no process could lead without them
             except ClusterError as error:
                 _LOG.warning("the lease %s cannot be had: %s", leadership.name, error)
-            sleep(leadership.retry_seconds)
+            sleep(leadership.timing.retry)
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
         self.refresh()

@@ -282,4 +282,4 @@ def _now() -> datetime:
 
 def _warnings(seen: SeenNodes, found: Mapping[str, RuleAnswer], warning: str) -> tuple[str, ...]:
     about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
-    return tuple(dict.fromkeys([*filter(None, [warning]), *seen.warnings, *about]))
+    return tuple(dict.fromkeys([*filter(None, [warning]), *seen.collector.warnings, *about]))

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import isfinite
 
@@ -105,40 +105,29 @@ def write(client: Client, changes: Changes, due: Mapping[str, str], halt: Halt) 
     return on_each(due, lambda name: writer.change(name, changes.wanted, deadline))
 
 
-@dataclass(frozen=True, slots=True)
 class SeenNodes:
-    """Nodes as they were read at one time.
+    """Nodes as they were read at one time, page by page.
 
     Attributes:
         nodes: as rules and sources see them.
         carried: what each carries, by name.
-        warnings: about nodes that could not be read.
     """
 
-    nodes: tuple[Node, ...]
-    carried: dict[str, MarkedNode] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    def __init__(self) -> None:
+        self.nodes: tuple[Node, ...] = ()
+        self.carried: dict[str, MarkedNode] = {}
+        self.collector = Collection().collector("Node")
+
+    def add_page(self, page: bytes) -> str:
+        """Take both views of the nodes from the same page."""
+        decoded = decode_json(page, ListPage[NodeObject])
+        self.carried |= {each.metadata.name: each.marked() for each in items_of(decoded, "Node")}
+        return self.collector.add_page(page)
 
     def that_take_part(self, selector: LabelSelector) -> tuple[Node, ...]:
         """Return the nodes that pods may be scheduled to: selected, Ready and not cordoned."""
-        return tuple(
-            each
-            for each in self.nodes
-            if each.ready and not each.unschedulable and not each.problem and selector.matches(each.labels)
-        )
-
-
-class _Pages:
-    """Collects both views of the nodes from the same pages."""
-
-    def __init__(self) -> None:
-        self.nodes = Collection().collector("Node")
-        self.carried: dict[str, MarkedNode] = {}
-
-    def add_page(self, page: bytes) -> str:
-        decoded = decode_json(page, ListPage[NodeObject])
-        self.carried |= {each.metadata.name: each.marked() for each in items_of(decoded, "Node")}
-        return self.nodes.add_page(page)
+        usable = (each for each in self.nodes if each.ready and not each.unschedulable and not each.problem)
+        return tuple(each for each in usable if selector.matches(each.labels))
 
 
 def see_nodes(client: Client) -> SeenNodes:
@@ -148,10 +137,11 @@ def see_nodes(client: Client) -> SeenNodes:
         ClusterError: they cannot be listed.
     """
     try:
-        pages = read_list(client, NODES, _Pages, deadline=Deadline.after(_SECONDS))
-        return SeenNodes(pages.nodes.unique(), pages.carried, tuple(pages.nodes.warnings))
+        seen = read_list(client, NODES, SeenNodes, deadline=Deadline.after(_SECONDS))
+        seen.nodes = seen.collector.unique()
     except ValueError as error:
         raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
+    return seen
 
 
 def answers(
