@@ -312,16 +312,19 @@ def _warnings(node: Node, used: Resources, requests: Resources, eviction: int, k
     left = capacity - used.get(MEMORY, 0)
     kept = capacity - node.allocatable.get(MEMORY, 0)
     allocatable, requested = capacity - eviction - keep, requests.get(MEMORY, 0)
+    was_left = f"{node.name}: {in_mebi(left)} was left of {in_mebi(capacity)}"
     if left < eviction:
-        yield f"{node.name}: {_size(left)} was left of {_size(capacity)}: below {_size(eviction)} pods would be evicted"
+        yield f"{was_left}: below {in_mebi(eviction)} pods would be evicted"
     elif left < keep:
-        yield f"{node.name}: {_size(left)} was left of {_size(capacity)}, less than the {_size(keep)} to keep"
+        yield f"{was_left}, less than the {in_mebi(keep)} to keep"
     if kept < eviction:
-        yield f"{node.name}: keeps {_size(kept)} from pods today, so that the kernel may kill before the kubelet evicts"
+        why = "so that the kernel may kill before the kubelet evicts"
+        yield f"{node.name}: keeps {in_mebi(kept)} from pods today, {why}"
     if requested > allocatable:
-        told = f"more than the {_size(allocatable)} that would be allocatable"
-        yield f"{node.name}: its pods request {_size(requested)}, {told}"
+        told = f"more than the {in_mebi(allocatable)} that would be allocatable"
+        yield f"{node.name}: its pods request {in_mebi(requested)}, {told}"
 
 
-def _size(value: int) -> str:
+def in_mebi(value: int) -> str:
+    """Return bytes as whole Mi, rounded down."""
     return f"{value // MEBI}Mi"

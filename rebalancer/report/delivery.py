@@ -21,35 +21,29 @@ Line = dict[str, Any]
 
 def report_lines(report: Mapping[str, Any], *, everything: bool = False) -> Iterator[Line]:
     """Yield the objects of a report, each with its `kind`; nodes only if `everything` is wanted."""
+    ts = {"ts": report["now"]}
     for eviction in report["evictions"]:
-        yield {"kind": "Eviction", "ts": report["now"], "dryRun": report["dryRun"], **eviction}
+        yield {"kind": "Eviction", **ts, "dryRun": report["dryRun"], **eviction}
     for failure in report["failures"]:
-        yield {"kind": "Failure", "ts": report["now"], **failure}
+        yield {"kind": "Failure", **ts, **failure}
     counts = Counter((each["profile"], each["strategy"], each["by"]) for each in report["refusals"])
     for (profile, strategy, by), count in counts.items():
-        yield _about(report, "Refusals", profile=profile, strategy=strategy, by=by, count=count)
+        yield {"kind": "Refusals", **ts, "profile": profile, "strategy": strategy, "by": by, "count": count}
     for run in report["strategies"]:
-        plain = {key: value for key, value in run.items() if not isinstance(value, list)}
-        yield _about(report, "Strategy", **plain)
+        yield {"kind": "Strategy", **ts, **{key: value for key, value in run.items() if not isinstance(value, list)}}
         for node in run["nodes"] if everything else ():
-            yield _about(report, "Node", profile=run["profile"], strategy=run["strategy"], **node)
+            yield {"kind": "Node", **ts, "profile": run["profile"], "strategy": run["strategy"], **node}
     for warning in report["warnings"]:
-        yield _about(report, "Warning", msg=warning)
-    yield _about(
-        report,
-        "Summary",
-        dryRun=report["dryRun"],
-        cluster=report["cluster"],
-        skipped=report["skipped"],
-        evicted=len(report["evictions"]),
-        refused=len(report["refusals"]),
-        failed=len(report["failures"]) + sum(1 for run in report["strategies"] if run["error"]),
-        nodes=report["nodes"],
-    )
-
-
-def _about(report: Mapping[str, Any], kind: str, **more: Any) -> Line:
-    return {"kind": kind, "ts": report["now"], **more}
+        yield {"kind": "Warning", **ts, "msg": warning}
+    yield {
+        "kind": "Summary",
+        **ts,
+        **{key: report[key] for key in ("dryRun", "cluster", "skipped")},
+        "evicted": len(report["evictions"]),
+        "refused": len(report["refusals"]),
+        "failed": len(report["failures"]) + sum(1 for run in report["strategies"] if run["error"]),
+        "nodes": report["nodes"],
+    }
 
 
 Report = Mapping[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from rebalancer.recommendation.findings import ClusterOutlook, Load, Neighbours, PodKey, Recommendations, WhatIf
-from rebalancer.recommendation.rules import MEBI, Amounts, Reservation
+from rebalancer.recommendation.rules import MEBI, Amounts, Reservation, in_mebi
 from rebalancer.recommendation.workloads import Recommendation, Workload
 from rebalancer.report.layout import count, hanging, listed, table, wrapped
 from rebalancer.untrusted.printable import printable
@@ -350,7 +350,7 @@ def reservations_as_text(found: Sequence[Reservation], output: str, width: int) 
         whole = {"kind": "Reservations", "sizes": [_reservation(each) for each in found]}
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     snippets = "---\n".join(
-        f"# {count(len(each.nodes), 'node')} with {_size(each.capacity)}: "
+        f"# {count(len(each.nodes), 'node')} with {in_mebi(each.capacity)}: "
         f"{listed(map(printable, each.nodes), _MOST_NODES)}\n" + yaml.safe_dump(_configuration(each), sort_keys=False)
         for each in found
     )
@@ -358,9 +358,9 @@ def reservations_as_text(found: Sequence[Reservation], output: str, width: int) 
         return snippets
     rows = [("NODES", "MEMORY", "KEPT TODAY", "SYSTEM USES", "EVICT BELOW", "SYSTEM RESERVED")]
     for each in found:
-        used = _size(each.system["memory"]) if "memory" in each.system else "?"
+        used = in_mebi(each.system["memory"]) if "memory" in each.system else "?"
         capacity, now, eviction, reserved = map(
-            _size, (each.capacity, each.now, each.eviction, each.reserved["memory"])
+            in_mebi, (each.capacity, each.now, each.eviction, each.reserved["memory"])
         )
         rows.append((str(len(each.nodes)), capacity, now, used, eviction, reserved))
     warnings = [
@@ -372,8 +372,8 @@ def reservations_as_text(found: Sequence[Reservation], output: str, width: int) 
 def _reservation(each: Reservation) -> dict[str, Any]:
     return {
         "nodes": list(map(printable, each.nodes)),
-        "memory": _size(each.capacity),
-        "keptToday": _size(each.now),
+        "memory": in_mebi(each.capacity),
+        "keptToday": in_mebi(each.now),
         "systemUses": {name: _amount(name, value) for name, value in sorted(each.system.items())},
         "kubeletConfiguration": _configuration(each),
         "warnings": list(map(printable, each.warnings)),
@@ -384,14 +384,10 @@ def _configuration(each: Reservation) -> dict[str, Any]:
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "evictionHard": {"memory.available": _size(each.eviction), **_DEFAULTS},
+        "evictionHard": {"memory.available": in_mebi(each.eviction), **_DEFAULTS},
         "systemReserved": {name: _amount(name, value) for name, value in sorted(each.reserved.items())},
     }
 
 
 def _amount(name: str, value: int) -> str:
-    return f"{value}m" if name == "cpu" else _size(value)
-
-
-def _size(value: int) -> str:
-    return f"{value // MEBI}Mi"
+    return f"{value}m" if name == "cpu" else in_mebi(value)

@@ -136,7 +136,15 @@ def capture(
             {"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": items} for kind, items in lists.items()
         ],
     }
-    _write(Path(path), msgspec.json.encode(document))
+    content, target = msgspec.json.encode(document), Path(path)
+    try:
+        if path == "-":
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        else:
+            write_whole(target, gzip.compress(content) if target.suffix == ".gz" else content)
+    except OSError as error:
+        raise UsageError(f"snapshot {path} cannot be written: {error.strerror}") from error
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
@@ -171,17 +179,6 @@ def _memory(live: LiveCluster) -> Mapping[str, object]:
         return {"memory": {key: text for key, text in source.map.read().data.items() if key in (KEY, PAUSE_KEY)}}
     except ClusterError as error:
         return {"memoryProblem": f"the memory {source.name} could not be read: {error}"}
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        if str(path) == "-":
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-            return
-        write_whole(path, gzip.compress(content) if path.suffix == ".gz" else content)
-    except OSError as error:
-        raise UsageError(f"snapshot {path} cannot be written: {error.strerror}") from error
 
 
 #: A field without fields of its own is a leaf.

@@ -218,14 +218,10 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
         wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
     missing = [each for each in wanted if not may(cluster.client, deadline, *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
-    cure = f"add to the role: {', '.join(map(_rule, missing))}"
+    rules = (f'{{apiGroups: ["{group}"], resources: [{name}], verbs: [{verb}]}}' for verb, group, name in missing)
+    cure = f"add to the role: {', '.join(rules)}"
     fine = "this identity may do all that a live run by this policy does"
     return _either("permissions", f"a live run may not {denied}" if missing else "", cure, fine)
-
-
-def _rule(missing: tuple[str, str, str]) -> str:
-    verb, group, resource = missing
-    return f'{{apiGroups: ["{group}"], resources: [{resource}], verbs: [{verb}]}}'
 
 
 def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
