@@ -122,7 +122,7 @@ def _move(entry: Document) -> dict[str, str]:
         "node": printable(entry["node"]),
         "owner": printable(f"{owner['kind']}/{owner['name']}") if owner else "",
         "strategy": printable(entry["strategy"]),
-        "lands": landing_words(entry.get("destination")),
+        "lands": destination_words(entry.get("destination")),
         "why": printable(entry["reason"]),
     }
 
@@ -131,7 +131,7 @@ def _pod(entry: Document) -> str:
     return printable(f"{entry['namespace']}/{entry['name']}")
 
 
-def landing_words(destination: Document | None) -> str:
+def destination_words(destination: Document | None) -> str:
     """Return where a replacement lands, and how sure that is: `almost certainly n2`, or `n2, n7 or n9`."""
     if not destination or not destination["nodes"]:
         return ""

@@ -66,7 +66,7 @@ class _Arrival:
     seen: Pod | None = None
     ready_seconds: float | None = None
 
-    def landing(self, *, is_over: bool) -> Landing:
+    def placement(self, *, is_over: bool) -> Landing:
         """Return what became of the replacement.
 
         Args:
@@ -147,9 +147,9 @@ class Arrivals:
             not each.is_expected or each.ready_seconds is not None or seconds >= each.until for each in self._each
         )
 
-    def landings(self, *, is_over: bool) -> tuple[Landing, ...]:
+    def placements(self, *, is_over: bool) -> tuple[Landing, ...]:
         """Return what became of each, in the order of the moves."""
-        return tuple(each.landing(is_over=is_over) for each in self._each)
+        return tuple(each.placement(is_over=is_over) for each in self._each)
 
 
 def owner_uid(pod: Pod) -> str:
@@ -257,9 +257,9 @@ class LiveSteer:
             self._sleep(pause)
             pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
             self._look(arrivals, wave, clock() - began)
-        landings = arrivals.landings(is_over=not self._halt.reason)
-        self._unready |= {owner_uid(each.move.pod) for each in landings if each.node and each.ready_seconds is None}
-        return landings
+        found = arrivals.placements(is_over=not self._halt.reason)
+        self._unready |= {owner_uid(each.move.pod) for each in found if each.node and each.ready_seconds is None}
+        return found
 
     def end(self) -> None:
         """Take all marks off; `left` names the nodes whose marks stay.

@@ -24,13 +24,7 @@ from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Failed, Refused, Unknown
 from rebalancer.policy.arguments import Args
-from rebalancer.report.plan import (
-    Plan,
-    PlannedMove,
-    PlannedNode,
-    PlanOptions,
-    plan_policy,
-)
+from rebalancer.report.plan import Plan, PlannedMove, PlannedNode, PlanOptions, plan_policy
 from rebalancer.report.words import text
 
 #: A clock may be so much behind the one by which the plan was made.

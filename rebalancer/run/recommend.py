@@ -175,8 +175,7 @@ def _in_cluster(
 
 def _past(options: RecommendOptions, progress: Progress) -> _Past:
     if options.samples is not None:
-        folder = read_folder(options.samples, options.namespace, options.timezone, datetime.now(UTC))
-        return _Past(folder.measured, folder.skipped)
+        return _Past(*read_folder(options.samples, options.namespace, options.timezone, datetime.now(UTC)))
     asked = options.prometheus
     assert asked is not None
     span, ending = span_of(asked), Event()

@@ -27,7 +27,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -54,21 +54,6 @@ _SUFFIXES = (".txt", ".txt.gz")
 _FEWEST_FIELDS, _AMBIGUOUS, _MOST_FIELDS = 3, 4, 5
 
 
-@dataclass(slots=True)
-class Folder:
-    """What a folder holds.
-
-    Attributes:
-        measured: the samples.
-        filled: by the place of a time, the file with its sheet.
-        skipped: what was left out, a line for each file: the place, the reason and the count.
-    """
-
-    measured: MeasuredContainers
-    filled: dict[int, str] = field(default_factory=dict)
-    skipped: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class _Sheet:
     """What was printed at one time, by the name of its file."""
@@ -78,10 +63,13 @@ class _Sheet:
     text: str
 
 
-def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> Folder:
+def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tuple[MeasuredContainers, list[str]]:
     """Read all files of a folder whose names end in .txt or .txt.gz; times in names are of the zone.
 
     Lines that name no namespace are of the given one; samples of times after `now` are of a clock that was wrong.
+
+    Returns:
+        The samples, and what was left out, a line for each file: the place, the reason and the count.
 
     Raises:
         UsageError: there is no such folder, or it holds no samples.
@@ -93,16 +81,17 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> Fol
     skipped: list[str] = []
     seen = _seen(Path(path), names, zone, skipped)
     kept = _of_one_cluster(_of_right_clocks(seen, now, skipped), skipped)
-    folder = Folder(MeasuredContainers(sorted({each.time for each in kept})), skipped=skipped)
-    places = {time: place for place, time in enumerate(folder.measured.times)}
+    measured = MeasuredContainers(sorted({each.time for each in kept}))
+    places = {time: place for place, time in enumerate(measured.times)}
+    filled: dict[int, str] = {}
     wanted = {(each.name, each.time) for each in kept}
     for name in names:
         for sheet in _sheets(Path(path, name), zone, []):
             if (name, sheet.time) in wanted:
-                _add_sheet(folder, sheet, places[sheet.time], namespace)
-    if not folder.measured.series:
-        raise UsageError(f"--samples {path} holds no samples: {'; '.join(folder.skipped[:3]) or 'no .txt files'}")
-    return folder
+                skipped += _added(measured, sheet, places[sheet.time], namespace, filled)
+    if not measured.series:
+        raise UsageError(f"--samples {path} holds no samples: {'; '.join(skipped[:3]) or 'no .txt files'}")
+    return measured, skipped
 
 
 def _time(name: str, zone: ZoneInfo) -> int | None:
@@ -201,18 +190,21 @@ def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
     return begin <= other_end and other_begin <= end and any(each.namespaces & namespaces for each in other)
 
 
-def _add_sheet(folder: Folder, sheet: _Sheet, place: int, namespace: str) -> None:
+def _added(
+    measured: MeasuredContainers, sheet: _Sheet, place: int, namespace: str, filled: dict[int, str]
+) -> Iterator[str]:
+    """Add a sheet, and yield what is left out of it; `filled` says of which file each time is."""
     bad: list[int] = []
     found = _lines(sheet.text, namespace, bad)
-    if any(folder.measured.has(name, place) for name in found):
-        folder.skipped.append(f"{sheet.name}: {folder.filled[place]} is of the same time, which counts once")
+    if any(measured.has(name, place) for name in found):
+        yield f"{sheet.name}: {filled[place]} is of the same time, which counts once"
         return
-    folder.filled[place] = sheet.name
+    filled[place] = sheet.name
     for name, (cpu, memory) in found.items():
-        folder.measured.put(name, place, array("f", [cpu]), array("f", [memory]))
+        measured.put(name, place, array("f", [cpu]), array("f", [memory]))
     if bad:
         lines = f"line {bad[0]}" if len(bad) == 1 else f"{len(bad)} lines from line {bad[0]} on"
-        folder.skipped.append(f"{sheet.name}: {lines}: not what `kubectl top pods` prints, or only half of a line")
+        yield f"{sheet.name}: {lines}: not what `kubectl top pods` prints, or only half of a line"
 
 
 def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tuple[float, float]]:

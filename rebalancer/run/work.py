@@ -62,12 +62,9 @@ def read_scheduler(path: str | None) -> Scheduler:
 
 def beside(snapshot: Snapshot, scheduler: Scheduler) -> Snapshot:
     """Return a snapshot with the scheduler's configuration, and with a warning where pods name another scheduler."""
-    from rebalancer.scheduling.simulator.configuration import (  # noqa: PLC0415  only where the scheduler is asked
-        Configuration,
-        read_configuration,
-    )
+    from rebalancer.scheduling.simulator import configuration as known  # noqa: PLC0415  only where it is asked
 
-    found = read_configuration(scheduler.configuration) if scheduler.configuration else Configuration()
+    found = known.read_configuration(scheduler.configuration) if scheduler.configuration else known.Configuration()
     named = Counter(pod.spec.placement.scheduler for pod in snapshot.pods if pod.active)
     strange = sorted(named.keys() - {each.scheduler_name for each in found.profiles})
     told = ", ".join(f"{name} (pods: {named[name]})" for name in strange)

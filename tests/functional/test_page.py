@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.report.page import html, landing_words
+from rebalancer.report.page import destination_words, html
 from tests.browser import CHROMIUM, evaluated
 from tests.functional.objects import old_pods, two_nodes_with
 
@@ -102,7 +102,7 @@ def test_thousands_of_nodes_are_a_distribution(report):
     ],
 )
 def test_shares_are_words(nodes, share, more, words):
-    assert landing_words({"nodes": nodes, "share": share, "more": more}) == words
+    assert destination_words({"nodes": nodes, "share": share, "more": more}) == words
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def over(details: Figures, what: str = "over") -> str:
 
 def _above_mean(details: Figures) -> str:
     if not details["measured"]:
-        return f"{details['node']} within its band, and others are low{_landing(details)}"
-    return over(details, "above the mean, and others are low") + _landing(details)
+        return f"{details['node']} within its band, and others are low{_placement(details)}"
+    return over(details, "above the mean, and others are low") + _placement(details)
 
 
 def _above(measured: Figures) -> str:
@@ -37,10 +37,10 @@ def _above(measured: Figures) -> str:
 
 def _underutilized(details: Figures) -> str:
     measured = (compared(each["resource"], each["before"], "<=", each["target"]) for each in details["measured"])
-    return f"{details['node']} at {', '.join(measured)}{_landing(details)}"
+    return f"{details['node']} at {', '.join(measured)}{_placement(details)}"
 
 
-def _landing(details: Figures) -> str:
+def _placement(details: Figures) -> str:
     """Return how much the eviction relieves the node and where the pod likely lands; empty if that is not known."""
     lands_on = details.get("lands_on")
     if lands_on is None:
@@ -119,7 +119,7 @@ GOES = words(
         Code.FAILED: _failed,
         Code.IN_THE_WAY: _in_the_way,
         Code.NODE_AFFINITY_VIOLATED: "{required} required, {node} does not match, {better} would take it",
-        Code.OVER_TARGET: lambda details: over(details) + _landing(details),
+        Code.OVER_TARGET: lambda details: over(details) + _placement(details),
         Code.PREFERRED_ELSEWHERE: "preferred affinity weighs {weight} on {node}, {better_weight} on {better}",
         Code.STATE_MATCHES: _matches,
         Code.TAINT_NOT_TOLERATED: "does not tolerate taint {taint} of {node}",

@@ -70,7 +70,7 @@ def test_after_a_rollout_the_replacement_is_of_another_replica_set():
     pods = [make.pod(name, uid=f"uid-of-{name}", node="n2", ready=True) for name in names]
     arrivals.look(pods, 1.0)
 
-    (landing,) = arrivals.landings(is_over=arrivals.is_over(1.0))
+    (landing,) = arrivals.placements(is_over=arrivals.is_over(1.0))
     assert (landing.replacement, landing.node) == ("web-7f4-ccccc", "n2")
     assert siblings_of([going.pod], lambda _: "web") == {"default": ""}
 
