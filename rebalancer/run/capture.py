@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -85,27 +86,20 @@ def _encoded(item: Any) -> msgspec.Raw:
         raise Unreadable(in_words(error)) from error
 
 
-#: Reads all objects of a kind within a deadline.
-ReadKind = Callable[[str, Deadline | None], list[msgspec.Raw]]
+def _read(live: LiveCluster, progress: RunProgress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+    """Read all objects of a kind, keep of each what may leave the cluster, and tell of each page."""
+    fields = kept_fields()[kind]
 
+    def new() -> Items[dict[str, Any], msgspec.Raw]:
+        return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, fields)))
 
-def _reader(live: LiveCluster, progress: RunProgress) -> ReadKind:
-    """Return what reads objects, keeps what may leave the cluster, and tells of each page."""
-    kept_by_kind = kept_fields()
+    def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
+        progress.reading(KINDS[kind][1], len(found.items), found.more)
 
-    def read(kind: str, deadline: Deadline | None) -> list[msgspec.Raw]:
-        def new() -> Items[dict[str, Any], msgspec.Raw]:
-            return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, kept_by_kind[kind])))
-
-        def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
-            progress.reading(KINDS[kind][1], len(found.items), found.more)
-
-        try:
-            return read_list(live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
-        except ValueError as error:
-            raise no_list(live, kind, error) from error
-
-    return read
+    try:
+        return read_list(live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
+    except ValueError as error:
+        raise no_list(live, kind, error) from error
 
 
 def capture(
@@ -127,7 +121,7 @@ def capture(
     steps = RunProgress(progress)
     with steps.stage("read"):
         memory = _memory(live)
-        lists, warnings = _read_everything(_reader(live, steps))
+        lists, warnings = _read_everything(partial(_read, live, steps))
     document = {
         "apiVersion": "v1",
         "kind": "List",
@@ -148,14 +142,14 @@ def capture(
     return {kind: len(items) for kind, items in lists.items()}, tuple(warnings)
 
 
-def _read_everything(read: ReadKind) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
+def _read_everything(read: Callable[..., list[msgspec.Raw]]) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
     """Return the objects by kind, and warnings about what could not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     unread: dict[str, ClusterError] = {}
     for kind in PATHS:
         try:
-            lists[kind] = read(kind, None)
+            lists[kind] = read(kind)
         except (Forbidden, Rejected) as error:
             if kind in ("Node", "Pod"):
                 raise

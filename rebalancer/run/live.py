@@ -193,7 +193,9 @@ class EventLog:
             case Unknown(error):
                 self._publish(entry, "Warning", "EvictionUnknown", error)
             case Refused(cause) if self._failures and (cause.code in _LIMITS or cause.code in _TOLD):
-                self._publish(entry, "Warning", "EvictionFailed", _failure(cause))
+                limit = _LIMITS.get(cause.code)  # said in the descheduler's words
+                error = f"{limit} eviction limit exceeded ({text(cause)})" if limit else text(cause)
+                self._publish(entry, "Warning", "EvictionFailed", error)
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", error)
 
@@ -223,9 +225,3 @@ def log_verdict(entry: Entry) -> None:
             _LOG.warning("perhaps evicted: %s: %s", what, error)
         case Failed(error):
             _LOG.warning("not evicted: %s: %s", what, error)
-
-
-def _failure(cause: Cause) -> str:
-    """Return why a pod stays; if it is a limit, in the descheduler's words."""
-    limit = _LIMITS.get(cause.code)
-    return f"{limit} eviction limit exceeded ({text(cause)})" if limit else text(cause)

@@ -30,7 +30,7 @@ from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, policies, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live_steer import LiveSteer
+from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import Diary, deferring, told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
@@ -157,7 +157,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
         problem = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
-    marks = steered.left_behind(steer)
+    marks = f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
     alarms = (turn.alarm,) if turn.alarm else ()
     notes = ("" if policies.limits(work.policy) else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
     notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))

@@ -173,11 +173,6 @@ def steering(
             before.record.forget([mark.run])
 
 
-def left_behind(steer: LiveSteer | None) -> str:
-    """Return a warning if marks of this run stay on nodes; empty if none do."""
-    return f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
-
-
 def may_follow(steer: LiveSteer | None) -> str:
     """Return a warning about requests that may still set marks after the end; empty where there are none."""
     names = ", ".join(steer.marks.doubted) if steer else ""

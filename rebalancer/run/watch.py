@@ -2,8 +2,8 @@
 
 Before each eviction, and where a wave begins:
 
-1. Is the run paused, or outside its windows?  The ConfigMap and the Lease are read again after 5 s.
-2. Is the pod's namespace or owner paused, or outside its window?  Their annotations are read again after 5 s.
+1. Is the run paused, or outside its windows?  The ConfigMap and the Lease are read again after 2 s.
+2. Is the pod's namespace or owner paused, or outside its window?  Their annotations are read again after 2 s.
 3. Is the replacement of the owner's last pod Ready (`waitReady`)?  Its pods are listed every 2 s until it is, fails, or
    the time is up; the owner loses no further pod in this cycle then (NotReady).
 4. Do replacements fail?  All that are waited for are looked at every 10 s; where the breaker trips, the run ends.
