@@ -111,6 +111,7 @@ class SeenNodes:
     Attributes:
         nodes: as rules and sources see them.
         carried: what each carries, by name.
+        collector: has the warnings about nodes that could not be read.
     """
 
     def __init__(self) -> None:
