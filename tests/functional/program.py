@@ -16,7 +16,7 @@ from rebalancer.cli.main import main
 from rebalancer.cli.terminal import Question
 from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.options import ClientOptions, LeaseOptions, Options
 from rebalancer.run.options import Outcome as RunOutcome
 from rebalancer.run.start import run as run_cycle
 from tests import forks
@@ -90,8 +90,8 @@ class Program:
     def play(self, server: FakeApiServer, policy: Mapping[str, Any], time: Any = None, **more: Any) -> RunOutcome:
         """Run one cycle by a clock of the test's own, with options of `rebalancer.run` by name."""
         given = {key: more.pop(key) for key in ("person", "deliver") if key in more}
-        files = {"policy": str(self.policy(policy)), "kubeconfig": str(server.kubeconfig(self.folder))}
-        options = Options(**files, lease=LeaseOptions(no_lease=True), **more)
+        client = ClientOptions(str(server.kubeconfig(self.folder)))
+        options = Options(str(self.policy(policy)), client=client, lease=LeaseOptions(no_lease=True), **more)
         retry_policy = time and RetryPolicy(clock=time.clock, sleep=time.sleep)
         with Interruption() as interruption:
             return run_cycle(options, interruption=interruption, retry_policy=retry_policy, **{"person": YES, **given})
