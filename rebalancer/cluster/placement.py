@@ -9,11 +9,11 @@ from rebalancer.cluster.selectors import LabelSelector
 ASSUMED: Resources = {CPU: 100, MEMORY: 200 << 20}
 
 
-class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
+class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Selects pods to be near, or to be away from; near means in the same topology domain."""
 
-    topology_key: str
-    selector: LabelSelector | None
+    topology_key: str = ""
+    selector: LabelSelector | None = msgspec.field(default=None, name="labelSelector")
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -23,8 +23,8 @@ class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
 class WeightedPodTerm(msgspec.Struct, frozen=True, gc=False):
     """A preferred term of pod affinity with its weight."""
 
-    weight: int
-    term: PodAffinityTerm
+    weight: int = 0
+    term: PodAffinityTerm = msgspec.field(default=PodAffinityTerm(), name="podAffinityTerm")
 
 
 class HostPort(msgspec.Struct, frozen=True, gc=False):
@@ -35,10 +35,10 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
     address: str = "0.0.0.0"  # noqa: S104  the API's own default, nothing listens here
 
 
-class IscsiDisk(msgspec.Struct, frozen=True, gc=False):
+class IscsiDisk(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A disk that a pod names in its own volumes; two pods on one node may not share it unless both only read."""
 
-    iqn: str
+    iqn: str = ""
     read_only: bool = False
 
 

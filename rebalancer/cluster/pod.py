@@ -28,8 +28,8 @@ SYSTEM_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 class Owner(msgspec.Struct, frozen=True, gc=False):
     """An ownerReference; the one with `controller` set manages the pod."""
 
-    kind: str
-    name: str
+    kind: str = ""
+    name: str = ""
     uid: str = ""
     controller: bool = False
 
@@ -37,17 +37,17 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
     """A preferred node affinity term with its weight."""
 
-    weight: int
-    term: NodeSelectorTerm
+    weight: int = 0
+    term: NodeSelectorTerm = msgspec.field(default=NodeSelectorTerm(), name="preference")
 
 
-class SpreadConstraint(msgspec.Struct, frozen=True, gc=False):
+class SpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A topology spread constraint as the pod declares it."""
 
-    max_skew: int
-    topology_key: str
-    when_unsatisfiable: str
-    selector: LabelSelector | None
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    selector: LabelSelector | None = msgspec.field(default=None, name="labelSelector")
     match_label_keys: tuple[str, ...] = ()
     min_domains: int | None = None
     node_affinity_policy: str = "Honor"

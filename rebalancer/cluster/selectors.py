@@ -218,7 +218,9 @@ def _text_requirement(match: re.Match[str]) -> Requirement:
     return _label_requirement(key, "Exists", ())
 
 
-class NodeSelectorTerm(msgspec.Struct, frozen=True, gc=False):
+class NodeSelectorTerm(
+    msgspec.Struct, frozen=True, gc=False, rename={"expressions": "matchExpressions", "fields": "matchFields"}
+):
     """Conditions on a node's labels and fields, all of which must hold; an empty term matches no node."""
 
     expressions: tuple[Requirement, ...] = ()

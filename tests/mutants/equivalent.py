@@ -35,11 +35,7 @@ EQUIVALENT: Mapping[str, str] = {
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"
     ),
-    "rebalancer/kube/wire/specs.py: decode(raw, _IscsiWire) or _IscsiWire() -> (decode(raw, _IscsiWire)) on: "
-    "wire = decode(raw, _IscsiWire) or _IscsiWire()": "a disk that is null does not come so far",
     "rebalancer/kube/wire/workloads.py: False -> (True) on: changing: bool = False": (
         "it is read of Deployments alone, of which it is always given"
     ),
-    'rebalancer/kube/wire/specs.py: spec.preemption_policy or "" -> (spec.preemption_policy) on: '
-    'preemption=spec.preemption_policy or "",': "it is only compared with `Never`",
 }

@@ -11,7 +11,7 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.annotations import Annotations, Noted, noted
 from rebalancer.kube.wire.objects import aware
-from rebalancer.kube.wire.parts import decode, decode_list
+from rebalancer.kube.wire.parts import decode
 from rebalancer.kube.wire.specs import Interned, Specs, SpecWire, claims, own_claims
 
 _DEFAULT_NAMESPACE = "default"
@@ -112,9 +112,7 @@ class PodDecoder:
     def __init__(self, specs: Specs | None = None) -> None:
         self._specs = specs or Specs()
         self._labels: Interned[bytes, Labels] = Interned(lambda raw: decode(raw, dict[str, str]) or {})
-        self._owners: Interned[bytes, tuple[Owner, ...]] = Interned(
-            lambda raw: decode_list(raw, parts.OwnerWire, parts.owner)
-        )
+        self._owners: Interned[bytes, tuple[Owner, ...]] = Interned(parts.owners)
         self._statuses: Interned[tuple[Any, ...], ContainerStatus] = Interned(lambda fields: ContainerStatus(*fields))
         self._noted: Interned[Annotations, Noted] = Interned(noted)
 

@@ -6,12 +6,12 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from rebalancer.cluster.placement import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, WeightedPodTerm
+from rebalancer.cluster.placement import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.objects import Int32
-from rebalancer.kube.wire.parts import decode, decode_list
+from rebalancer.kube.wire.parts import decode, decode_model
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -151,18 +151,13 @@ class _ContainerParts(NamedTuple):
     limits: Resources
 
 
-class _SpecParts(NamedTuple):
-    """The parts of a spec that a placement is made of."""
+class _Sources(NamedTuple):
+    """What a spec's requests are made of."""
 
     containers: tuple[_ContainerParts, ...]
     init_containers: tuple[_ContainerParts, ...]
     pod_level: Resources
     overhead: Resources
-    affinity: parts.AffinityWire
-    scheduler: str
-    gated: bool
-    preemption: str
-    volumes: _OfSpec
 
 
 #: What else matters of a spec: texts of JSON, which become bytes, and values.
@@ -215,27 +210,27 @@ def _spec_or_problem(spec: SpecWire, declared: _OfSpec) -> PodSpec:
 
 
 def _spec(spec: SpecWire, declared: _OfSpec) -> PodSpec:
-    sources = _sources(spec, declared)
+    sources = _sources(spec)
     every = (*sources.containers, *sources.init_containers)
-    node, apart = sources.affinity.node_affinity, sources.affinity.pod_anti_affinity or parts.PodTermsWire()
-    required, preferred = (node.required, node.preferred or ()) if node else (None, ())
+    affinity = decode_model(bytes(spec.affinity), parts.AffinityWire) or parts.AffinityWire()
+    node = affinity.node_affinity or parts.NodeAffinityWire()
     return PodSpec(
         requests=_requests(sources, {}),
         requested=frozenset(name for each in every for name in each.requests),
         images=_images(spec),
         node_selector=decode(bytes(spec.node_selector), dict[str, str]),
-        node_terms=tuple(parts.node_term(each) for each in required.node_selector_terms or ()) if required else None,
-        preferred=tuple(parts.preferred_term(each) for each in preferred),
-        node_affinity=node is not None,
-        tolerations=decode_list(bytes(spec.tolerations), parts.TolerationWire, parts.toleration),
-        anti_affinity=tuple(parts.anti_affinity_term(each) for each in apart.required or ()),
-        spread=decode_list(bytes(spec.topology_spread_constraints), parts.SpreadWire, parts.spread_constraint),
+        node_terms=node.required.terms if node.required else None,
+        preferred=node.preferred,
+        node_affinity=affinity.node_affinity is not None,
+        tolerations=parts.tolerations(bytes(spec.tolerations)),
+        anti_affinity=affinity.pod_anti_affinity.required,
+        spread=parts.spread_constraints(bytes(spec.topology_spread_constraints)),
         priority=spec.priority,
         priority_class=spec.priority_class_name or "",
         local_storage=declared.local,
         resource_claims=bool(spec.resource_claims),
         qos=quality_of_service([(each.requests, each.limits) for each in every]),
-        placement=_placement(sources),
+        placement=_placement(spec, declared, sources, affinity),
     )
 
 
@@ -243,17 +238,12 @@ def _images(spec: SpecWire) -> tuple[str, ...]:
     return tuple(container.image or "" for container in spec.containers or ())
 
 
-def _sources(spec: SpecWire, declared: _OfSpec) -> _SpecParts:
-    return _SpecParts(
+def _sources(spec: SpecWire) -> _Sources:
+    return _Sources(
         containers=tuple(map(_container, spec.containers or ())),
         init_containers=tuple(map(_container, spec.init_containers or ())),
         pod_level=_resources(spec.resources)[0],
         overhead=parse_resources(decode(bytes(spec.overhead), parts.Quantities) or {}),
-        affinity=decode(bytes(spec.affinity), parts.AffinityWire) or parts.AffinityWire(),
-        scheduler=spec.scheduler_name or "",
-        gated=bool(spec.scheduling_gates),
-        preemption=spec.preemption_policy or "",
-        volumes=declared,
     )
 
 
@@ -288,39 +278,33 @@ class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "host
     address: str | None = None
 
 
-def _placement(sources: _SpecParts) -> Placement:
-    """Return what the scheduler reads.
-
-    Raises:
-        ValueError: a selector cannot be read.
-    """
-    near = sources.affinity.pod_affinity or parts.PodTermsWire()
-    apart = sources.affinity.pod_anti_affinity or parts.PodTermsWire()
+def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: parts.AffinityWire) -> Placement:
+    """Return what the scheduler reads."""
     sidecars = [each for each in sources.init_containers if each.restartable]
     return Placement(
-        scheduler=sources.scheduler or "default-scheduler",
+        scheduler=spec.scheduler_name or "default-scheduler",
         assumed=_assumed_requests(sources),
         assumed_of_containers=_requests(sources._replace(pod_level={}), ASSUMED) if sources.pod_level else None,
         assumed_without_sidecars=_assumed_without_sidecars(sources) if sidecars else None,
         requests_of_containers=_of_containers(sources),
         images=tuple(_tagged(each.image) for each in sources.containers),
         init_images=tuple(_tagged(each.image) for each in sources.init_containers),
-        volume_images=tuple(map(_tagged, sources.volumes.images)),
+        volume_images=tuple(map(_tagged, declared.images)),
         host_ports=tuple(_host_ports(sources.containers)),
         sidecar_ports=tuple(_host_ports(sidecars)),
-        affinity=tuple(parts.anti_affinity_term(each) for each in near.required or ()),
-        preferred_affinity=tuple(_weighted(near.preferred or ())),
-        preferred_anti_affinity=tuple(_weighted(apart.preferred or ())),
-        gated=sources.gated,
-        preempts=sources.preemption != "Never",
+        affinity=affinity.pod_affinity.required,
+        preferred_affinity=affinity.pod_affinity.preferred,
+        preferred_anti_affinity=affinity.pod_anti_affinity.preferred,
+        gated=bool(spec.scheduling_gates),
+        preempts=spec.preemption_policy != "Never",
         cpus=tuple(ContainerCpu(each.limits.get(CPU), each.requests.get(CPU)) for each in sources.containers),
         overhead_cpu=sources.overhead.get(CPU, 0),
-        disks=tuple(_disk(raw) for raw in sources.volumes.disks),
-        removed_volumes=sources.volumes.removed,
+        disks=tuple(msgspec.json.decode(raw, type=IscsiDisk) for raw in declared.disks),
+        removed_volumes=declared.removed,
     )
 
 
-def _assumed_requests(sources: _SpecParts) -> dict[str, int]:
+def _assumed_requests(sources: _Sources) -> dict[str, int]:
     """Return the requests; a container that requests no cpu or memory counts with the scheduler's assumed amount.
 
     Source: the scheduler's documentation of scores for pods without requests.  If the pod has pod-level
@@ -333,7 +317,7 @@ def _assumed_requests(sources: _SpecParts) -> dict[str, int]:
     return _requests(sources, missing)
 
 
-def _requests(sources: _SpecParts, missing: Resources) -> dict[str, int]:
+def _requests(sources: _Sources, missing: Resources) -> dict[str, int]:
     """Return the effective requests, with an amount for each resource that a container should name and does not."""
     return effective_requests(
         [{**missing, **each.requests} for each in sources.containers],
@@ -343,7 +327,7 @@ def _requests(sources: _SpecParts, missing: Resources) -> dict[str, int]:
     )
 
 
-def _of_containers(sources: _SpecParts) -> dict[str, int] | None:
+def _of_containers(sources: _Sources) -> dict[str, int] | None:
     """Return the requests with sidecars taken for other init containers and without pod-level requests, if any."""
     if not sources.pod_level and not any(each.restartable for each in sources.init_containers):
         return None
@@ -356,7 +340,7 @@ def _tagged(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def _assumed_without_sidecars(sources: _SpecParts) -> dict[str, int]:
+def _assumed_without_sidecars(sources: _Sources) -> dict[str, int]:
     """Return the larger of what all containers have, and what sidecars have together or beside an init container."""
     sidecars: dict[str, int] = {}
     peaks = []
@@ -375,17 +359,3 @@ def _host_ports(containers: Iterable[_ContainerParts]) -> Iterator[HostPort]:
         for port in decode(container.ports, list[_Port]) or ():
             if port.port:
                 yield HostPort(port.port, port.protocol or "TCP", port.address or "0.0.0.0")  # noqa: S104
-
-
-def _weighted(terms: Iterable[parts.WeightedTermWire]) -> Iterator[WeightedPodTerm]:
-    return (WeightedPodTerm(each.weight, parts.anti_affinity_term(each.pod_affinity_term)) for each in terms)
-
-
-class _IscsiWire(msgspec.Struct, gc=False, rename="camel"):
-    iqn: str = ""
-    read_only: bool = False
-
-
-def _disk(raw: bytes) -> IscsiDisk:
-    wire = decode(raw, _IscsiWire) or _IscsiWire()
-    return IscsiDisk(wire.iqn, wire.read_only)

@@ -16,7 +16,7 @@ from rebalancer.cluster.storage import (
     StorageClass,
     Volume,
 )
-from rebalancer.kube.wire.parts import NodeSelectorWire, Quantities, node_term, selector
+from rebalancer.kube.wire.parts import NodeSelectorWire, Quantities, decode_model, selector
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -109,7 +109,7 @@ class _VolumeSpec(msgspec.Struct, rename="camel"):
     storage_class_name: str | None = None
     capacity: Quantities | None = None
     access_modes: list[str] | None = None
-    node_affinity: _VolumeAffinity | None = None
+    node_affinity: msgspec.Raw = msgspec.Raw()
     claim_ref: _ClaimReference | None = None
     csi: _Csi | None = None
     volume_mode: str | None = None
@@ -135,7 +135,7 @@ def volume(wire: VolumeWire) -> tuple[str, Volume]:
         ValueError: its size cannot be read.
     """
     spec, reference = wire.spec, wire.spec.claim_ref
-    required = spec.node_affinity and spec.node_affinity.required
+    required = (decode_model(bytes(spec.node_affinity), _VolumeAffinity) or _VolumeAffinity()).required
     csi = spec.csi or _Csi()
     return wire.metadata.name, Volume(
         name=wire.metadata.name,
@@ -143,7 +143,7 @@ def volume(wire: VolumeWire) -> tuple[str, Volume]:
         storage_class=spec.storage_class_name or "",
         capacity=parse_quantity((spec.capacity or {}).get("storage", 0)),
         access_modes=frozenset(spec.access_modes or ()),
-        node_terms=tuple(map(node_term, required.node_selector_terms or ())) if required else None,
+        node_terms=required.terms if required else None,
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
         phase=(wire.status and wire.status.phase) or "",
         driver=csi.driver,

@@ -56,7 +56,7 @@ class _WorkloadMetadata(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel"):
-    owner_references: list[parts.OwnerWire] | None = None
+    owner_references: msgspec.Raw = msgspec.Raw()
 
 
 class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -189,7 +189,12 @@ class WorkloadDecoder:
     def without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=WorkloadWire)
-        return PodMaker(key=_key(wire.metadata), uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
+        return PodMaker(
+            key=_key(wire.metadata),
+            uid=wire.metadata.uid,
+            selector=parts.selector(wire.spec.selector),
+            owner=_controller(wire.metadata),
+        )
 
     def _workload(self, wire: WorkloadWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
         metadata = wire.metadata
@@ -200,7 +205,7 @@ class WorkloadDecoder:
             uid=metadata.uid,
             selector=selector,
             template=None if idle else self._made(wire.spec.template, changing=changing),
-            owner=next((parts.owner(each) for each in metadata.owner_references or () if each.controller), None),
+            owner=_controller(metadata),
             notes=metadata.notes(),
         )
 
@@ -268,6 +273,10 @@ def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
     """Return the selector of a kind whose selector is a map of labels; an empty one counts as absent."""
     wanted = {key: str(value) for key, value in (labels or {}).items()}
     return EVERYTHING.narrowed(wanted, wanted) or None
+
+
+def _controller(metadata: _OwnedMetadata) -> Owner | None:
+    return next((each for each in parts.owners(bytes(metadata.owner_references)) if each.controller), None)
 
 
 def _key(metadata: _WorkloadMetadata) -> tuple[str, str]:
