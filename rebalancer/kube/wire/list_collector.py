@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from rebalancer.kube.wire.pages import ListPage, items_of
+from rebalancer.kube.wire.parts import NamedObject, Naming
 from rebalancer.untrusted.documents import Copied, Unreadable, decode_json, in_words
 
 W = TypeVar("W")
@@ -39,15 +40,6 @@ class Kind(Generic[W, T]):
     stand_in: Callable[[bytes, str], T] | None = None
     meaning: str = ""
     otherwise: str = "ignored"
-
-
-class _Identity(msgspec.Struct):
-    name: Any = None
-    namespace: Any = None
-
-
-class _Identified(msgspec.Struct):
-    metadata: _Identity = msgspec.field(default_factory=_Identity)
 
 
 class ListCollector(Generic[W, T]):
@@ -172,7 +164,7 @@ def _fields(item: object) -> object:
 
 def _name(raw: bytes | Copied | msgspec.Raw) -> str:
     try:
-        identity = msgspec.json.decode(raw, type=_Identified).metadata
+        identity = msgspec.json.decode(raw, type=NamedObject).metadata
     except _MALFORMED:
-        identity = _Identity()
+        identity = Naming()
     return "/".join(str(part) for part in (identity.namespace, identity.name) if part) or "without a name"

@@ -16,7 +16,7 @@ from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
-from rebalancer.kube.wire.parts import Quantities, selector
+from rebalancer.kube.wire.parts import NamedObject, Quantities, selector
 
 #: What Kubernetes keeps in 32 bits.
 LOWEST = -(2**31)
@@ -32,16 +32,11 @@ class Metadata(msgspec.Struct, rename="camel"):
     generation: int = 0
 
 
-class _Named(msgspec.Struct):
-    name: Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class _NamedObject(msgspec.Struct):
-    metadata: _Named
-
-
 def _name_of(raw: bytes) -> str:
-    return msgspec.json.decode(raw, type=_NamedObject).metadata.name
+    name = msgspec.json.decode(raw, type=NamedObject).metadata.name
+    if not isinstance(name, str) or not name:
+        raise ValueError("it has no name")
+    return name
 
 
 class _Taint(msgspec.Struct):
@@ -161,7 +156,7 @@ def priority_class(wire: PriorityClassWire) -> tuple[str, int]:
     return wire.metadata.name, wire.value
 
 
-def priority_class_stand_in(raw: bytes, _problem: str) -> tuple[str, int]:
+def lowest_class(raw: bytes, _problem: str) -> tuple[str, int]:
     """Return the lowest value there is: as a threshold it protects every pod with a priority.
 
     Raises:

@@ -76,6 +76,19 @@ def selector(value: Mapping[str, Any] | None) -> LabelSelector | None:
     return None if value is None else parse_label_selector(value)
 
 
+class Naming(msgspec.Struct):
+    """What names an object, whatever it is."""
+
+    name: Any = None
+    namespace: Any = None
+
+
+class NamedObject(msgspec.Struct):
+    """An object that cannot be read in full."""
+
+    metadata: Naming = msgspec.field(default_factory=Naming)
+
+
 class ResourcesWire(msgspec.Struct, gc=False):
     """`resources` of a container or a pod."""
 

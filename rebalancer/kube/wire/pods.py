@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from sys import intern
-from typing import Any, TypedDict
+from typing import Any
 
 import msgspec
 
@@ -88,20 +88,6 @@ class _PlainPod(msgspec.Struct):
     spec: Any = None
 
 
-class _Observed(TypedDict):
-    """The fields of a pod that come from its status alone."""
-
-    started: datetime | None
-    phase: str
-    reason: str
-    ready: bool
-    conditions: tuple[Condition, ...]
-    containers: tuple[ContainerStatus, ...]
-    init_containers: tuple[ContainerStatus, ...]
-    ephemeral_containers: tuple[ContainerStatus, ...]
-    nominated_node: str
-
-
 class PodDecoder:
     """Turns pods into the model, sharing what replicas have in common.
 
@@ -122,30 +108,36 @@ class PodDecoder:
         Raises:
             ValueError: it has no name, or its labels or owners cannot be read.
         """
-        if not wire.metadata.name:
-            raise ValueError("it has no name")
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _PodStatus()
-        annotations = metadata.annotations or _NO_ANNOTATIONS
-        pod_spec = self._specs.of(spec)
+        pod_spec, annotations = self._specs.of(spec), metadata.annotations or _NO_ANNOTATIONS
+        conditions = _conditions(status.conditions) if status.conditions else ()
         return Pod(
             namespace=intern(metadata.namespace or _DEFAULT_NAMESPACE),
-            name=metadata.name,
+            name=_named(metadata.name),
             uid=metadata.uid or "",
             resource_version=metadata.resource_version or "",
             node=intern(spec.node_name or ""),
             labels=self._labels[bytes(metadata.labels)],
             created=aware(metadata.creation_timestamp) or LONG_AGO,
+            started=aware(status.start_time),
             terminating=metadata.deletion_timestamp is not None,
             grace_seconds=metadata.deletion_grace_period_seconds or 0,
             owners=self._owners[bytes(metadata.owner_references)],
             spec=pod_spec,
+            phase=intern(status.phase or ""),
+            reason=status.reason or "",
             qos=intern(status.qos_class or pod_spec.qos),
+            ready=("Ready", "True") in [(each.type, each.status) for each in conditions],
+            conditions=conditions,
+            containers=self._container_statuses(status.container_statuses),
+            init_containers=self._container_statuses(status.init_container_statuses),
+            ephemeral_containers=self._container_statuses(status.ephemeral_container_statuses),
             claims=claims(spec.volumes),
             own_claims=own_claims(metadata.name, spec.volumes),
+            nominated_node=status.nominated_node_name or "",
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
             **self._noted[annotations],
-            **self._observed(status),
         )
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
@@ -155,34 +147,24 @@ class PodDecoder:
             ValueError: not even its name can be read.
         """
         plain = msgspec.json.decode(raw, type=_PlainPod)
-        if not plain.metadata.name:
-            raise ValueError("it has no name")
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
-            name=str(plain.metadata.name),
+            name=_named(str(plain.metadata.name or "")),
             uid=str(plain.metadata.uid or ""),
             node=str(node or ""),
             spec=self._specs.of(SpecWire()),
             problem=problem,
         )
 
-    def _observed(self, status: _PodStatus) -> _Observed:
-        conditions = _conditions(status.conditions) if status.conditions else ()
-        return {
-            "started": aware(status.start_time),
-            "phase": intern(status.phase or ""),
-            "reason": status.reason or "",
-            "ready": ("Ready", "True") in [(each.type, each.status) for each in conditions],
-            "conditions": conditions,
-            "containers": self._container_statuses(status.container_statuses),
-            "init_containers": self._container_statuses(status.init_container_statuses),
-            "ephemeral_containers": self._container_statuses(status.ephemeral_container_statuses),
-            "nominated_node": status.nominated_node_name or "",
-        }
-
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple([self._statuses[_status_fields(each)] for each in statuses]) if statuses else ()
+
+
+def _named(name: str) -> str:
+    if not name:
+        raise ValueError("it has no name")
+    return name
 
 
 def _is_evacuating(annotations: Annotations, status: _PodStatus) -> bool:

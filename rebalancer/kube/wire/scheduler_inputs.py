@@ -1,7 +1,7 @@
 """What the scheduler reads beside nodes and pods, from the API server's JSON."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,6 @@ from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs, Template
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.kube.wire import storage
 from rebalancer.kube.wire import workloads as work
-from rebalancer.kube.wire.list_collector import Kind
 from rebalancer.kube.wire.objects import aware
 
 #: Owners whose annotations count.
@@ -31,11 +30,8 @@ TRUST_KINDS = frozenset((*OWNERS, "HorizontalPodAutoscaler", "Namespace"))
 #: Returns the objects of a kind; None if the kind was not read.
 Items = Callable[[str], tuple[Any, ...] | None]
 
-_UNKNOWN = "what replaces its pods is unknown"
 #: Workloads that no controller replaces by new ones, as a Deployment does with its ReplicaSets.
 _LASTING = ("StatefulSet", "Job")
-#: For kinds where any object may change the answer for any pod.
-_SPOILT = "its whole kind counts as not read"
 
 
 class _ScaleTarget(msgspec.Struct):
@@ -59,7 +55,8 @@ class AutoscalerWire(msgspec.Struct):
     status: _AutoscalerStatus = msgspec.field(default_factory=_AutoscalerStatus)
 
 
-def _autoscaler(wire: AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
+def autoscaler(wire: AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
+    """Return what it scales, and when it last did."""
     target = wire.spec.scale_target_ref
     return (wire.metadata.namespace or "default", f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
 
@@ -75,40 +72,9 @@ class ServiceWire(msgspec.Struct):
     spec: _CompanionSpec = msgspec.field(default_factory=_CompanionSpec)
 
 
-def _service(wire: ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
+def service(wire: ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
+    """Return namespace and name, and the selector."""
     return (wire.metadata.namespace or "default", wire.metadata.name), work.by_labels(wire.spec.selector)
-
-
-def _first(item: tuple[Hashable, object]) -> Hashable:
-    return item[0]
-
-
-def _itself(item: Hashable) -> Hashable:
-    return item
-
-
-def _key(workload: work.PodMaker) -> Hashable:
-    return workload.key
-
-
-def kinds(decoder: work.WorkloadDecoder) -> tuple[Kind[Any, Any], ...]:
-    """Return the kinds; objects whose name is not read are compared as a whole."""
-    wire, without = work.WorkloadWire, decoder.without_template
-    return (
-        Kind("ReplicaSet", wire, decoder.replica_set, _key, without, _UNKNOWN, _SPOILT),
-        Kind("ReplicationController", wire, decoder.replication_controller, _key, otherwise=_SPOILT),
-        Kind("StatefulSet", wire, decoder.stateful_set, _key, without, _UNKNOWN, _SPOILT),
-        Kind("Deployment", work.DeploymentWire, work.deployment, _key, otherwise=_UNKNOWN),
-        Kind("Job", work.JobWire, decoder.job, _key, otherwise=_UNKNOWN),
-        Kind("HorizontalPodAutoscaler", AutoscalerWire, _autoscaler, _itself, otherwise="what it scales is unknown"),
-        Kind("Service", ServiceWire, _service, _first, otherwise=_SPOILT),
-        Kind("PersistentVolume", storage.VolumeWire, storage.volume, _first, otherwise=_SPOILT),
-        Kind("StorageClass", storage.StorageClassWire, storage.storage_class, _first, otherwise=_SPOILT),
-        Kind("CSINode", storage.CsiNodeWire, storage.csi_node, _first, otherwise=_SPOILT),
-        Kind("CSIDriver", storage.CsiDriverWire, storage.csi_driver, _first, otherwise=_SPOILT),
-        Kind("CSIStorageCapacity", storage.StorageCapacityWire, storage.storage_capacity, _itself, otherwise=_SPOILT),
-        Kind("VolumeAttachment", storage.AttachmentWire, storage.attachment, _itself, otherwise=_SPOILT),
-    )
 
 
 def scheduler_inputs(items: Items, whole: Items) -> SchedulerInputs:
