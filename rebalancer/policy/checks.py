@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
-from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import DocumentNode, at, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
@@ -113,17 +112,6 @@ def _check_token(prometheus: Prometheus, node: DocumentNode, findings: Findings)
 _UNUSED_POINTS = ("presort", "sort")
 
 
-def check_fields(wire: WirePolicy, node: DocumentNode, findings: Findings) -> LabelSelector:
-    """Check the grace period and the node selector, and return the latter."""
-    if wire.grace_period_seconds is not None and wire.grace_period_seconds < 0:
-        findings.error(at(node, "gracePeriodSeconds").place, "must be 0 (at once) or more; absent leaves it to the pod")
-    try:
-        return parse_selector_text(wire.node_selector)
-    except ValueError as error:
-        findings.error(at(node, "nodeSelector").place, str(error))
-        return LabelSelector()
-
-
 def check_effect(node: DocumentNode, findings: Findings) -> None:
     """Note what the descheduler reads and then ignores: `disabled`, `presort`, `sort`, a second `pluginConfig`."""
     for profile in items(node, "profiles"):
@@ -180,7 +168,7 @@ def check_sources(policy: Policy, node: DocumentNode, findings: Findings) -> Non
     The descheduler finds out in each cycle, and evicts nothing.
     """
     known = {each.source for each in policy.metrics_providers}
-    if policy.metrics_collector_enabled:
+    if policy.metrics_collector.enabled:
         known.add(KUBERNETES_METRICS)
     for profile, part in zip(policy.profiles, items(node, "profiles"), strict=False):
         for entry in items(part, "pluginConfig"):

@@ -13,7 +13,6 @@ from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
 from rebalancer.policy.validation import read_leniently, read_strictly
 from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
-from rebalancer.policy.windows import Schedule
 from rebalancer.untrusted.printable import printable
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
@@ -199,22 +198,8 @@ def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Finding
     args = [_arguments(each, plugins, findings) for each in items(node, "profiles")]
     checks.check_effect(node, findings)
     checks.check_providers(wire, node, findings)
-    return Policy(
-        profiles=tuple(_profile(each, found, plugins) for each, found in zip(wire.profiles, args, strict=False)),
-        node_selector=checks.check_fields(wire, node, findings),
-        max_per_node=wire.max_no_of_pods_to_evict_per_node,
-        max_per_namespace=wire.max_no_of_pods_to_evict_per_namespace,
-        max_total=wire.max_no_of_pods_to_evict_total,
-        grace_period_seconds=wire.grace_period_seconds,
-        eviction_failure_event_notification=wire.eviction_failure_event_notification,
-        metrics_collector_enabled=wire.metrics_collector.enabled,
-        metrics_providers=wire.metrics_providers,
-        steering=wire.steering,
-        hold=wire.hold,
-        trust=wire.trust,
-        appetite=wire.appetite,
-        schedule=Schedule(wire.windows, wire.freeze),
-    )
+    profiles = tuple(_profile(each, found, plugins) for each, found in zip(wire.profiles, args, strict=False))
+    return Policy.model_construct(**{**dict(wire), "profiles": profiles})
 
 
 def _arguments(profile: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> dict[str, Args]:
@@ -245,10 +230,4 @@ def _plugin_arguments(
 
 def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> PolicyProfile:
     evictor = {} if EVICTOR in args else {EVICTOR: plugins[EVICTOR].args()}
-    return PolicyProfile(
-        name=wire.name,
-        args=MappingProxyType({**evictor, **args}),
-        deschedule=wire.plugins.deschedule.enabled,
-        balance=wire.plugins.balance.enabled,
-        schedule=Schedule(wire.windows, wire.freeze),
-    )
+    return PolicyProfile.model_construct(**dict(wire), args=MappingProxyType({**evictor, **args}))

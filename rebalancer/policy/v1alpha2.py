@@ -1,4 +1,4 @@
-"""The wire form `descheduler/v1alpha2` (framework.md 2.4, 2.5): shapes and types, no rules between fields.
+"""The form `descheduler/v1alpha2` (framework.md 2.4, 2.5): shapes and types, no rules between fields.
 
 A value that is null counts as absent, as it does in the descheduler.  For editors that complete and check while one
 types there is the JSON schema.
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.json_schema import (
     GenerateJsonSchema,
     JsonSchemaMode,
@@ -16,12 +16,14 @@ from pydantic.json_schema import (
     JsonSchemaWarningKind,
     models_json_schema,
 )
+from pydantic_core import PydanticKnownError
 
+from rebalancer.cluster.selectors import EVERYTHING, LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Args, Int, Part, Plugin, duration_text
 from rebalancer.policy.steering import Hold, Steering
 from rebalancer.policy.trust import Most, Trust
 from rebalancer.policy.usage import MetricsProvider
-from rebalancer.policy.windows import Freeze, Window
+from rebalancer.policy.windows import Freeze, Schedule, Window
 
 API_VERSION = "descheduler/v1alpha2"
 KIND = "DeschedulerPolicy"
@@ -37,6 +39,18 @@ Words = Annotated[tuple[Word, ...], Field(strict=False)]
 
 Windows = Annotated[tuple[Window, ...], Field(strict=False)]
 Freezes = Annotated[tuple[Freeze, ...], Field(strict=False)]
+
+
+def _selector(value: object) -> LabelSelector:
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    return parse_selector_text(value)
+
+
+def _not_negative(seconds: int) -> int:
+    if seconds < 0:
+        raise ValueError("must be 0 (at once) or more; absent leaves it to the pod")
+    return seconds
 
 
 class MetricsCollector(Part):
@@ -82,6 +96,21 @@ class WireProfile(Part):
     windows: Windows = Field((), description="When this profile may move pods; absent: always.")
     freeze: Freezes = Field((), description="When it may not.")
 
+    @property
+    def deschedule(self) -> tuple[str, ...]:
+        """Strategies of the first pass, in order; one that is named twice runs twice."""
+        return self.plugins.deschedule.enabled
+
+    @property
+    def balance(self) -> tuple[str, ...]:
+        """The same for the second pass."""
+        return self.plugins.balance.enabled
+
+    @property
+    def schedule(self) -> Schedule:
+        """When the profile may move pods."""
+        return Schedule(self.windows, self.freeze)
+
 
 class WirePolicy(Part):
     """A DeschedulerPolicy: which pods may move, why, and how many."""
@@ -89,15 +118,25 @@ class WirePolicy(Part):
     api_version: str = Field(API_VERSION, description="descheduler/v1alpha2")
     kind: str = Field(KIND, description="DeschedulerPolicy")
     profiles: Annotated[tuple[WireProfile, ...], Field(strict=False)] = Field((), description="Run in this order.")
-    node_selector: str = Field("", description="Label selector of the nodes to work on: a=b,c in (d,e),!f")
-    max_no_of_pods_to_evict_per_node: Most | None = Field(
-        None, description="Most evictions from one node; a number, or a part of its pods like 10%."
+    node_selector: Annotated[LabelSelector, BeforeValidator(_selector, json_schema_input_type=str)] = Field(
+        EVERYTHING,
+        description="Label selector of the nodes to work on: a=b,c in (d,e),!f",
+        json_schema_extra={"default": ""},
     )
-    max_no_of_pods_to_evict_per_namespace: Most | None = Field(
-        None, description="Most evictions from one namespace, likewise."
+    max_per_node: Most | None = Field(
+        None,
+        alias="maxNoOfPodsToEvictPerNode",
+        description="Most evictions from one node; a number, or a part of its pods like 10%.",
     )
-    max_no_of_pods_to_evict_total: Most | None = Field(None, description="Most evictions of a whole cycle, likewise.")
-    grace_period_seconds: Int | None = Field(None, description="For every eviction; absent: the pod's own; 0: at once.")
+    max_per_namespace: Most | None = Field(
+        None, alias="maxNoOfPodsToEvictPerNamespace", description="Most evictions from one namespace, likewise."
+    )
+    max_total: Most | None = Field(
+        None, alias="maxNoOfPodsToEvictTotal", description="Most evictions of a whole cycle, likewise."
+    )
+    grace_period_seconds: Annotated[Int, AfterValidator(_not_negative)] | None = Field(
+        None, description="For every eviction; absent: the pod's own; 0: at once."
+    )
     eviction_failure_event_notification: bool = Field(
         False, description="Write an Event when an eviction is refused or fails."
     )
@@ -118,6 +157,11 @@ class WirePolicy(Part):
         None,
         description="How long nodes that selection: compaction has emptied carry a soft taint, like 15m; absent: none.",
     )
+
+    @property
+    def schedule(self) -> Schedule:
+        """When pods may be moved."""
+        return Schedule(self.windows, self.freeze)
 
 
 #: pydantic keeps its own names for the bounds of a number if a validator runs before them.

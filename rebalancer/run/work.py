@@ -132,13 +132,13 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
     def work_of(loaded: LoadedPolicy) -> Work:
         steers = loaded.policy.steering or (Steering() if options.steer else None)
         hold = options.hold or loaded.policy.hold
-        given, appetite = filled(replace(loaded.policy, steering=steers)), loaded.policy.appetite
+        given, appetite = filled(loaded.policy.model_copy(update={"steering": steers})), loaded.policy.appetite
         most = _smaller(given.max_total, options.max_evictions)
         plans = policies.plans(loaded.policy, balances=appetite is None or LEVELS[appetite].balances)
         # A policy that says nothing about it is patient where it selects pods by relief or compaction.
         relieves = any(args.relief or args.compacts for args in policies.utilization(plans))
         trust = given.trust or (Trust() if relieves else None)
-        policy = replace(given, max_total=most, hold=hold, trust=trust)
+        policy = given.model_copy(update={"max_total": most, "hold": hold, "trust": trust})
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
         in_vain = (_HOLDS_NOTHING,) if policy.hold and work.hold is None else ()

@@ -59,7 +59,7 @@ class Providers:
     ) -> None:
         self._is_ending = is_ending
         self._given = {each.source: each for each in policy.metrics_providers}
-        self._collector = policy.metrics_collector_enabled
+        self._collector = policy.metrics_collector.enabled
         self._read_secret = read_secret
         self._service_account = service_account
         self._sampled = sampled

@@ -87,7 +87,7 @@ def shares(case: Case) -> Answer:
     kind = case.get("prometheus_result_type", "vector")
     with FakePrometheus(case["prometheus_samples"], kind) as server:
         provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
-        policy = SimpleNamespace(metrics_providers=(provider,), metrics_collector_enabled=False)
+        policy = SimpleNamespace(metrics_providers=(provider,), metrics_collector=SimpleNamespace(enabled=False))
         providers = Providers(policy, _never, _never, service_account=None)
         wanted = MetricsUtilization.model_validate({"source": "Prometheus", "prometheus": {"query": case["query"]}})
         try:

@@ -89,7 +89,7 @@ def test_the_deprecated_switch_goes_with_prometheus():
     text = HEAD + "metricsCollector: {enabled: true}\n" + prometheus("url: 'http://a'").removeprefix(HEAD)
     loaded = load(text)
 
-    assert loaded.policy.metrics_collector_enabled
+    assert loaded.policy.metrics_collector.enabled
     assert loaded.warnings == (NO_STRATEGY,)
 
 

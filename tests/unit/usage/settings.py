@@ -39,7 +39,7 @@ class Sources:
     ) -> None:
         providers = [MetricsProvider.model_validate(each) for each in given]
         self._providers = Providers(
-            SimpleNamespace(metrics_providers=providers, metrics_collector_enabled=collector),
+            SimpleNamespace(metrics_providers=providers, metrics_collector=SimpleNamespace(enabled=collector)),
             read_metrics if metrics is None else lambda: metrics,
             secret,
             service_account=service_account,
