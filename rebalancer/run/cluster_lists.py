@@ -24,6 +24,7 @@ from rebalancer.kube.permissions import may
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.list_collector import ListCollector
 from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, path_of_list, resource_of
+from rebalancer.kube.wire.pages import PATHS, ListCollector, path_of_list, resource_of
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy

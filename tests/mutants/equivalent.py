@@ -31,7 +31,7 @@ EQUIVALENT: Mapping[str, str] = {
     ),
     'rebalancer/kube/exec_plugin.py: given.get("interactiveMode") or "IfAvailable" -> (given.get(\'interactiveMode\')) '
     'on: mode=str(given.get("interactiveMode") or "IfAvailable"),': "only `Never` and `Always` are told apart from it",
-    "rebalancer/kube/wire/list_collector.py: first is not item and _fields(first) != _fields(item) -> "
+    "rebalancer/kube/wire/pages.py: first is not item and _fields(first) != _fields(item) -> "
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"
     ),

@@ -15,8 +15,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import objects, parts, storage
 from rebalancer.kube.wire import scheduler_inputs as inputs
 from rebalancer.kube.wire import workloads as work
-from rebalancer.kube.wire.list_collector import Kind, ListCollector, grouped
-from rebalancer.kube.wire.pages import KINDS, ListPage, PageMetadata, is_of, items_of
+from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
@@ -55,8 +54,8 @@ def _kinds() -> Mapping[str, Kind[Any, Any]]:
         Kind("ReplicaSet", wire, made.replica_set, key, without, _UNKNOWN, _SPOILT),
         Kind("ReplicationController", wire, made.replication_controller, key, otherwise=_SPOILT),
         Kind("StatefulSet", wire, made.stateful_set, key, without, _UNKNOWN, _SPOILT),
-        Kind("Deployment", work.DeploymentWire, work.deployment, key, otherwise=_UNKNOWN),
-        Kind("Job", work.JobWire, made.job, key, otherwise=_UNKNOWN),
+        Kind("Deployment", wire, work.deployment, key, otherwise=_UNKNOWN),
+        Kind("Job", wire, made.job, key, otherwise=_UNKNOWN),
         Kind("HorizontalPodAutoscaler", inputs.AutoscalerWire, inputs.autoscaler, _itself, otherwise=_UNSCALED),
         Kind("Service", inputs.ServiceWire, inputs.service, first, otherwise=_SPOILT),
         Kind("PersistentVolume", storage.VolumeWire, storage.volume, first, otherwise=_SPOILT),

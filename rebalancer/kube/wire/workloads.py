@@ -50,35 +50,7 @@ class _WorkloadMetadata(msgspec.Struct, gc=False, rename="camel"):
     generation: int = 0
     deletion_timestamp: str | None = None
     annotations: OwnerAnnotations | None = None
-
-    def notes(self) -> Notes | None:
-        return self.annotations.notes() if self.annotations else None
-
-
-class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel"):
     owner_references: msgspec.Raw = msgspec.Raw()
-
-
-class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
-    selector: dict[str, Any] | None = None
-    replicas: int | None = None
-    template: msgspec.Raw = msgspec.Raw()
-
-
-class _WorkloadStatus(msgspec.Struct, gc=False, rename="camel"):
-    replicas: int = 0
-    updated_replicas: int = 0
-    observed_generation: int = 0
-    current_revision: str = ""
-    update_revision: str = ""
-
-
-class WorkloadWire(msgspec.Struct, gc=False):
-    """A ReplicaSet, ReplicationController or StatefulSet as the API server writes it."""
-
-    metadata: _OwnedMetadata
-    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
-    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
 
 
 class _RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
@@ -91,47 +63,60 @@ class _DeploymentStrategy(msgspec.Struct, gc=False, rename="camel"):
     rolling_update: _RollingUpdate | None = None
 
 
-class _DeploymentSpec(msgspec.Struct, gc=False):
-    paused: bool = False
+class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
+    selector: dict[str, Any] | None = None
     replicas: int | None = None
-    strategy: _DeploymentStrategy | None = None
-
-
-class DeploymentWire(msgspec.Struct, gc=False):
-    """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
-
-    metadata: _WorkloadMetadata
-    spec: _DeploymentSpec = msgspec.field(default_factory=_DeploymentSpec)
-    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
-
-
-class _JobSpec(msgspec.Struct, gc=False, rename="camel"):
-    completions: int | None = None
     template: msgspec.Raw = msgspec.Raw()
+    # Of Deployments.
+    paused: bool = False
+    strategy: _DeploymentStrategy | None = None
+    # Of Jobs.
+    completions: int | None = None
     pod_replacement_policy: str | None = None
     pod_failure_policy: dict[str, Any] | None = None
     backoff_limit: int | None = None
     backoff_limit_per_index: int | None = None
 
 
-class _JobCondition(msgspec.Struct, gc=False):
+class _WorkloadCondition(msgspec.Struct, gc=False):
     type: str = ""
     status: str = ""
 
 
-class _JobStatus(msgspec.Struct, gc=False):
+class _WorkloadStatus(msgspec.Struct, gc=False, rename="camel"):
+    replicas: int = 0
+    updated_replicas: int = 0
+    observed_generation: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+    # Of Jobs.
     active: int = 0
     succeeded: int = 0
     failed: int = 0
-    conditions: list[_JobCondition] | None = None
+    conditions: list[_WorkloadCondition] | None = None
 
 
-class JobWire(msgspec.Struct, gc=False):
-    """A Job as the API server writes it."""
+class WorkloadWire(msgspec.Struct, gc=False):
+    """A workload of any kind as the API server writes it."""
 
     metadata: _WorkloadMetadata
-    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
-    status: _JobStatus = msgspec.field(default_factory=_JobStatus)
+    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
+    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.metadata.namespace or "default", self.metadata.name
+
+    @property
+    def notes(self) -> Notes | None:
+        """What our annotations on it say."""
+        return self.metadata.annotations.notes() if self.metadata.annotations else None
+
+    @property
+    def controller(self) -> Owner | None:
+        """Its controller, such as the Deployment of a ReplicaSet."""
+        return next((each for each in parts.owners(bytes(self.metadata.owner_references)) if each.controller), None)
 
 
 class _TemplateMetadata(msgspec.Struct, gc=False):
@@ -172,28 +157,28 @@ class WorkloadDecoder:
         changing = status.current_revision != status.update_revision or _unseen(wire) or _shrinks(wire)
         return self._workload(wire, parts.selector(wire.spec.selector), changing=changing)
 
-    def job(self, wire: JobWire) -> PodMaker:
+    def job(self, wire: WorkloadWire) -> PodMaker:
         """Return a Job, without its template if no pod replaces one that goes."""
         spec = wire.spec
         # With a podFailurePolicy the API server sets `Failed`; older ones act so without setting it.
         only_failed = spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None
         ends = wire.metadata.deletion_timestamp is not None or _ends(wire)
         return PodMaker(
-            key=_key(wire.metadata),
+            key=wire.key,
             uid=wire.metadata.uid,
             template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
             finishing=(spec.completions or 1) - wire.status.succeeded <= wire.status.active,
-            notes=wire.metadata.notes(),
+            notes=wire.notes,
         )
 
     def without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=WorkloadWire)
         return PodMaker(
-            key=_key(wire.metadata),
+            key=wire.key,
             uid=wire.metadata.uid,
             selector=parts.selector(wire.spec.selector),
-            owner=_controller(wire.metadata),
+            owner=wire.controller,
         )
 
     def _workload(self, wire: WorkloadWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
@@ -201,12 +186,12 @@ class WorkloadDecoder:
         idle = not wire.status.replicas and wire.spec.replicas == 0
         changing = changing or metadata.deletion_timestamp is not None
         return PodMaker(
-            key=_key(metadata),
+            key=wire.key,
             uid=metadata.uid,
             selector=selector,
             template=None if idle else self._made(wire.spec.template, changing=changing),
-            owner=_controller(metadata),
-            notes=metadata.notes(),
+            owner=wire.controller,
+            notes=wire.notes,
         )
 
     def _made(self, raw: msgspec.Raw, *, changing: bool, only_failed: bool = False) -> Template | None:
@@ -226,27 +211,27 @@ class WorkloadDecoder:
         )
 
 
-def deployment(wire: DeploymentWire) -> PodMaker:
-    """Return a Deployment: its ReplicaSets make the pods, it says whether they change.
+def deployment(wire: WorkloadWire) -> PodMaker:
+    """Return a Deployment: its ReplicaSets have the templates and make the pods, it says whether they change.
 
     One that is paused may go on at any time, and then replaces all its pods.
     """
     return PodMaker(
-        key=_key(wire.metadata),
+        key=wire.key,
         uid=wire.metadata.uid,
         changing=_is_rolled_out(wire),
         surges=surges(wire),
-        notes=wire.metadata.notes(),
+        notes=wire.notes,
     )
 
 
-def _is_rolled_out(wire: DeploymentWire) -> bool:
+def _is_rolled_out(wire: WorkloadWire) -> bool:
     old = wire.status.replicas > wire.status.updated_replicas
     ends = wire.metadata.deletion_timestamp is not None
     return old or ends or wire.spec.paused or _unseen(wire)
 
 
-def surges(wire: DeploymentWire) -> bool:
+def surges(wire: WorkloadWire) -> bool:
     """Return whether a Deployment has one pod, and a rollout would make a second one Ready before the first one goes.
 
     maxSurge is rounded up and maxUnavailable down, so that the API's defaults of 25 % are 1 and 0 of one pod.
@@ -275,15 +260,7 @@ def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
     return EVERYTHING.narrowed(wanted, wanted) or None
 
 
-def _controller(metadata: _OwnedMetadata) -> Owner | None:
-    return next((each for each in parts.owners(bytes(metadata.owner_references)) if each.controller), None)
-
-
-def _key(metadata: _WorkloadMetadata) -> tuple[str, str]:
-    return metadata.namespace or "default", metadata.name
-
-
-def _unseen(wire: WorkloadWire | DeploymentWire) -> bool:
+def _unseen(wire: WorkloadWire) -> bool:
     """Return whether the controller has not seen the present spec yet."""
     return wire.status.observed_generation < wire.metadata.generation
 
@@ -294,7 +271,7 @@ def _shrinks(wire: WorkloadWire) -> bool:
     return wanted < wire.status.replicas
 
 
-def _ends(wire: JobWire) -> bool:
+def _ends(wire: WorkloadWire) -> bool:
     """Return whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
 
     An evicted pod counts as failed, unless a podFailurePolicy or a backoffLimitPerIndex is set, which may forgive it.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rebalancer.kube.wire.collect import Collection
-from rebalancer.kube.wire.list_collector import ListCollector
+from rebalancer.kube.wire.pages import ListCollector
 from rebalancer.untrusted.documents import Unreadable
 from tests.unit.kube.wire.documents import page, pod_document, read
 
