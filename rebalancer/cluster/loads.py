@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+
+import msgspec
 
 #: The source that the scheduler plugins ask where their configuration names none.
 METRICS_SERVER = "KubernetesMetricsServer"
 
 
-class LoadFigure(NamedTuple):
+class LoadFigure(msgspec.Struct, frozen=True, gc=False, rename={"percent": "value"}):
     """One figure about a node.
 
     Attributes:
@@ -18,9 +19,9 @@ class LoadFigure(NamedTuple):
         percent: of the node's capacity.
     """
 
-    type: str
-    operator: str
-    percent: float
+    type: str = ""
+    operator: str = ""
+    percent: float = 0
 
 
 @dataclass(frozen=True, slots=True)

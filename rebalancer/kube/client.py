@@ -207,7 +207,7 @@ class Client:
             Rejected: anything else that is not a success, and an answer of more than `largest` bytes.
         """
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self.retry_policy.clock)
-        return self.retry_policy.tries(until)(self._get_once, path, query or {}, until, largest)
+        return self.retry_policy.call(until, self._get_once, path, query or {}, until, largest)
 
     def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
         answer = self._send(Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))

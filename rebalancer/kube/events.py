@@ -150,7 +150,7 @@ class Events:
     def _deliver_all(self) -> None:
         while (event := self._waiting.get()) is not None and not self._over.is_set():
             try:
-                self._retry_policy.tries(self._deadline)(self._deliver, event)
+                self._retry_policy.call(self._deadline, self._deliver, event)
                 self._delivered += 1
             except ClusterError as error:
                 if self._has_time():  # otherwise the problem is the lack of time, which `close` notes

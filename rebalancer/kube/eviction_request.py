@@ -65,7 +65,7 @@ class PodLook:
     def is_gone_at_last(self) -> bool:
         """Return the same, but look again for some seconds: a server may carry out an accepted request later."""
         try:
-            replace(self.retry_policy, seconds=LOOK_SECONDS).tries()(self._demand_gone)
+            replace(self.retry_policy, seconds=LOOK_SECONDS).call(None, self._demand_gone)
         except ClusterError:
             return False
         return True

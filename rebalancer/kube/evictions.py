@@ -155,7 +155,7 @@ class Evictions:
     def _evict(self, path: str, body: bytes, look: PodLook) -> Verdict:
         request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look)
         try:
-            verdict = self._retry_policy.tries(self._halt.deadline)(request.attempt)
+            verdict = self._retry_policy.call(self._halt.deadline, request.attempt)
         except Modified:
             raise
         except ClusterError as error:

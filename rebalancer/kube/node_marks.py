@@ -110,7 +110,7 @@ class NodeMarks:
             Forbidden, Rejected, Unreachable: it cannot be done.
             Halted: the gate stopped it.
         """
-        self.retry_policy.tries(deadline)(self._try, name, wanted, deadline)
+        self.retry_policy.call(deadline, self._try, name, wanted, deadline)
 
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
         path = NODES + path_of(name)

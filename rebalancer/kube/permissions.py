@@ -86,7 +86,7 @@ def may(client: Client, deadline: Deadline, verb: str, group: str, resource: str
     name, _, subresource = resource.partition("/")
     attributes = {"verb": verb, "group": group, "resource": name}
     attributes |= {"subresource": subresource} if subresource else {}
-    return client.retry_policy.tries(deadline)(_ask, client, deadline, attributes)
+    return client.retry_policy.call(deadline, _ask, client, deadline, attributes)
 
 
 def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> bool:

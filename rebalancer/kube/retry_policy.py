@@ -10,6 +10,7 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import ParamSpec, TypeVar
 
 from rebalancer.clock import Clock, boottime
@@ -53,10 +54,31 @@ class RetryPolicy:
     jitter: Callable[[float, float], float] = random.uniform
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def tries(self, deadline: Deadline | None = None) -> "_Tries":
-        """Return an object that calls a function until it raises no `Transient`; after the last try it raises that."""
+    def call(self, deadline: Deadline | None, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Call a function until it raises no `Transient`; after the last try raise that.
+
+        Args:
+            deadline: no try begins later; None leaves it to `seconds`.
+            request: the function.
+            args: its arguments.
+            named: its arguments by name.
+        """
         end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
-        return _Tries(self, end, end.left())
+        seconds, waited = end.left(), 0.0
+        for attempt in count(1):
+            try:
+                return request(*args, **named)
+            except Transient as failure:
+                shortest, longest = self.bounds(failure, attempt)
+                waited += longest  # the longest that all waits so far and the next one could take together
+                wait = self.jitter(shortest, longest)
+                is_over = self.stop.is_set() or waited >= seconds or longest >= end.left()
+                if is_over or (not failure.connected and attempt >= self.tries_unconnected):
+                    raise
+                level = logging.WARNING if attempt == 1 else logging.INFO  # one line for a person, all with -v 1
+                logger.log(level, "try %d failed: %s; trying again in %.1f s", attempt, failure, wait)
+            self.wait(wait)
+        raise AssertionError  # the tries have no end of their own
 
     def bounds(self, failure: Transient, attempt: int) -> tuple[float, float]:
         """Return the shortest and the longest wait after a failed attempt, counted from 1."""
@@ -75,42 +97,3 @@ class RetryPolicy:
         (self.sleep or self.stop.wait)(seconds)
         if self.stop.is_set():
             raise Unreachable("told to stop while waiting for another try")
-
-
-@dataclass(slots=True)
-class _Tries:
-    """The tries of one request.
-
-    Attributes:
-        policy: how often, and how long to wait.
-        end: no try begins later.
-        seconds: that were left at the beginning.
-        waited: the longest that all waits so far and the next one could take together.
-    """
-
-    policy: RetryPolicy
-    end: Deadline
-    seconds: float
-    waited: float = 0.0
-
-    def __call__(self, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                return request(*args, **named)
-            except Transient as failure:
-                shortest, longest = self.policy.bounds(failure, attempt)
-                self.waited += longest
-                wait = self.policy.jitter(shortest, longest)
-                if self._is_over(failure, attempt, longest):
-                    raise
-                level = logging.WARNING if attempt == 1 else logging.INFO  # one line for a person, all with -v 1
-                logger.log(level, "try %d failed: %s; trying again in %.1f s", attempt, failure, wait)
-            self.policy.wait(wait)
-
-    def _is_over(self, failure: Transient, attempt: int, next_wait: float) -> bool:
-        """Return whether no further try may begin; the next wait could take so long."""
-        if self.policy.stop.is_set() or self.waited >= self.seconds or next_wait >= self.end.left():
-            return True
-        return not failure.connected and attempt >= self.policy.tries_unconnected

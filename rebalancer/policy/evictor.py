@@ -6,31 +6,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
-from rebalancer.eviction import causes
-from rebalancer.eviction.causes import Code
+from rebalancer.eviction.causes import DEFAULT_PROTECTIONS, EXTRA_PROTECTIONS, Code
 from rebalancer.policy.arguments import Args, Count, Duration, Int, Names, Part, Plugin, Selector
-
-LOCAL_STORAGE = Code.LOCAL_STORAGE.value
-SYSTEM_CRITICAL = Code.SYSTEM_CRITICAL_PODS.value
-FAILED_BARE = Code.FAILED_BARE_PODS.value
-DAEMON_SET = Code.DAEMON_SET_PODS.value
-PVC = Code.PVC.value
-WITHOUT_PDB = Code.WITHOUT_PDB.value
-RESOURCE_CLAIMS = Code.RESOURCE_CLAIMS.value
-
-#: As policies spell them.
-DEFAULT_PROTECTIONS = tuple(code.value for code in causes.DEFAULT_PROTECTIONS)
-EXTRA_PROTECTIONS = tuple(code.value for code in causes.EXTRA_PROTECTIONS)
-
 
 #: For each deprecated switch the protection that it disables, or enables if it is none of the default ones.
 _DEPRECATED = {
-    "evict_local_storage_pods": LOCAL_STORAGE,
-    "evict_daemon_set_pods": DAEMON_SET,
-    "evict_system_critical_pods": SYSTEM_CRITICAL,
-    "evict_failed_bare_pods": FAILED_BARE,
-    "ignore_pvc_pods": PVC,
-    "ignore_pods_without_pdb": WITHOUT_PDB,
+    "evict_local_storage_pods": Code.LOCAL_STORAGE,
+    "evict_daemon_set_pods": Code.DAEMON_SET_PODS,
+    "evict_system_critical_pods": Code.SYSTEM_CRITICAL_PODS,
+    "evict_failed_bare_pods": Code.FAILED_BARE_PODS,
+    "ignore_pvc_pods": Code.PVC,
+    "ignore_pods_without_pdb": Code.WITHOUT_PDB,
 }
 
 
@@ -100,7 +86,7 @@ class PodProtections(Part):
     @model_validator(mode="after")
     def _class_names(self) -> Self:
         classes = self.config.pods_with_pvc.protected_storage_classes
-        if PVC in self.extra_enabled and any(not each.name for each in classes):
+        if Code.PVC in self.extra_enabled and any(not each.name for each in classes):
             raise ValueError("a protected storage class needs a name")
         return self
 
@@ -126,13 +112,13 @@ class DefaultEvictorArgs(Args):
         "", description="What the annotation prefer-no-eviction means; Preferred unless given."
     )
     pod_protections: PodProtections = Field(PodProtections(), description="Which protections are on.")
-    evict_local_storage_pods: bool = Field(False, description=f"Deprecated: disables {LOCAL_STORAGE}.")
-    evict_daemon_set_pods: bool = Field(False, description=f"Deprecated: disables {DAEMON_SET}.")
-    evict_system_critical_pods: bool = Field(False, description=f"Deprecated: disables {SYSTEM_CRITICAL}.")
-    evict_failed_bare_pods: bool = Field(False, description=f"Deprecated: disables {FAILED_BARE}.")
-    ignore_pvc_pods: bool = Field(False, description=f"Deprecated: enables {PVC}.")
+    evict_local_storage_pods: bool = Field(False, description=f"Deprecated: disables {Code.LOCAL_STORAGE}.")
+    evict_daemon_set_pods: bool = Field(False, description=f"Deprecated: disables {Code.DAEMON_SET_PODS}.")
+    evict_system_critical_pods: bool = Field(False, description=f"Deprecated: disables {Code.SYSTEM_CRITICAL_PODS}.")
+    evict_failed_bare_pods: bool = Field(False, description=f"Deprecated: disables {Code.FAILED_BARE_PODS}.")
+    ignore_pvc_pods: bool = Field(False, description=f"Deprecated: enables {Code.PVC}.")
     ignore_pods_without_pdb: bool = Field(
-        False, alias="ignorePodsWithoutPDB", description=f"Deprecated: enables {WITHOUT_PDB}."
+        False, alias="ignorePodsWithoutPDB", description=f"Deprecated: enables {Code.WITHOUT_PDB}."
     )
 
     @field_validator("node_selector")

@@ -15,8 +15,9 @@ from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.plugins import plugin, strategies
 from rebalancer.errors import UsageError
+from rebalancer.eviction.causes import Code
 from rebalancer.policy.arguments import DURATION_PATTERN, Plugin
-from rebalancer.policy.evictor import DEFAULT_EVICTOR, PVC, DefaultEvictorArgs
+from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
 from rebalancer.policy.findings import did_you_mean
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
 from rebalancer.policy.utilization import UtilizationArgs
@@ -143,7 +144,7 @@ def kinds_needed(profiles: Iterable[ProfilePlan]) -> frozenset[str]:
             needed.add("Namespace")
         if evictor.priority_threshold.name:
             needed.add("PriorityClass")
-        if PVC in evictor.protections() and evictor.protected_storage_classes():
+        if Code.PVC in evictor.protections() and evictor.protected_storage_classes():
             needed.add("PersistentVolumeClaim")
         for strategy in (*profile.deschedule, *profile.balance):
             needed |= strategy.needs

@@ -42,11 +42,11 @@ class TimedValue(NamedTuple):
     value: float
 
 
-class RangeSeries(NamedTuple):
+class RangeSeries(msgspec.Struct, frozen=True, gc=False, rename={"text": "values"}):
     """A series of a range as JSON: its labels, and its values like `[[1767225600,"0.25"],...]`."""
 
-    metric: bytes | msgspec.Raw
-    text: bytes | msgspec.Raw
+    metric: msgspec.Raw
+    text: msgspec.Raw
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -29,14 +29,8 @@ class _Window(msgspec.Struct):
     end: float = 0
 
 
-class _Metric(msgspec.Struct):
-    type: str = ""
-    operator: str = ""
-    value: float = 0
-
-
 class _Host(msgspec.Struct):
-    metrics: list[_Metric] | None = None
+    metrics: list[LoadFigure] | None = None
 
 
 class _Hosts(msgspec.Struct):
@@ -57,19 +51,16 @@ class LoadWatcherAnswer(msgspec.Struct):
     @property
     def figures(self) -> Mapping[str, Sequence[LoadFigure]]:
         """By host, all figures in their order, as a scheduler gets them."""
-        return {
-            host: [LoadFigure(metric.type, metric.operator, metric.value) for metric in each.metrics or ()]
-            for host, each in (self.data.hosts or {}).items()
-        }
+        return {host: each.metrics or [] for host, each in (self.data.hosts or {}).items()}
 
 
 #: Of two operators the higher number is used; others, such as spreads, are not averages and are left out.
 _WORTH = {"avg": 2, "latest": 1, "": 0}
 
 
-def _best(metrics: Iterable[_Metric]) -> dict[str, float]:
+def _best(metrics: Iterable[LoadFigure]) -> dict[str, float]:
     usable = [each for each in metrics if each.operator.lower() in _WORTH]
-    return {each.type.lower(): each.value for each in sorted(usable, key=lambda each: _WORTH[each.operator.lower()])}
+    return {each.type.lower(): each.percent for each in sorted(usable, key=lambda each: _WORTH[each.operator.lower()])}
 
 
 RESOURCES = (CPU, MEMORY)

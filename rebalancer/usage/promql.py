@@ -44,13 +44,8 @@ class _Element(msgspec.Struct):
     value: tuple[float, str]
 
 
-class _Series(msgspec.Struct, gc=False):
-    metric: msgspec.Raw
-    values: msgspec.Raw
-
-
 class _Matrix(msgspec.Struct):
-    result: list[_Series]
+    result: list[RangeSeries]
 
 
 class _RangeBody(msgspec.Struct):
@@ -136,7 +131,7 @@ class PromQL:
             if _words(body).status != "success":
                 raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
             raise SourceError(f"the query `{query}` gives no series of numbers") from error
-        return RangeAnswer([RangeSeries(each.metric, each.values) for each in found.data.result], found.warnings)
+        return RangeAnswer(found.data.result, found.warnings)
 
     def _ask(self, query: str) -> tuple[VectorElement, ...]:
         result = self._session.tries(lambda: self._result(query))

@@ -27,7 +27,7 @@ def test_no_wait_is_shorter_than_a_tenth_of_a_second(time, asked):
     once, calls = fail(retry_after=asked)
 
     with pytest.raises(Unreachable):
-        time.retry_policy(seconds=2).tries()(once)
+        time.retry_policy(seconds=2).call(None, once)
     assert min(time.waits) >= 0.1
     assert len(calls) < 20
 
@@ -39,7 +39,7 @@ def test_chance_decides_nothing(time, said):
     for seed in range(30):
         once, calls = fail(**said)
         with pytest.raises(Unreachable):
-            time.retry_policy(jitter=random.Random(seed).uniform).tries()(once)
+            time.retry_policy(jitter=random.Random(seed).uniform).call(None, once)
         counts.add(len(calls))
 
     assert len(counts) == 1
@@ -51,7 +51,7 @@ def test_no_try_begins_at_the_very_end(time, chosen):
     once, calls = fail()
 
     with pytest.raises(Unreachable):
-        time.retry_policy(seconds=3.5, jitter=chosen).tries()(once)
+        time.retry_policy(seconds=3.5, jitter=chosen).call(None, once)
     assert len(calls) == 3
 
 
@@ -64,7 +64,7 @@ def test_the_time_that_tries_take_counts(time):
         once()
 
     with pytest.raises(Unreachable):
-        time.retry_policy(seconds=3).tries()(slowly)
+        time.retry_policy(seconds=3).call(None, slowly)
     assert (len(calls), time.waits) == (2, [0.5])
 
 
@@ -105,7 +105,7 @@ def test_an_endless_wait_is_not_begun(time, text):
     once, calls = fail(retry_after=HttpAnswer(429, {"Retry-After": text}, b"").retry_after())
 
     with pytest.raises(Unreachable):
-        time.retry_policy().tries()(once)
+        time.retry_policy().call(None, once)
     assert (len(calls), time.waits) == (1, [])
 
 
@@ -118,5 +118,5 @@ def test_a_wait_that_the_server_asks_for_is_spread_over_a_second_at_most(time, a
         if next(failing):
             raise Transient("no", retry_after=asked)
 
-    time.retry_policy(seconds=100).tries()(once)
+    time.retry_policy(seconds=100).call(None, once)
     assert time.waits == [longest]
