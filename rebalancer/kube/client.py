@@ -220,17 +220,24 @@ class Client:
 
         Raises:
             Transient: there is no answer.
-            Unreachable, NoCredentials: as for `post`.
+            Unreachable, NoCredentials: as for `write`.
         """
         until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         return self._send(Request("GET", path, until, largest=LARGEST_OBJECT))
 
-    def post(
-        self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
+    def write(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        *,
+        deadline: Deadline | None = None,
+        gate: Callable[[], None] = lambda: None,
     ) -> HttpAnswer:
-        """Send a JSON body once, and return the answer whatever its status is; only a 401 is an error.
+        """Send a body once, and return the answer whatever its status is; only a 401 is an error.
 
         Args:
+            method: POST, PUT, or PATCH with a JSON patch (RFC 6902).
             path: where to send it.
             body: the JSON document.
             deadline: the request is given up at this time, or after the request time-out if that ends sooner.
@@ -242,26 +249,6 @@ class Client:
             Unreachable: no answer is possible (the server's certificate is not trusted).
             NoCredentials: as for `get`.
         """
-        return self._send_once("POST", path, body, deadline, gate)
-
-    def put(self, path: str, body: bytes, *, deadline: Deadline | None = None) -> HttpAnswer:
-        """Replace an object, once; the answer and the errors are those of `post`."""
-        return self._send_once("PUT", path, body, deadline)
-
-    def patch(
-        self, path: str, body: bytes, *, deadline: Deadline | None = None, gate: Callable[[], None] = lambda: None
-    ) -> HttpAnswer:
-        """Send a JSON patch (RFC 6902), once; arguments, answer and errors are those of `post`."""
-        return self._send_once("PATCH", path, body, deadline, gate)
-
-    def _send_once(
-        self,
-        method: str,
-        path: str,
-        body: bytes,
-        deadline: Deadline | None,
-        gate: Callable[[], None] = lambda: None,
-    ) -> HttpAnswer:
         until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
         return self._send(Request(method, path, until, body, gate, LARGEST_OBJECT, content_type))

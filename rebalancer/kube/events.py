@@ -162,7 +162,7 @@ class Events:
     def _deliver(self, event: Event) -> None:
         path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")
         body = json.dumps(body_of(event, self._reporting_instance)).encode()
-        answer = self._client.post(path, body, deadline=self._deadline)
+        answer = self._client.write("POST", path, body, deadline=self._deadline)
         # A conflict: the server already has the Event; its answer to an earlier try was lost.
         if not (answer.is_success or answer.status == HTTPStatus.CONFLICT):
             raise error_of(answer, "POST", path)

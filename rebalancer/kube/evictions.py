@@ -191,7 +191,7 @@ class Evictions:
         wait = self._busy_until - self._retry_policy.clock()
         if wait > 0:
             self._retry_policy.wait(wait)
-        answer = self._client.post(path, body, gate=self._halt.check)
+        answer = self._client.write("POST", path, body, gate=self._halt.check)
         try:
             return verdict_of(answer, path)
         except Transient as error:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from shutil import which
 from types import FrameType
@@ -25,6 +25,7 @@ import msgspec
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
 from rebalancer.kube.kubeconfig import ChosenContext, Document
+from rebalancer.kube.wire.objects import aware
 from rebalancer.untrusted.documents import decode_json
 
 _LOG = logging.getLogger(__name__)
@@ -45,12 +46,6 @@ class CredentialStatus(msgspec.Struct, rename="camel"):
     client_certificate_data: str | None = None
     client_key_data: str | None = None
     expiration_timestamp: datetime | None = None
-
-    @property
-    def expires(self) -> datetime | None:
-        """When the credentials expire; None if the answer does not say."""
-        time = self.expiration_timestamp
-        return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
 
 
 class _Answer(msgspec.Struct, rename="camel"):
@@ -87,7 +82,7 @@ def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, date
         return chosen, None
     plugin = _Plugin.of(chosen)
     status = plugin.answer(plugin.run(_cluster(chosen), seconds))
-    return replace(chosen, user=with_credentials(chosen.user, status)), status.expires
+    return replace(chosen, user=with_credentials(chosen.user, status)), aware(status.expiration_timestamp)
 
 
 @dataclass(frozen=True, slots=True)

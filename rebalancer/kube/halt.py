@@ -1,6 +1,6 @@
 """Deadlines, and what ends the writes of a run: a signal, its deadline, or a permit that has ended, like a lost Lease.
 
-Every request that changes something checks this first, retries included.  `Client.post` checks it at the last moment,
+Every request that changes something checks this first, retries included.  `Client.write` checks it at the last moment,
 when the connection is established and only the body is not sent yet.
 """
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import ceil
-from typing import Annotated
 
 import msgspec
 
@@ -27,6 +26,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
 from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
 from rebalancer.kube.halt import Deadline
+from rebalancer.kube.wire.objects import Int32, aware
 
 #: As often as the holder may change by a Lease's count; the API server takes no more.
 MOST_TRANSITIONS = 2**31 - 1
@@ -37,7 +37,6 @@ LONGEST_SECONDS = 3600.0
 
 #: How often a write is tried while others write to the Lease.
 _TRIES = 10
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 #: For one request for the ConfigMap.
 _MAP_SECONDS = 10.0
 _API_VERSION = "coordination.k8s.io/v1"
@@ -66,7 +65,36 @@ class Lease:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-class Leases:
+class _Stored:
+    """One object by its name, which is never written over a version that was not read."""
+
+    def __init__(self, client: Client, namespace: str, name: str, *version_and_plural: str) -> None:
+        self.namespace = namespace
+        self.name = name
+        self._client = client
+        *version, plural = version_and_plural
+        self._collection = path_of(*version, "namespaces", namespace, plural)
+        self._path = self._collection + path_of(name)
+
+    def _written(
+        self, client: Client, deadline: Deadline, document: Mapping[str, object], *, new: bool
+    ) -> bytes | None:
+        """Create the object, or replace the version that was read; None where another process was faster.
+
+        Raises:
+            NotFound: the object, or the namespace, is gone.
+            ClusterError: it cannot be written.
+        """
+        method, path = ("POST", self._collection) if new else ("PUT", self._path)
+        answer = client.write(method, path, json.dumps(document).encode(), deadline=deadline)
+        if answer.status == HTTPStatus.CONFLICT:
+            return None
+        if not answer.is_success:
+            raise error_of(answer, method, path)
+        return answer.body
+
+
+class Leases(_Stored):
     """One Lease by its name.
 
     Args:
@@ -77,13 +105,9 @@ class Leases:
     """
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
-        self.namespace = namespace
-        self.name = name
-        self._client = client
+        super().__init__(client, namespace, name, "apis", *_API_VERSION.split("/"), "leases")
         self._patient = client.patient()
         self._seconds = seconds
-        self._collection = path_of("apis", "coordination.k8s.io", "v1", "namespaces", namespace, "leases")
-        self._path = self._collection + path_of(name)
 
     def read(self, seconds: float | None = None) -> Lease | None:
         """Return the Lease; None where there is none.
@@ -107,7 +131,7 @@ class Leases:
         Raises:
             ClusterError: it cannot be created.
         """
-        return self._write("POST", self._collection, lease)
+        return self._write(lease, new=True)
 
     def update(self, lease: Lease, seconds: float | None = None) -> Lease | None:
         """Replace the version that `lease` names, and return the new one; None where it has changed since.
@@ -120,7 +144,7 @@ class Leases:
             NotFound: the Lease is gone.
             ClusterError: it cannot be written.
         """
-        return self._write("PUT", self._path, lease, seconds)
+        return self._write(lease, seconds)
 
     def annotate(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
         """Change its annotations, whoever holds it; where there is none, create one that nobody holds.
@@ -140,8 +164,8 @@ class Leases:
                 return
         raise ClusterError(f"others write to the lease {self.namespace}/{self.name} all the time")
 
-    def _write(self, method: str, path: str, lease: Lease, seconds: float | None = None) -> Lease | None:
-        body = _written(*self._asking(seconds), method, path, self._encoded(lease))
+    def _write(self, lease: Lease, seconds: float | None = None, *, new: bool = False) -> Lease | None:
+        body = self._written(*self._asking(seconds), self._encoded(lease), new=new)
         return None if body is None else self._decoded(body)
 
     def _asking(self, seconds: float | None) -> tuple[Client, Deadline]:
@@ -172,8 +196,8 @@ class Leases:
         return Lease(
             holder=spec.holder_identity or "",
             duration=spec.lease_duration_seconds or 0,
-            renewed=_aware(spec.renew_time),
-            acquired=_aware(spec.acquire_time),
+            renewed=aware(spec.renew_time),
+            acquired=aware(spec.acquire_time),
             transitions=max(0, spec.lease_transitions or 0),
             version=document.metadata.resource_version,
             annotations=document.metadata.annotations or {},
@@ -187,20 +211,16 @@ class _LeaseMetadata(msgspec.Struct, rename="camel"):
 
 class _LeaseSpec(msgspec.Struct, rename="camel"):
     holder_identity: str | None = None
-    lease_duration_seconds: _Int32 | None = None
+    lease_duration_seconds: Int32 | None = None
     renew_time: datetime | None = None
     acquire_time: datetime | None = None
-    lease_transitions: _Int32 | None = None
+    lease_transitions: Int32 | None = None
 
 
 class _Document(msgspec.Struct):
     kind: str = ""
     metadata: _LeaseMetadata = msgspec.field(default_factory=_LeaseMetadata)
     spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
-
-
-def _aware(time: datetime | None) -> datetime | None:
-    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _micro_time(time: datetime | None) -> str | None:
@@ -226,7 +246,7 @@ class _MapDocument(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
-class MemoryMap:
+class MemoryMap(_Stored):
     """One ConfigMap by its name.
 
     Args:
@@ -236,11 +256,7 @@ class MemoryMap:
     """
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
-        self.namespace = namespace
-        self.name = name
-        self._client = client
-        self._collection = path_of("api", "v1", "namespaces", namespace, "configmaps")
-        self._path = self._collection + path_of(name)
+        super().__init__(client, namespace, name, "api", "v1", "configmaps")
 
     def read(self) -> MapContent:
         """Return what it holds; nothing where there is none.
@@ -275,23 +291,5 @@ class MemoryMap:
             "metadata": {**before.metadata, "name": self.name, "namespace": self.namespace},
             "data": {key: text for key, text in data.items() if text is not None},
         }
-        method, path = ("PUT", self._path) if before.metadata else ("POST", self._collection)
-        return _written(self._client, Deadline.after(_MAP_SECONDS), method, path, document) is not None
-
-
-def _written(
-    client: Client, deadline: Deadline, method: str, path: str, document: Mapping[str, object]
-) -> bytes | None:
-    """Create an object (POST) or replace the version that was read (PUT); None where another process was faster.
-
-    Raises:
-        NotFound: the object, or the namespace, is gone.
-        ClusterError: it cannot be written.
-    """
-    send = client.post if method == "POST" else client.put
-    answer = send(path, json.dumps(document).encode(), deadline=deadline)
-    if answer.status == HTTPStatus.CONFLICT:
-        return None
-    if not answer.is_success:
-        raise error_of(answer, method, path)
-    return answer.body
+        deadline = Deadline.after(_MAP_SECONDS)
+        return self._written(self._client, deadline, document, new=not before.metadata) is not None

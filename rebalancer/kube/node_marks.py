@@ -123,7 +123,7 @@ class NodeMarks:
 
     def _patch(self, name: str, path: str, body: bytes, deadline: Deadline) -> None:
         try:
-            _judge(self.client.patch(path, body, deadline=deadline, gate=self.gate), path)
+            _judge(self.client.write("PATCH", path, body, deadline=deadline, gate=self.gate), path)
         except Transient as error:
             if error.maybe_done:
                 self.doubted(name)

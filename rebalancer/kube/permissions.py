@@ -95,7 +95,7 @@ def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> b
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    answer = client.post(_PATH, msgspec.json.encode(review), deadline=deadline)
+    answer = client.write("POST", _PATH, msgspec.json.encode(review), deadline=deadline)
     if not answer.is_success:
         raise error_of(answer, "POST", _PATH)
     found = decoded(answer.body, _Review, _PATH, "a review")

@@ -97,7 +97,8 @@ class Rollouts:
 
     def _patched(self, path: str, name: str, operations: list[dict[str, Any]]) -> Verdict:
         try:
-            answer = self._client.patch(path, msgspec.json.encode(operations), deadline=Deadline.after(_SECONDS))
+            body = msgspec.json.encode(operations)
+            answer = self._client.write("PATCH", path, body, deadline=Deadline.after(_SECONDS))
             if answer.is_success:
                 return Granted(restarted=name)
             raise error_of(answer, "PATCH", path)

@@ -192,7 +192,7 @@ class Standing:
             if not changes:
                 return
             version = {"op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
-            answer = self._client.patch(target.path, msgspec.json.encode([version, *changes]))
+            answer = self._client.write("PATCH", target.path, msgspec.json.encode([version, *changes]))
             if answer.is_success:
                 return
             if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):

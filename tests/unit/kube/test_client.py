@@ -37,7 +37,7 @@ def test_connections_are_used_again(client, server):
     """Refused or not, an answer that was read to its end leaves its connection for the next request."""
     server.fail("GET", PODS, status=503, times=1)
     client.get(PODS)
-    client.post("/nowhere", b"{}")
+    client.write("POST", "/nowhere", b"{}")
     client.get(PODS)
 
     assert len(server.requests) == 4
@@ -330,7 +330,7 @@ def test_no_body_is_sent_once_the_time_is_up(client, server, time):
         time.sleep(next(seconds))
 
     with pytest.raises(Transient, match="the time was up before the request was sent") as caught:
-        client.post("/x", b"{}", gate=gate)
+        client.write("POST", "/x", b"{}", gate=gate)
     assert not caught.value.maybe_done
     assert server.requests == []
 
@@ -349,7 +349,7 @@ def test_a_post_returns_any_answer(client, server):
     """What a refusal means is for the caller to say; it is not tried again here."""
     server.fail("POST", "/x", status=503, message="no")
 
-    answer = client.post("/x", b'{"a": 1}')
+    answer = client.write("POST", "/x", b'{"a": 1}')
 
     assert (answer.status, answer.text()) == (503, "no")
     (request,) = server.requests
@@ -363,7 +363,7 @@ def test_a_post_without_an_answer_may_have_been_done(client, server, processed):
     server.reset("POST", "/x", processed=processed)
 
     with pytest.raises(Transient) as caught:
-        client.post("/x", b"{}")
+        client.write("POST", "/x", b"{}")
     assert caught.value.maybe_done
     assert len(server.requests) == 1
 

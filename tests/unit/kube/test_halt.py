@@ -94,7 +94,7 @@ def test_the_gate_is_asked_when_the_connection_stands(client, server):
             raise Halted("too late")
 
     with pytest.raises(Halted):
-        client.post("/api/v1/namespaces/default/pods/a/eviction", b"{}", gate=gate)
+        client.write("POST", "/api/v1/namespaces/default/pods/a/eviction", b"{}", gate=gate)
     assert server.requests == []
 
 
@@ -120,7 +120,10 @@ def test_an_answer_that_drips_ends_with_its_time(connection, dripping, time, par
     """Each byte comes within the time-out of a socket, and all of them together never."""
     client = Client(connection, request_timeout=0.3, retry_policy=time.retry_policy(seconds=0.1))
     dripping(part)
-    ask = {"GET": lambda: client.get(PODS, deadline=Deadline.after(0.3)), "POST": lambda: client.post(PODS, b"{}")}
+    ask = {
+        "GET": lambda: client.get(PODS, deadline=Deadline.after(0.3)),
+        "POST": lambda: client.write("POST", PODS, b"{}"),
+    }
 
     with pytest.raises(ClusterError, match=r"timed out|in time"):
         ask[method]()
