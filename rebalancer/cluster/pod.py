@@ -31,7 +31,7 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
     kind: str = ""
     name: str = ""
     uid: str = ""
-    controller: bool = False
+    controller: bool | None = False
 
 
 class PreferredTerm(msgspec.Struct, frozen=True, gc=False):

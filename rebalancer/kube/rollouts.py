@@ -24,7 +24,7 @@ from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.marks import in_utc
 from rebalancer.kube.node_marks import changed_entries
 from rebalancer.kube.wire.collect import read_pod
-from rebalancer.kube.wire.workloads import WorkloadWire, surges
+from rebalancer.kube.wire.workloads import DeploymentWire, surges
 from rebalancer.untrusted.documents import decode_json
 
 #: The annotation that kubectl sets.
@@ -86,7 +86,7 @@ class Rollouts:
             if refusal := self._refusal(pod, recheck):
                 return refusal
             body = self._client.get(path, deadline=Deadline.after(_SECONDS))
-            wire, found = decode_json(body, WorkloadWire), decode_json(body, _Rollout)
+            wire, found = decode_json(body, DeploymentWire), decode_json(body, _Rollout)
         except ValueError as error:
             return Failed(f"the pod or its Deployment {name} cannot be read: {error}")
         except ClusterError as error:

@@ -1,20 +1,17 @@
 """Lists and files of objects, collected page by page into one snapshot."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import objects, parts, storage
-from rebalancer.kube.wire import scheduler_inputs as inputs
-from rebalancer.kube.wire import workloads as work
+from rebalancer.kube.wire import objects, parts, scheduler_inputs, storage
 from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
@@ -24,56 +21,18 @@ from rebalancer.untrusted.documents import Copied, decode_json
 Bytes: TypeAlias = bytes | Copied | msgspec.Raw
 
 
-#: What becomes of objects that cannot be read.
-_ALONE, _CLOSED = "left alone, and so are its pods", "allows no disruption"
-_LOWEST = "counts as the lowest, so that no priority is below it"
-_UNLABELLED, _UNCLASSED = "its labels count as unknown", "its storage class counts as unknown"
-_UNKNOWN, _UNSCALED = "what replaces its pods is unknown", "what it scales is unknown"
-#: For kinds where any object may change the answer for any pod.
-_SPOILT = "its whole kind counts as not read"
-
-
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
-    """Return all kinds that are read; `pages.KINDS` says where they are.
-
-    Objects whose name is not read are compared as a whole.
-    """
+    """Return all kinds that are read; `pages.KINDS` says where they are."""
     specs = Specs()
-    pods, made = PodDecoder(specs), WorkloadDecoder(specs)
-    name, key, first = attrgetter("name"), attrgetter("key"), itemgetter(0)
-    wire, without = work.WorkloadWire, made.without_template
+    pods = PodDecoder(specs)
     kinds: tuple[Kind[Any, Any], ...] = (
-        Kind("Node", objects.NodeWire, objects.node, name, objects.node_stand_in, _ALONE),
-        Kind("Pod", PodWire, pods.convert, key, pods.malformed),
-        Kind("Namespace", objects.NamespaceWire, objects.namespace, first, otherwise=_UNLABELLED),
-        Kind("PodDisruptionBudget", objects.BudgetWire, objects.budget, _budget_key, objects.budget_stand_in, _CLOSED),
-        Kind("PriorityClass", objects.PriorityClassWire, objects.priority_class, first, objects.lowest_class, _LOWEST),
-        Kind("PersistentVolumeClaim", storage.ClaimWire, storage.claim, first, otherwise=_UNCLASSED),
-        Kind("NodeMetrics", objects.NodeMetricsWire, objects.node_metrics, name),
-        Kind("PodMetrics", objects.PodMetricsWire, objects.pod_metrics, attrgetter("namespace", "name")),
-        Kind("ReplicaSet", wire, made.replica_set, key, without, _UNKNOWN, _SPOILT),
-        Kind("ReplicationController", wire, made.replication_controller, key, otherwise=_SPOILT),
-        Kind("StatefulSet", wire, made.stateful_set, key, without, _UNKNOWN, _SPOILT),
-        Kind("Deployment", wire, work.deployment, key, otherwise=_UNKNOWN),
-        Kind("Job", wire, made.job, key, otherwise=_UNKNOWN),
-        Kind("HorizontalPodAutoscaler", inputs.AutoscalerWire, inputs.autoscaler, _itself, otherwise=_UNSCALED),
-        Kind("Service", inputs.ServiceWire, inputs.service, first, otherwise=_SPOILT),
-        Kind("PersistentVolume", storage.VolumeWire, storage.volume, first, otherwise=_SPOILT),
-        Kind("StorageClass", storage.StorageClassWire, storage.storage_class, first, otherwise=_SPOILT),
-        Kind("CSINode", storage.CsiNodeWire, storage.csi_node, first, otherwise=_SPOILT),
-        Kind("CSIDriver", storage.CsiDriverWire, storage.csi_driver, first, otherwise=_SPOILT),
-        Kind("CSIStorageCapacity", storage.StorageCapacityWire, storage.storage_capacity, _itself, otherwise=_SPOILT),
-        Kind("VolumeAttachment", storage.AttachmentWire, storage.attachment, _itself, otherwise=_SPOILT),
+        *objects.KINDS,
+        Kind("Pod", PodWire, pods.convert, attrgetter("key"), pods.malformed),
+        *WorkloadDecoder(specs).kinds(),
+        *scheduler_inputs.KINDS,
+        *storage.KINDS,
     )
     return {each.name: each for each in kinds}
-
-
-def _itself(item: Hashable) -> Hashable:
-    return item
-
-
-def _budget_key(budget: DisruptionBudget) -> Hashable:
-    return (budget.namespace, budget.name) if budget.name else None
 
 
 class Collection:
@@ -141,7 +100,7 @@ class Collection:
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=self._map("PriorityClass"),
             claims=self._storage_classes(),
-            scheduler_inputs=inputs.scheduler_inputs(self._tuple, self._whole),
+            scheduler_inputs=scheduler_inputs.scheduler_inputs(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *grouped("Pod", _about(pods))),

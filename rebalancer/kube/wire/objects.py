@@ -3,7 +3,9 @@
 A PodDisruptionBudget that cannot be read allows nothing.
 """
 
+from collections.abc import Hashable
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +18,7 @@ from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
+from rebalancer.kube.wire.pages import Kind
 from rebalancer.kube.wire.parts import NamedObject, Quantities, selector
 
 #: What Kubernetes keeps in 32 bits.
@@ -125,12 +128,8 @@ def node(wire: NodeWire) -> Node:
     )
 
 
-def node_stand_in(raw: bytes, problem: str) -> Node:
-    """Return what stands for a node that cannot be read: neither source nor destination, and its pods stay.
-
-    Raises:
-        ValueError: it has no name.
-    """
+def _node_stand_in(raw: bytes, problem: str) -> Node:
+    """Return what stands for a node that cannot be read: neither source nor destination, and its pods stay."""
     return Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem)
 
 
@@ -144,24 +143,17 @@ def aware(time: datetime | None) -> datetime | None:
     return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
-class PriorityClassWire(msgspec.Struct):
-    """A PriorityClass as the API server writes it."""
-
+class _PriorityClassWire(msgspec.Struct):
     value: Int32
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
-def priority_class(wire: PriorityClassWire) -> tuple[str, int]:
-    """Return name and value."""
+def _priority_class(wire: _PriorityClassWire) -> tuple[str, int]:
     return wire.metadata.name, wire.value
 
 
-def lowest_class(raw: bytes, _problem: str) -> tuple[str, int]:
-    """Return the lowest value there is: as a threshold it protects every pod with a priority.
-
-    Raises:
-        ValueError: it has no name.
-    """
+def _lowest_class(raw: bytes, _problem: str) -> tuple[str, int]:
+    """Return the lowest value there is: as a threshold it protects every pod with a priority."""
     return _name_of(raw), LOWEST
 
 
@@ -170,33 +162,23 @@ class _NamespaceMetadata(Metadata):
     annotations: OwnerAnnotations | None = None
 
 
-class NamespaceWire(msgspec.Struct):
-    """A namespace as the API server writes it."""
-
+class _NamespaceWire(msgspec.Struct):
     metadata: _NamespaceMetadata = msgspec.field(default_factory=_NamespaceMetadata)
 
 
-def namespace(wire: NamespaceWire) -> tuple[str, Labels, Notes | None, str]:
-    """Return name, labels, what our annotations say, and the UID."""
+def _namespace(wire: _NamespaceWire) -> tuple[str, Labels, Notes | None, str]:
     metadata = wire.metadata
     notes = metadata.annotations.notes() if metadata.annotations else None
     return metadata.name, metadata.labels or {}, notes, metadata.uid
 
 
-class NodeMetricsWire(msgspec.Struct):
-    """A NodeMetrics as the API server writes it."""
-
+class _NodeMetricsWire(msgspec.Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     timestamp: datetime | None = None
     usage: Quantities | None = None
 
 
-def node_metrics(wire: NodeMetricsWire) -> NodeMetrics:
-    """Return what a node uses.
-
-    Raises:
-        ValueError: a quantity cannot be read.
-    """
+def _node_metrics(wire: _NodeMetricsWire) -> NodeMetrics:
     return NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp))
 
 
@@ -204,20 +186,13 @@ class _UsedContainer(msgspec.Struct):
     usage: Quantities | None = None
 
 
-class PodMetricsWire(msgspec.Struct):
-    """A PodMetrics as the API server writes it."""
-
+class _PodMetricsWire(msgspec.Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     timestamp: datetime | None = None
     containers: list[_UsedContainer] | None = None
 
 
-def pod_metrics(wire: PodMetricsWire) -> PodMetrics:
-    """Return what a pod uses; empty if it has no containers.
-
-    Raises:
-        ValueError: a quantity cannot be read.
-    """
+def _pod_metrics(wire: _PodMetricsWire) -> PodMetrics:
     containers = [_sampled(each.usage) for each in wire.containers or ()]
     namespace = wire.metadata.namespace or "default"
     return PodMetrics(namespace, wire.metadata.name, _common_sums(containers), aware(wire.timestamp))
@@ -253,20 +228,13 @@ class _BudgetStatus(msgspec.Struct, rename="camel"):
     disrupted_pods: dict[str, Any] | None = None
 
 
-class BudgetWire(msgspec.Struct):
-    """A PodDisruptionBudget as the API server writes it."""
-
+class _BudgetWire(msgspec.Struct):
     spec: _BudgetSpec
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     status: _BudgetStatus | None = None
 
 
-def budget(wire: BudgetWire) -> DisruptionBudget:
-    """Return the PDB.
-
-    Raises:
-        ValueError: its selector or its unhealthyPodEvictionPolicy cannot be understood.
-    """
+def _budget(wire: _BudgetWire) -> DisruptionBudget:
     status = wire.status or _BudgetStatus()
     policy = wire.spec.unhealthy_pod_eviction_policy
     if policy is not None and policy not in _POLICIES:
@@ -284,7 +252,7 @@ def budget(wire: BudgetWire) -> DisruptionBudget:
     )
 
 
-def budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
+def _budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
     """Return what stands for a PDB that cannot be read: it allows nothing, for all pods that it may select.
 
     These are the pods of its selector if that can be read, else those of its namespace, else all pods.
@@ -293,7 +261,7 @@ def budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
     metadata = _mapping(document.get("metadata"))
     name = metadata.get("name")
     return DisruptionBudget(
-        namespace=_namespace(document.get("metadata")),
+        namespace=_namespace_of(document.get("metadata")),
         name=name if isinstance(name, str) else "",
         selector=_selector(document.get("spec")),
         problem=problem,
@@ -311,7 +279,7 @@ def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _namespace(metadata: object) -> str:
+def _namespace_of(metadata: object) -> str:
     if not isinstance(metadata, dict):
         return EVERY_NAMESPACE
     namespace = metadata.get("namespace")
@@ -329,3 +297,20 @@ def _selector(spec: object) -> LabelSelector | None:
 
 class _Selecting(msgspec.Struct):
     selector: dict[str, Any] | None = None
+
+
+def _budget_key(budget: DisruptionBudget) -> Hashable:
+    return (budget.namespace, budget.name) if budget.name else None
+
+
+_NAME, _FIRST = attrgetter("name"), itemgetter(0)
+_ALONE, _CLOSED = "left alone, and so are its pods", "allows no disruption"
+_LOWEST = "counts as the lowest, so that no priority is below it"
+KINDS: tuple[Kind[Any, Any], ...] = (
+    Kind("Node", NodeWire, node, _NAME, _node_stand_in, _ALONE),
+    Kind("Namespace", _NamespaceWire, _namespace, _FIRST, otherwise="its labels count as unknown"),
+    Kind("PodDisruptionBudget", _BudgetWire, _budget, _budget_key, _budget_stand_in, _CLOSED),
+    Kind("PriorityClass", _PriorityClassWire, _priority_class, _FIRST, _lowest_class, _LOWEST),
+    Kind("NodeMetrics", _NodeMetricsWire, _node_metrics, _NAME),
+    Kind("PodMetrics", _PodMetricsWire, _pod_metrics, attrgetter("namespace", "name")),
+)

@@ -138,6 +138,15 @@ class Kind(Generic[W, T]):
     otherwise: str = "ignored"
 
 
+#: What becomes of kinds where any object may change the answer for any pod.
+SPOILT = "its whole kind counts as not read"
+
+
+def itself(item: Hashable) -> Hashable:
+    """Return the key of an object whose name is not read: it is compared as a whole."""
+    return item
+
+
 class ListCollector(Generic[W, T]):
     """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning.
 

@@ -16,10 +16,7 @@ Quantities = dict[str, str | int | float]
 _SELECTORS = ("labelSelector", "namespaceSelector")
 #: Where null makes an object malformed; anywhere else it is how Go writes that a key is absent.
 _NEVER_NULL = frozenset(
-    (
-        *("key", "operator", "weight", "preference", "podAffinityTerm"),
-        *("topologyKey", "maxSkew", "whenUnsatisfiable", "kind", "name", "uid"),
-    )
+    ("key", "operator", "weight", "preference", "podAffinityTerm", "topologyKey", "maxSkew", "whenUnsatisfiable")
 )
 _RULES = {
     "required": "requiredDuringSchedulingIgnoredDuringExecution",
@@ -60,15 +57,19 @@ def spread_constraints(raw: bytes) -> tuple[SpreadConstraint, ...]:
 
 
 def owners(raw: bytes) -> tuple[Owner, ...]:
-    """Return the ownerReferences.
+    """Return the ownerReferences; each has a kind."""
+    return tuple(map(checked, decode(raw, list[Owner]) or ()))
+
+
+def checked(owner: Owner) -> Owner:
+    """Return an ownerReference that has a kind.
 
     Raises:
-        ValueError: one has no kind, so it might be a DaemonSet.
+        ValueError: it has none, so it might be a DaemonSet.
     """
-    found = decode_model(raw, tuple[Owner, ...]) or ()
-    if not all(each.kind for each in found):
+    if not owner.kind:
         raise ValueError("an owner has no kind")
-    return found
+    return owner
 
 
 def selector(value: Mapping[str, Any] | None) -> LabelSelector | None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.kube.wire import storage
 from rebalancer.kube.wire import workloads as work
 from rebalancer.kube.wire.objects import aware
+from rebalancer.kube.wire.pages import SPOILT, Kind, itself
 
 #: Owners whose annotations count.
 OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
@@ -47,16 +49,13 @@ class _AutoscalerStatus(msgspec.Struct, rename="camel"):
     last_scale_time: datetime | None = None
 
 
-class AutoscalerWire(msgspec.Struct):
-    """A HorizontalPodAutoscaler as the API server writes it."""
-
+class _AutoscalerWire(msgspec.Struct):
     metadata: storage.StorageMetadata = msgspec.field(default_factory=storage.StorageMetadata)
     spec: _AutoscalerSpec = msgspec.field(default_factory=_AutoscalerSpec)
     status: _AutoscalerStatus = msgspec.field(default_factory=_AutoscalerStatus)
 
 
-def autoscaler(wire: AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
-    """Return what it scales, and when it last did."""
+def _autoscaler(wire: _AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
     target = wire.spec.scale_target_ref
     return (wire.metadata.namespace or "default", f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
 
@@ -65,16 +64,19 @@ class _CompanionSpec(msgspec.Struct):
     selector: dict[str, Any] | None = None
 
 
-class ServiceWire(msgspec.Struct):
-    """A Service as the API server writes it."""
-
+class _ServiceWire(msgspec.Struct):
     metadata: storage.StorageMetadata = msgspec.field(default_factory=storage.StorageMetadata)
     spec: _CompanionSpec = msgspec.field(default_factory=_CompanionSpec)
 
 
-def service(wire: ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
-    """Return namespace and name, and the selector."""
+def _service(wire: _ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
     return (wire.metadata.namespace or "default", wire.metadata.name), work.by_labels(wire.spec.selector)
+
+
+KINDS: tuple[Kind[Any, Any], ...] = (
+    Kind("HorizontalPodAutoscaler", _AutoscalerWire, _autoscaler, itself, otherwise="what it scales is unknown"),
+    Kind("Service", _ServiceWire, _service, itemgetter(0), otherwise=SPOILT),
+)
 
 
 def scheduler_inputs(items: Items, whole: Items) -> SchedulerInputs:

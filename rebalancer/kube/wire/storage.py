@@ -1,5 +1,6 @@
 """Claims, volumes and storage classes, and what nodes and drivers say of volumes, from the API server's JSON."""
 
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from rebalancer.cluster.storage import (
     StorageClass,
     Volume,
 )
+from rebalancer.kube.wire.pages import SPOILT, Kind, itself
 from rebalancer.kube.wire.parts import NodeSelectorWire, Quantities, decode_model, selector
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -57,19 +59,12 @@ class _ClaimSpec(msgspec.Struct, rename="camel"):
     volume_attributes_class_name: str | None = None
 
 
-class ClaimWire(msgspec.Struct):
-    """A PersistentVolumeClaim as the API server writes it."""
-
+class _ClaimWire(msgspec.Struct):
     metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
     spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
 
 
-def claim(wire: ClaimWire) -> tuple[tuple[str, str], Claim]:
-    """Return namespace and name, and the claim.
-
-    Raises:
-        ValueError: its selector or its size cannot be read.
-    """
+def _claim(wire: _ClaimWire) -> tuple[tuple[str, str], Claim]:
     namespace, name, spec = wire.metadata.namespace or "default", wire.metadata.name, wire.spec
     annotations = wire.metadata.annotations or {}
     requests = (spec.resources and spec.resources.requests) or {}
@@ -120,20 +115,13 @@ class _VolumeStatus(msgspec.Struct):
     phase: str | None = None
 
 
-class VolumeWire(msgspec.Struct):
-    """A PersistentVolume as the API server writes it."""
-
+class _VolumeWire(msgspec.Struct):
     metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
     spec: _VolumeSpec = msgspec.field(default_factory=_VolumeSpec)
     status: _VolumeStatus | None = None
 
 
-def volume(wire: VolumeWire) -> tuple[str, Volume]:
-    """Return name and volume.
-
-    Raises:
-        ValueError: its size cannot be read.
-    """
+def _volume(wire: _VolumeWire) -> tuple[str, Volume]:
     spec, reference = wire.spec, wire.spec.claim_ref
     required = (decode_model(bytes(spec.node_affinity), _VolumeAffinity) or _VolumeAffinity()).required
     csi = spec.csi or _Csi()
@@ -163,17 +151,14 @@ class _Topology(msgspec.Struct, rename="camel"):
     match_label_expressions: list[_TopologyRequirement] | None = None
 
 
-class StorageClassWire(msgspec.Struct, rename="camel"):
-    """A StorageClass as the API server writes it."""
-
+class _StorageClassWire(msgspec.Struct, rename="camel"):
     metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: list[_Topology] | None = None
 
 
-def storage_class(wire: StorageClassWire) -> tuple[str, StorageClass]:
-    """Return name and StorageClass."""
+def _storage_class(wire: _StorageClassWire) -> tuple[str, StorageClass]:
     return wire.metadata.name, StorageClass(
         name=wire.metadata.name,
         provisioner=wire.provisioner,
@@ -202,15 +187,12 @@ class _CsiNodeSpec(msgspec.Struct):
     drivers: list[_NodeDriver] | None = None
 
 
-class CsiNodeWire(msgspec.Struct):
-    """A CSINode as the API server writes it."""
-
+class _CsiNodeWire(msgspec.Struct):
     metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
     spec: _CsiNodeSpec = msgspec.field(default_factory=_CsiNodeSpec)
 
 
-def csi_node(wire: CsiNodeWire) -> tuple[str, CsiNode]:
-    """Return name and CSINode."""
+def _csi_node(wire: _CsiNodeWire) -> tuple[str, CsiNode]:
     migrated = (wire.metadata.annotations or {}).get(MIGRATED, "")
     return wire.metadata.name, CsiNode(
         name=wire.metadata.name,
@@ -224,15 +206,12 @@ class _CsiDriverSpec(msgspec.Struct, rename="camel"):
     prevent_pod_scheduling_if_missing: bool | None = None
 
 
-class CsiDriverWire(msgspec.Struct):
-    """A CSIDriver as the API server writes it."""
-
+class _CsiDriverWire(msgspec.Struct):
     metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
     spec: _CsiDriverSpec = msgspec.field(default_factory=_CsiDriverSpec)
 
 
-def csi_driver(wire: CsiDriverWire) -> tuple[str, CsiDriver]:
-    """Return name and CSIDriver."""
+def _csi_driver(wire: _CsiDriverWire) -> tuple[str, CsiDriver]:
     return wire.metadata.name, CsiDriver(
         name=wire.metadata.name,
         capacity=bool(wire.spec.storage_capacity),
@@ -240,21 +219,14 @@ def csi_driver(wire: CsiDriverWire) -> tuple[str, CsiDriver]:
     )
 
 
-class StorageCapacityWire(msgspec.Struct, rename="camel"):
-    """A CSIStorageCapacity as the API server writes it."""
-
+class _StorageCapacityWire(msgspec.Struct, rename="camel"):
     storage_class_name: str = ""
     node_topology: dict[str, Any] | None = None
     capacity: str | None = None
     maximum_volume_size: str | None = None
 
 
-def storage_capacity(wire: StorageCapacityWire) -> StorageCapacity:
-    """Return the CSIStorageCapacity.
-
-    Raises:
-        ValueError: a size or its selector cannot be read.
-    """
+def _storage_capacity(wire: _StorageCapacityWire) -> StorageCapacity:
     return StorageCapacity(
         storage_class=wire.storage_class_name,
         nodes=selector(wire.node_topology),
@@ -273,13 +245,23 @@ class _AttachmentSpec(msgspec.Struct, rename="camel"):
     source: _AttachmentSource = msgspec.field(default_factory=_AttachmentSource)
 
 
-class AttachmentWire(msgspec.Struct):
-    """A VolumeAttachment as the API server writes it."""
-
+class _AttachmentWire(msgspec.Struct):
     spec: _AttachmentSpec = msgspec.field(default_factory=_AttachmentSpec)
 
 
-def attachment(wire: AttachmentWire) -> Attachment:
-    """Return the VolumeAttachment."""
+def _attachment(wire: _AttachmentWire) -> Attachment:
     spec = wire.spec
     return Attachment(node=spec.node_name, driver=spec.attacher, volume=spec.source.persistent_volume_name or "")
+
+
+_FIRST = itemgetter(0)
+#: Objects whose name is not read are compared as a whole.
+KINDS: tuple[Kind[Any, Any], ...] = (
+    Kind("PersistentVolumeClaim", _ClaimWire, _claim, _FIRST, otherwise="its storage class counts as unknown"),
+    Kind("PersistentVolume", _VolumeWire, _volume, _FIRST, otherwise=SPOILT),
+    Kind("StorageClass", _StorageClassWire, _storage_class, _FIRST, otherwise=SPOILT),
+    Kind("CSINode", _CsiNodeWire, _csi_node, _FIRST, otherwise=SPOILT),
+    Kind("CSIDriver", _CsiDriverWire, _csi_driver, _FIRST, otherwise=SPOILT),
+    Kind("CSIStorageCapacity", _StorageCapacityWire, _storage_capacity, itself, otherwise=SPOILT),
+    Kind("VolumeAttachment", _AttachmentWire, _attachment, itself, otherwise=SPOILT),
+)

@@ -3,6 +3,7 @@
 Sources: the Kubernetes documentation (Deployments, ReplicaSet, StatefulSets, Jobs) and the API reference.
 """
 
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -12,8 +13,10 @@ from rebalancer.cluster.scheduler_inputs import Notes, Template
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.annotations import OwnerAnnotations
+from rebalancer.kube.wire.pages import SPOILT, Kind
 from rebalancer.kube.wire.specs import Specs, SpecWire, claims
 
+_UNKNOWN = "what replaces its pods is unknown"
 #: Conditions with which a Job makes no more pods.
 _ENDING = frozenset(("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget", "Suspended"))
 
@@ -50,7 +53,48 @@ class _WorkloadMetadata(msgspec.Struct, gc=False, rename="camel"):
     generation: int = 0
     deletion_timestamp: str | None = None
     annotations: OwnerAnnotations | None = None
-    owner_references: msgspec.Raw = msgspec.Raw()
+
+
+class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel"):
+    owner_references: list[Owner] | None = None
+
+
+class _Workload(msgspec.Struct, gc=False):
+    metadata: _WorkloadMetadata
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.metadata.namespace or "default", self.metadata.name
+
+    @property
+    def notes(self) -> Notes | None:
+        return self.metadata.annotations.notes() if self.metadata.annotations else None
+
+
+class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
+    selector: dict[str, Any] | None = None
+    replicas: int | None = None
+    template: msgspec.Raw = msgspec.Raw()
+
+
+class _WorkloadStatus(msgspec.Struct, gc=False, rename="camel"):
+    replicas: int = 0
+    updated_replicas: int = 0
+    observed_generation: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+
+
+class _PodMakerWire(_Workload, gc=False):
+    """A ReplicaSet, ReplicationController or StatefulSet as the API server writes it."""
+
+    metadata: _OwnedMetadata
+    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
+    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
+
+    @property
+    def controller(self) -> Owner | None:
+        return next((parts.checked(each) for each in self.metadata.owner_references or () if each.controller), None)
 
 
 class _RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
@@ -63,60 +107,43 @@ class _DeploymentStrategy(msgspec.Struct, gc=False, rename="camel"):
     rolling_update: _RollingUpdate | None = None
 
 
-class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
-    selector: dict[str, Any] | None = None
-    replicas: int | None = None
-    template: msgspec.Raw = msgspec.Raw()
-    # Of Deployments.
+class _DeploymentSpec(msgspec.Struct, gc=False):
     paused: bool = False
+    replicas: int | None = None
     strategy: _DeploymentStrategy | None = None
-    # Of Jobs.
+
+
+class DeploymentWire(_Workload, gc=False):
+    """A Deployment as the API server writes it; the templates that count are in its ReplicaSets."""
+
+    spec: _DeploymentSpec = msgspec.field(default_factory=_DeploymentSpec)
+    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
+
+
+class _JobSpec(msgspec.Struct, gc=False, rename="camel"):
     completions: int | None = None
+    template: msgspec.Raw = msgspec.Raw()
     pod_replacement_policy: str | None = None
     pod_failure_policy: dict[str, Any] | None = None
     backoff_limit: int | None = None
     backoff_limit_per_index: int | None = None
 
 
-class _WorkloadCondition(msgspec.Struct, gc=False):
+class _JobCondition(msgspec.Struct, gc=False):
     type: str = ""
     status: str = ""
 
 
-class _WorkloadStatus(msgspec.Struct, gc=False, rename="camel"):
-    replicas: int = 0
-    updated_replicas: int = 0
-    observed_generation: int = 0
-    current_revision: str = ""
-    update_revision: str = ""
-    # Of Jobs.
+class _JobStatus(msgspec.Struct, gc=False):
     active: int = 0
     succeeded: int = 0
     failed: int = 0
-    conditions: list[_WorkloadCondition] | None = None
+    conditions: list[_JobCondition] | None = None
 
 
-class WorkloadWire(msgspec.Struct, gc=False):
-    """A workload of any kind as the API server writes it."""
-
-    metadata: _WorkloadMetadata
-    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
-    status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Namespace and name."""
-        return self.metadata.namespace or "default", self.metadata.name
-
-    @property
-    def notes(self) -> Notes | None:
-        """What our annotations on it say."""
-        return self.metadata.annotations.notes() if self.metadata.annotations else None
-
-    @property
-    def controller(self) -> Owner | None:
-        """Its controller, such as the Deployment of a ReplicaSet."""
-        return next((each for each in parts.owners(bytes(self.metadata.owner_references)) if each.controller), None)
+class _JobWire(_Workload, gc=False):
+    spec: _JobSpec = msgspec.field(default_factory=_JobSpec)
+    status: _JobStatus = msgspec.field(default_factory=_JobStatus)
 
 
 class _TemplateMetadata(msgspec.Struct, gc=False):
@@ -133,8 +160,6 @@ class TemplateWire(msgspec.Struct, gc=False):
 class WorkloadDecoder:
     """Turns workloads into the model.
 
-    Every method raises ValueError for what cannot be read.
-
     Args:
         specs: shared with pods.
     """
@@ -143,21 +168,31 @@ class WorkloadDecoder:
         self._specs = specs
         self._template = msgspec.json.Decoder(TemplateWire)
 
-    def replica_set(self, wire: WorkloadWire) -> PodMaker:
+    def kinds(self) -> tuple[Kind[Any, Any], ...]:
+        """Return the kinds of workloads."""
+        wire, key, without = _PodMakerWire, attrgetter("key"), self._without_template
+        return (
+            Kind("ReplicaSet", wire, self._replica_set, key, without, _UNKNOWN, SPOILT),
+            Kind("ReplicationController", wire, self._replication_controller, key, otherwise=SPOILT),
+            Kind("StatefulSet", wire, self._stateful_set, key, without, _UNKNOWN, SPOILT),
+            Kind("Deployment", DeploymentWire, _deployment, key, otherwise=_UNKNOWN),
+            Kind("Job", _JobWire, self._job, key, otherwise=_UNKNOWN),
+        )
+
+    def _replica_set(self, wire: _PodMakerWire) -> PodMaker:
         """Return a ReplicaSet; one that has and wants no pods is kept without its template, as there may be many."""
         return self._workload(wire, parts.selector(wire.spec.selector), changing=_shrinks(wire))
 
-    def replication_controller(self, wire: WorkloadWire) -> PodMaker:
-        """Return a ReplicationController."""
+    def _replication_controller(self, wire: _PodMakerWire) -> PodMaker:
         return self._workload(wire, by_labels(wire.spec.selector), changing=_shrinks(wire))
 
-    def stateful_set(self, wire: WorkloadWire) -> PodMaker:
+    def _stateful_set(self, wire: _PodMakerWire) -> PodMaker:
         """Return a StatefulSet; a partition, or OnDelete, matters only while its two revisions differ."""
         status = wire.status
         changing = status.current_revision != status.update_revision or _unseen(wire) or _shrinks(wire)
         return self._workload(wire, parts.selector(wire.spec.selector), changing=changing)
 
-    def job(self, wire: WorkloadWire) -> PodMaker:
+    def _job(self, wire: _JobWire) -> PodMaker:
         """Return a Job, without its template if no pod replaces one that goes."""
         spec = wire.spec
         # With a podFailurePolicy the API server sets `Failed`; older ones act so without setting it.
@@ -171,17 +206,12 @@ class WorkloadDecoder:
             notes=wire.notes,
         )
 
-    def without_template(self, raw: bytes, _problem: str) -> PodMaker:
+    def _without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
-        wire = msgspec.json.decode(raw, type=WorkloadWire)
-        return PodMaker(
-            key=wire.key,
-            uid=wire.metadata.uid,
-            selector=parts.selector(wire.spec.selector),
-            owner=wire.controller,
-        )
+        wire = msgspec.json.decode(raw, type=_PodMakerWire)
+        return PodMaker(key=wire.key, uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
 
-    def _workload(self, wire: WorkloadWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
+    def _workload(self, wire: _PodMakerWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
         metadata = wire.metadata
         idle = not wire.status.replicas and wire.spec.replicas == 0
         changing = changing or metadata.deletion_timestamp is not None
@@ -211,7 +241,7 @@ class WorkloadDecoder:
         )
 
 
-def deployment(wire: WorkloadWire) -> PodMaker:
+def _deployment(wire: DeploymentWire) -> PodMaker:
     """Return a Deployment: its ReplicaSets have the templates and make the pods, it says whether they change.
 
     One that is paused may go on at any time, and then replaces all its pods.
@@ -225,13 +255,13 @@ def deployment(wire: WorkloadWire) -> PodMaker:
     )
 
 
-def _is_rolled_out(wire: WorkloadWire) -> bool:
+def _is_rolled_out(wire: DeploymentWire) -> bool:
     old = wire.status.replicas > wire.status.updated_replicas
     ends = wire.metadata.deletion_timestamp is not None
     return old or ends or wire.spec.paused or _unseen(wire)
 
 
-def surges(wire: WorkloadWire) -> bool:
+def surges(wire: DeploymentWire) -> bool:
     """Return whether a Deployment has one pod, and a rollout would make a second one Ready before the first one goes.
 
     maxSurge is rounded up and maxUnavailable down, so that the API's defaults of 25 % are 1 and 0 of one pod.
@@ -260,18 +290,18 @@ def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
     return EVERYTHING.narrowed(wanted, wanted) or None
 
 
-def _unseen(wire: WorkloadWire) -> bool:
+def _unseen(wire: _PodMakerWire | DeploymentWire) -> bool:
     """Return whether the controller has not seen the present spec yet."""
     return wire.status.observed_generation < wire.metadata.generation
 
 
-def _shrinks(wire: WorkloadWire) -> bool:
+def _shrinks(wire: _PodMakerWire) -> bool:
     """Return whether there are more pods than wanted, so that one that goes is not replaced."""
     wanted = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
     return wanted < wire.status.replicas
 
 
-def _ends(wire: WorkloadWire) -> bool:
+def _ends(wire: _JobWire) -> bool:
     """Return whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
 
     An evicted pod counts as failed, unless a podFailurePolicy or a backoffLimitPerIndex is set, which may forgive it.
