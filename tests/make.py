@@ -18,8 +18,7 @@ from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.holding import Holder
-from rebalancer.eviction.steering import Steer
+from rebalancer.eviction.steering import Holder, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.eviction.verdict import refused as refusal
 from rebalancer.policy.evictor import DefaultEvictorArgs

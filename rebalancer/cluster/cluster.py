@@ -9,7 +9,7 @@ index) is updated with each step and each undo, so every answer is about the pre
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar, cast
@@ -36,39 +36,6 @@ class Scope:
     def keep(self) -> None:
         """Do not undo this scope's steps, earlier or later ones, when it ends."""
         self.kept = True
-
-
-class UndoLog:
-    """How to undo the steps of the open scopes; without an open scope, steps are final."""
-
-    def __init__(self) -> None:
-        self._steps: list[Callable[[], None]] = []
-        self._depth = 0
-
-    def record(self, step: Callable[[], None]) -> None:
-        """Remember how to undo what was just done."""
-        if self._depth:
-            self._steps.append(step)
-
-    @contextmanager
-    def scope(self) -> Iterator[Scope]:
-        """Undo what is recorded within the scope, the last step first, unless the scope is told to keep it."""
-        start, scope = len(self._steps), Scope()
-        self._depth += 1
-        try:
-            yield scope
-        finally:
-            self._depth -= 1
-            self._end(start, scope)
-
-    def _end(self, start: int, scope: Scope) -> None:
-        if scope.kept and self._depth:
-            return  # the steps belong to the next outer scope
-        steps = self._steps[start:]
-        del self._steps[start:]
-        if not scope.kept:
-            for step in reversed(steps):
-                step()
 
 
 def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
@@ -121,7 +88,8 @@ class Cluster:
         self._active: dict[str, tuple[Pod, ...]] = {}
         self._siblings: Counter[str] = Counter()
         self._used: dict[str, dict[str, int]] = {}
-        self._undo = UndoLog()
+        self._steps: list[Callable[[], None]] = []  # how to undo the steps of the open scopes
+        self._depth = 0
         self._indices: dict[object, object] = {}
         self._followers: list[Follower] = []
         for pod in sorted(snapshot.pods, key=lambda pod: pod.age_order):
@@ -203,7 +171,7 @@ class Cluster:
     def remove(self, pod: Pod) -> None:
         """Take a pod out until the present scope ends."""
         self._take(pod)
-        self._undo.record(partial(self._take_back, pod))
+        self.undo_with(partial(self._take_back, pod))
 
     def place(self, pod: Pod, node: Node) -> None:
         """Expect a pod on a node until the present scope ends: it takes room there, and cannot be evicted."""
@@ -211,23 +179,35 @@ class Cluster:
         self._count_requests(pod, node.name, 1)
         for follower in self._followers:
             follower.came(pod, node, 1)
-        self._undo.record(partial(self._displace, pod, node))
+        self.undo_with(partial(self._displace, pod, node))
 
-    def scope(self) -> AbstractContextManager[Scope]:
+    @contextmanager
+    def scope(self) -> Iterator[Scope]:
         """Undo at the end what was removed, placed and followed within the scope, unless the scope is told to keep it.
 
         Scopes nest: what an inner one keeps belongs to the next outer one.
         """
-        return self._undo.scope()
+        start, scope = len(self._steps), Scope()
+        self._depth += 1
+        try:
+            yield scope
+        finally:
+            self._depth -= 1
+            if not (scope.kept and self._depth):
+                steps = self._steps[start:]
+                del self._steps[start:]
+                for step in () if scope.kept else reversed(steps):
+                    step()
 
     def undo_with(self, step: Callable[[], None]) -> None:
-        """Call this step, too, when the present scope is undone; it undoes what was done along with a removal."""
-        self._undo.record(step)
+        """Call this step when the present scope is undone; without a scope, steps are final."""
+        if self._depth:
+            self._steps.append(step)
 
     def follow(self, follower: Follower) -> None:
         """Tell a follower of each pod that goes or comes until the present scope ends."""
         self._followers.append(follower)
-        self._undo.record(partial(self._followers.remove, follower))
+        self.undo_with(partial(self._followers.remove, follower))
 
     def index(self, kind: Callable[["Cluster"], Index]) -> Index:
         """Return the one index of this kind over the cluster, made when first asked for and kept up to date.

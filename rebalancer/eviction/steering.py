@@ -1,4 +1,6 @@
-"""Steering: what a strategy plans so that replacements land where they help, and how it learns where they landed.
+"""Steering and holding: soft taints by which a run keeps pods off nodes for a while.
+
+Steering: what a strategy plans so that replacements land where they help, and how it learns where they landed.
 
 A strategy that steers makes its moves in waves.  Before the evictions of a wave, nodes that should receive nothing are
 marked to be avoided: in a live run they get soft taints.  After the evictions the strategy learns where the
@@ -7,10 +9,14 @@ replacements landed, and plans the next wave on that, not on the forecast.
 Source: the Kubernetes documentation, Taints and Tolerations; scheduling profiles.  TaintToleration has weight 3 and is
 normalised over the nodes that are scored: if n is the highest number of untolerated soft taints on any of them, each
 taint costs a node 300/n points.
+
+Holding: nodes that a run has emptied are kept empty for a while, so that an autoscaler finds them so.  The scheduler
+still takes a held node if no other node fits, and whoever fills nodes leaves it out.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
@@ -171,3 +177,42 @@ class DrySteer:
 
     def end(self) -> None:
         """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A node that is kept empty.
+
+    Attributes:
+        node: its name.
+        until: when the taint is of no use any more.
+        problem: why the taint could not be set; empty if it was.
+    """
+
+    node: str
+    until: datetime
+    problem: str = ""
+
+
+class Holder(Protocol):
+    """Keeps emptied nodes empty; a live run and a dry run differ in the class behind this interface only."""
+
+    def hold(self, node: str) -> Held:
+        """Hold a node from now on; a problem is in the answer, and stops nothing."""
+        ...
+
+
+class DryHolder:
+    """Writes nothing.
+
+    Args:
+        now: the clock of the cycle.
+        duration: how long a live run would hold a node.
+    """
+
+    def __init__(self, now: datetime, duration: timedelta) -> None:
+        self._until = now + duration
+
+    def hold(self, node: str) -> Held:
+        """Return until when the node would be held."""
+        return Held(node, self._until)

@@ -13,8 +13,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction import observation
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.holding import Held
-from rebalancer.eviction.steering import Landing, Move
+from rebalancer.eviction.steering import Held, Landing, Move
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.layout import age_text, plural
 from rebalancer.report.overview import overview

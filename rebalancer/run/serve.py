@@ -57,8 +57,7 @@ def served(
     if not port:
         yield
         return
-    from rebalancer.telemetry.server import Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
-    from rebalancer.telemetry.tls import Identity  # noqa: PLC0415
+    from rebalancer.telemetry.server import Identity, Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
 
     suites = tuple(filter(None, options.tls_cipher_suites.split(",")))
     tls = TlsSettings(options.tls_cert_file, options.tls_private_key_file, options.tls_min_version, suites)

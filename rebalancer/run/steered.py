@@ -16,7 +16,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError
-from rebalancer.eviction.holding import Held
+from rebalancer.eviction.steering import Held
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline, Halt, Permit, always
 from rebalancer.kube.marks import HoldMark, Keys, KindOfMark, Mark, any_mark, expired, held, hold_marks, steering_marks
@@ -196,7 +196,7 @@ def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bo
 
 
 class LiveHolder:
-    """Holds nodes by soft taints (a `rebalancer.eviction.holding.Holder`); `recount` hears of each node."""
+    """Holds nodes by soft taints (a `rebalancer.eviction.steering.Holder`); `recount` hears of each node."""
 
     def __init__(self, client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> None:
         self._writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)

@@ -20,6 +20,9 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DrySteer
+from rebalancer.engine.restarts import RestartingSink, Restarts, granted
+from rebalancer.errors import MarksLeft, UsageError
+from rebalancer.eviction.steering import DryHolder, DrySteer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
 from rebalancer.policy.trust import Share, Trust

@@ -27,7 +27,7 @@ from typing import TypeVar
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.loads import LoadsWanted, NodeLoads
+from rebalancer.cluster.measured import LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import Resources

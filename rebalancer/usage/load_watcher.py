@@ -11,8 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.loads import LoadFigure, NodeLoads
-from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.measured import LoadFigure, Measured, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.errors import SourceError

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.loads import LoadFigure, NodeLoads
-from rebalancer.cluster.measured import Measured, NodeMetrics, PodMetrics
+from rebalancer.cluster.measured import LoadFigure, Measured, NodeLoads, NodeMetrics, PodMetrics
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.usage.sample_age import stale
 

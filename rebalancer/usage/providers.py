@@ -12,8 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.loads import METRICS_SERVER, LoadsWanted, NodeLoads
-from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.measured import METRICS_SERVER, LoadsWanted, Measured, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError, StrategyError

@@ -8,7 +8,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rebalancer.cluster.loads import NodeLoads
+from rebalancer.cluster.measured import NodeLoads
 from rebalancer.policy.usage import LoadWatcher
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles

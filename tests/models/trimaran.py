@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
-from rebalancer.cluster.loads import NodeLoads
+from rebalancer.cluster.measured import NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 

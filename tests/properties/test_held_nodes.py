@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.eviction.holding import DryHolder
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import DryHolder, DrySteer
 from rebalancer.policy.steering import HOLD_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.loads import LoadFigure, NodeLoads
+from rebalancer.cluster.measured import LoadFigure, NodeLoads
 from rebalancer.cluster.placement import ContainerCpu, Placement
 from rebalancer.cluster.pod import Condition, Pod
 from rebalancer.scheduling.simulator.nodes import Nodes

@@ -39,7 +39,7 @@ from math import inf
 import msgspec
 import numpy as np
 
-from rebalancer.cluster.loads import METRICS_SERVER, LoadFigure, LoadsWanted, NodeLoads
+from rebalancer.cluster.measured import METRICS_SERVER, LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.placement import ContainerCpu
 from rebalancer.cluster.pod import Pod

@@ -9,7 +9,7 @@ import pytest
 
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.holding import DryHolder, Held
+from rebalancer.eviction.steering import DryHolder, Held
 from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict
 from rebalancer.report.words import notice_text
 from tests.make import NOW, cluster, decide, evicted, node, pdb, pod, refused, says_no

@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.errors import UsageError
 from rebalancer.telemetry.checks import TlsSettings
-from rebalancer.telemetry.tls import Identity
+from rebalancer.telemetry.server import Identity
 
 
 def served(*suites: str) -> list[str]:

@@ -10,8 +10,7 @@ import pytest
 from rebalancer.errors import UsageError
 from rebalancer.telemetry import server as serving
 from rebalancer.telemetry.checks import ServedPage, TlsSettings, health_page
-from rebalancer.telemetry.server import Server
-from rebalancer.telemetry.tls import Identity
+from rebalancer.telemetry.server import Identity, Server
 from tests.e2e.waiting import wait_for
 from tests.functional.probing import ask, ask_once
 
@@ -174,7 +173,7 @@ def test_a_certificate_that_changes_is_served(tmp_path):
 def another():
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from rebalancer.telemetry.tls import self_signed  # noqa: PLC0415
+    from rebalancer.telemetry.server import self_signed  # noqa: PLC0415
 
     return self_signed(datetime.now(UTC))
 

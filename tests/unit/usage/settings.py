@@ -8,8 +8,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.loads import LoadsWanted, NodeLoads
-from rebalancer.cluster.measured import Measured
+from rebalancer.cluster.measured import LoadsWanted, Measured, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.errors import SourceError

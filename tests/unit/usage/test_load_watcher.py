@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.cluster.loads import METRICS_SERVER, LoadFigure, NodeLoads
-from rebalancer.cluster.measured import NodeMetrics, PodMetrics
+from rebalancer.cluster.measured import METRICS_SERVER, LoadFigure, NodeLoads, NodeMetrics, PodMetrics
 from rebalancer.errors import StrategyError
 from rebalancer.usage.metrics_server import Metrics
 from tests.fake_http import Reply

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from rebalancer.cluster.loads import LoadFigure
-from rebalancer.cluster.measured import NodeMetrics, PodMetrics
+from rebalancer.cluster.measured import LoadFigure, NodeMetrics, PodMetrics
 from rebalancer.kube.wire.collect import Collection, add_document
 from rebalancer.usage.load_watcher import LoadWatcherAnswer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rebalancer.cluster.loads import LoadFigure, LoadsWanted, NodeLoads
+from rebalancer.cluster.measured import LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.placement import ContainerCpu, Placement
 from rebalancer.cluster.pod import Condition
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
