@@ -268,38 +268,24 @@ def _is_undone(answer: HttpAnswer) -> bool:
 
 
 def _refused_by(answer: HttpAnswer) -> Code | None:
-    if _is_denied(answer):
+    said = answer.explanation()
+    by_webhook = "admission webhook " in said.message and "denied the request" in said.message
+    if by_webhook or ("ValidatingAdmissionPolicy " in said.message and "denied request" in said.message):
         return Code.WEBHOOK
-    if _is_short_of_budget(answer):
+    if (
+        (answer.status == HTTPStatus.TOO_MANY_REQUESTS and said.has_cause("DisruptionBudget"))
+        or (answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _TWO_PDBS in said.message)
+        or (answer.status == HTTPStatus.FORBIDDEN and said.details.kind.startswith("poddisruptionbudget"))
+    ):
         return Code.PDB
-    return Code.GONE if _is_in_ending_namespace(answer) else None
-
-
-def _is_denied(answer: HttpAnswer) -> bool:
-    message = answer.explanation().message
-    by_webhook = "admission webhook " in message and "denied the request" in message
-    by_policy = "ValidatingAdmissionPolicy " in message and "denied request" in message
-    return by_webhook or by_policy
-
-
-def _is_short_of_budget(answer: HttpAnswer) -> bool:
-    status = answer.explanation()
-    is_about_pdb = status.details.kind.startswith("poddisruptionbudget")
-    return (
-        (answer.status == HTTPStatus.TOO_MANY_REQUESTS and status.has_cause("DisruptionBudget"))
-        or (answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _TWO_PDBS in status.message)
-        or (answer.status == HTTPStatus.FORBIDDEN and is_about_pdb)
-    )
+    is_in_ending_namespace = answer.status == HTTPStatus.FORBIDDEN and said.has_cause(_NAMESPACE_GOES)
+    return Code.GONE if is_in_ending_namespace else None
 
 
 def _is_about(answer: HttpAnswer, field: str) -> bool:
     """Return whether a precondition on this field, in lower case, was not met."""
     message = answer.explanation().message.lower()
     return answer.status == HTTPStatus.CONFLICT and f"{field} in" in message and "precondition" in message
-
-
-def _is_in_ending_namespace(answer: HttpAnswer) -> bool:
-    return answer.status == HTTPStatus.FORBIDDEN and answer.explanation().has_cause(_NAMESPACE_GOES)
 
 
 def _words(answer: HttpAnswer) -> str:

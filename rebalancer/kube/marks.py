@@ -21,6 +21,7 @@ A node that a run has emptied is held, so that it stays empty for a while:
 These outlive the run.  Whoever finds one that has expired takes it off: the next live run, or `unmark`.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from rebalancer.kube.wire.annotations import read_note
 from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, avoid_keys
 
 #: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
@@ -38,16 +40,6 @@ _USUAL = avoid_keys(AVOID_KEY)
 
 #: A taint as the API server writes it; taints of others are written back unchanged.
 Taint: TypeAlias = Mapping[str, Any]
-
-T = TypeVar("T")
-
-
-def read_note(text: str | None, kind: type[T]) -> T | None:
-    """Return what an annotation says; None where there is none, or one that cannot be read."""
-    try:
-        return msgspec.json.decode(text or "", type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
 
 
 def in_utc(time: datetime) -> str:
@@ -84,7 +76,16 @@ class Keys:
         return is_soft(taint) and (taint.get("key") in keys or taint.get("value") in self.runs)
 
 
-class Mark(msgspec.Struct, frozen=True):
+class Note(msgspec.Struct, frozen=True):
+    """What an annotation of ours says."""
+
+    def text(self) -> str:
+        """Return the annotation's value."""
+        plain = msgspec.to_builtins(self, builtin_types=(datetime,))
+        return json.dumps(plain, default=in_utc, separators=(",", ":"), ensure_ascii=False)
+
+
+class Mark(Note, frozen=True):
     """Which run the taints belong to, as the annotation says it.
 
     Attributes:
@@ -101,13 +102,8 @@ class Mark(msgspec.Struct, frozen=True):
         """Return the same mark with other keys."""
         return Mark(self.run, keys, self.expires)
 
-    def text(self) -> str:
-        """Return the annotation's value."""
-        fields = {"run": self.run, "keys": self.keys, "expires": in_utc(self.expires)}
-        return msgspec.json.encode(fields).decode()
 
-
-class HoldMark(msgspec.Struct, frozen=True):
+class HoldMark(Note, frozen=True):
     """What the annotation of a held node says.
 
     Attributes:
@@ -117,10 +113,6 @@ class HoldMark(msgspec.Struct, frozen=True):
 
     run: str
     expires: datetime
-
-    def text(self) -> str:
-        """Return the annotation's value."""
-        return msgspec.json.encode({"run": self.run, "expires": in_utc(self.expires)}).decode()
 
 
 MarkT = TypeVar("MarkT", Mark, HoldMark)

@@ -57,27 +57,23 @@ _LABELS = "/metadata/labels"
 Change = Callable[[MarkedNode], Wanted]
 
 
-class NodeMetadata(msgspec.Struct):
-    """The fields of a node's metadata that are used."""
-
+class _MarkedMetadata(msgspec.Struct):
     name: str
     uid: str = ""
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
 
 
-class NodeSpec(msgspec.Struct):
-    """The fields of a node's spec that are used."""
-
+class _MarkedSpec(msgspec.Struct):
     taints: list[Taint] | None = None
 
 
 class NodeObject(msgspec.Struct):
     """The fields of a node that are used."""
 
-    metadata: NodeMetadata
+    metadata: _MarkedMetadata
     kind: str = ""
-    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    spec: _MarkedSpec = msgspec.field(default_factory=_MarkedSpec)
 
     def marked(self) -> MarkedNode:
         """Return the parts of the node that concern marks."""

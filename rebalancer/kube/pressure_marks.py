@@ -18,7 +18,8 @@ from datetime import datetime
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Taint, Wanted, in_utc, is_soft, read_note
+from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, is_soft
+from rebalancer.kube.wire.annotations import read_note
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.steering import PRESSURE_KEY
@@ -41,7 +42,7 @@ class Shown(msgspec.Struct, frozen=True):
     value: float = 0.0
 
 
-class PressureMark(msgspec.Struct, frozen=True):
+class PressureMark(Note, frozen=True):
     """What the annotation says.
 
     Attributes:
@@ -65,15 +66,6 @@ class PressureMark(msgspec.Struct, frozen=True):
     def expires(self) -> datetime:
         """When the last of the rules expires."""
         return max(each.until for each in self.rules.values())
-
-    def text(self) -> str:
-        """Return the annotation's value."""
-        rules = {
-            name: {"since": in_utc(each.since), "until": in_utc(each.until), "value": each.value}
-            for name, each in self.rules.items()
-        }
-        fields = {"run": self.run, "rules": rules, "label": self.label, "taint": self.taint}
-        return msgspec.json.encode(fields).decode()
 
 
 def mark_of(node: MarkedNode) -> PressureMark | None:

@@ -11,7 +11,6 @@ that used 1 core in 20 steps and 3 cores in 10 has 1000 millicores at quantile 0
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rebalancer.cluster.cluster import Cluster
@@ -123,25 +122,18 @@ class NodeColumn:
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class PodFigures:
-    """The usage of pods, and their nodes where these are known, by (namespace, name).
+def _pod_figures(
+    ask: Ask, wanted: PrometheusUsage, cluster: Cluster
+) -> tuple[Mapping[Key, Resources] | None, Mapping[Key, str]]:
+    """Return the usage of pods: at the source quantile, or without a window the present value; and their nodes.
 
-    `usage` is None if the policy has no queries about pods.
-    """
-
-    usage: Mapping[Key, Resources] | None
-    nodes: Mapping[Key, str]
-
-
-def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigures:
-    """Return the usage of pods: at the source quantile, or without a window the present value.
+    The usage is None if the policy has no queries about pods; only nodes that a series names are known.
 
     Raises:
         SourceError: there is no answer, or one that cannot be used, like two series for one pod.
     """
     if not wanted.pods:
-        return PodFigures(None, {})
+        return None, {}
     window = UsageWindow.of(wanted)
     usage: dict[Key, dict[str, int]] = {}
     nodes: dict[Key, str] = {}
@@ -154,7 +146,7 @@ def pod_figures(ask: Ask, wanted: PrometheusUsage, cluster: Cluster) -> PodFigur
             usage.setdefault(key, {})[resource] = used
             if node and query.node is not None:
                 nodes[key] = node
-    return PodFigures(usage, nodes)
+    return usage, nodes
 
 
 class _PodNames:
@@ -253,14 +245,14 @@ def measured(
     columns = [NodeColumn(ask, name, wanted, max_age, cluster) for name in wanted.nodes]
     missing = {node.name: why for node in cluster.nodes if (why := _why_not(columns, node))}
     fresh = [node for node in cluster.nodes if node.name not in missing]
-    pods = pod_figures(ask, wanted, cluster)
+    pods, pod_nodes = _pod_figures(ask, wanted, cluster)
     coming = _coming(ask_range, wanted, cluster) if ask_range and wanted.coming else None
     peaks = {node.name: {column.resource: column.peaks[node.name] for column in columns} for node in fresh}
     return Measured(
         nodes={node.name: {column.resource: column.usual[node.name] for column in columns} for node in fresh},
         peaks=_raised(peaks, coming, wanted.coming.quantile) if coming and wanted.coming else peaks,
-        pods=pods.usage,
-        pod_nodes=pods.nodes,
+        pods=pods,
+        pod_nodes=pod_nodes,
         missing=missing,
         window=wanted.window or timedelta(0),
         taken=min((column.taken for column in columns if column.taken), default=None),

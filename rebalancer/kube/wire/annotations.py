@@ -1,11 +1,13 @@
 """The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
 from datetime import datetime
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 import msgspec
 
 from rebalancer.cluster.scheduler_inputs import Notes
+
+T = TypeVar("T")
 
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -21,6 +23,14 @@ _LONGEST_SHOWN = 40
 
 #: A string, null or absent.  Go reads null as an empty string, so an annotation that is null is present.
 _Text = str | msgspec.UnsetType | None
+
+
+def read_note(text: str | None, kind: type[T]) -> T | None:
+    """Return what an annotation of ours says; None where there is none, or one that cannot be read."""
+    try:
+        return msgspec.json.decode(text or "", type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 class Annotations(msgspec.Struct, frozen=True, gc=False):
@@ -111,20 +121,14 @@ class NodeAnnotations(msgspec.Struct, gc=False):
     @property
     def marks(self) -> tuple[str, ...]:
         """The label and the soft taint that `rebalancer mark` has set, each as KEY=VALUE; empty if nothing says so."""
-        try:
-            note = msgspec.json.decode(self.pressure or "", type=_PressureNote)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return ()
-        return tuple(filter(None, (note.label, note.taint)))
+        note = read_note(self.pressure, _PressureNote)
+        return tuple(filter(None, (note.label, note.taint))) if note else ()
 
     @property
     def held_until(self) -> datetime | None:
         """Until when a run that emptied the node keeps it empty; None if nothing says so in a way that can be read."""
-        try:
-            expires = msgspec.json.decode(self.hold or "", type=_HoldNote).expires
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        return expires if expires.tzinfo else None
+        note = read_note(self.hold, _HoldNote)
+        return note.expires if note and note.expires.tzinfo else None
 
     @property
     def is_avoided(self) -> bool:

@@ -1,18 +1,19 @@
 """Pods from the API server's JSON."""
 
 from datetime import datetime
+from functools import cache
 from sys import intern
 from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, Pod
+from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.kube.wire import parts
-from rebalancer.kube.wire.annotations import Annotations, Noted, noted
+from rebalancer.kube.wire.annotations import Annotations, noted
 from rebalancer.kube.wire.objects import aware
 from rebalancer.kube.wire.parts import decode
-from rebalancer.kube.wire.specs import Interned, Specs, SpecWire, claims, own_claims
+from rebalancer.kube.wire.specs import Specs, SpecWire, claims, own_claims
 
 _DEFAULT_NAMESPACE = "default"
 _NO_ANNOTATIONS = Annotations()
@@ -97,10 +98,11 @@ class PodDecoder:
 
     def __init__(self, specs: Specs | None = None) -> None:
         self._specs = specs or Specs()
-        self._labels: Interned[bytes, Labels] = Interned(lambda raw: decode(raw, dict[str, str]) or {})
-        self._owners: Interned[bytes, tuple[Owner, ...]] = Interned(parts.owners)
-        self._statuses: Interned[tuple[Any, ...], ContainerStatus] = Interned(lambda fields: ContainerStatus(*fields))
-        self._noted: Interned[Annotations, Noted] = Interned(noted)
+        # Thousands of replicas share a few of each: equal bytes are decoded once, which makes `is` a valid cache key.
+        self._labels = cache(_labels)
+        self._owners = cache(parts.owners)
+        self._statuses = cache(ContainerStatus)
+        self._noted = cache(noted)
 
     def convert(self, wire: PodWire) -> Pod:
         """Return the pod.
@@ -117,12 +119,12 @@ class PodDecoder:
             uid=metadata.uid or "",
             resource_version=metadata.resource_version or "",
             node=intern(spec.node_name or ""),
-            labels=self._labels[bytes(metadata.labels)],
+            labels=self._labels(bytes(metadata.labels)),
             created=aware(metadata.creation_timestamp) or LONG_AGO,
             started=aware(status.start_time),
             terminating=metadata.deletion_timestamp is not None,
             grace_seconds=metadata.deletion_grace_period_seconds or 0,
-            owners=self._owners[bytes(metadata.owner_references)],
+            owners=self._owners(bytes(metadata.owner_references)),
             spec=pod_spec,
             phase=intern(status.phase or ""),
             reason=status.reason or "",
@@ -137,7 +139,7 @@ class PodDecoder:
             nominated_node=status.nominated_node_name or "",
             evacuating=_is_evacuating(annotations, status),
             problem=pod_spec.problem,
-            **self._noted[annotations],
+            **self._noted(annotations),
         )
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
@@ -158,7 +160,11 @@ class PodDecoder:
         )
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
-        return tuple([self._statuses[_status_fields(each)] for each in statuses]) if statuses else ()
+        return tuple([self._statuses(*_status_fields(each)) for each in statuses]) if statuses else ()
+
+
+def _labels(raw: bytes) -> Labels:
+    return decode(raw, dict[str, str]) or {}
 
 
 def _named(name: str) -> str:

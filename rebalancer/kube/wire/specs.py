@@ -1,8 +1,8 @@
 """The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,26 +12,6 @@ from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_reque
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.objects import Int32
 from rebalancer.kube.wire.parts import decode, decode_model
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
-
-
-class Interned(dict[K, T]):
-    """One object for each distinct key, made when the key is first looked up: equal bytes are decoded once.
-
-    Replicas are copies: thousands of pods share a few label sets, owners and specs.  Equal bytes have equal meaning, so
-    each is decoded once and shared, which saves time and memory and makes `is` a valid cache key.
-    """
-
-    __slots__ = ("_make",)
-
-    def __init__(self, make: Callable[[K], T]) -> None:
-        self._make = make
-
-    def __missing__(self, key: K) -> T:
-        made = self[key] = self._make(key)
-        return made
 
 
 class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
