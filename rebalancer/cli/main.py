@@ -105,7 +105,7 @@ def run(
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     shape = output or ("lines" if log_format == "json" else "table")
     with Interruption() as interruption:
-        from rebalancer.policy.steering import parse_hold  # noqa: PLC0415
+        from rebalancer.policy.moving import parse_hold  # noqa: PLC0415
         from rebalancer.run.policies import policy_text  # noqa: PLC0415
 
         asked = Options(

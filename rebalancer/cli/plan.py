@@ -89,7 +89,7 @@ def apply(
 
     Exit codes are those of `run`.
     """
-    from rebalancer.policy.steering import parse_hold  # noqa: PLC0415  `--help` answers at once
+    from rebalancer.policy.moving import parse_hold  # noqa: PLC0415  `--help` answers at once
     from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
 
     read = _read(path)

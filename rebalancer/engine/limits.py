@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
-from rebalancer.policy.trust import Share, most
+from rebalancer.policy.moving import Share, most
 
 
 @dataclass(frozen=True, slots=True)

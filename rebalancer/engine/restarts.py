@@ -13,7 +13,7 @@ from collections.abc import Callable
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.memory.document import owner_key
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.moving import Trust
 
 _YES = "true"
 

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from rebalancer.kube.wire.annotations import read_note
-from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, avoid_keys
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, avoid_keys
 
 #: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"

@@ -22,7 +22,7 @@ from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wan
 from rebalancer.kube.wire.annotations import read_note
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs, read_sign
-from rebalancer.policy.steering import PRESSURE_KEY
+from rebalancer.policy.moving import PRESSURE_KEY
 
 #: The node's annotation, whatever key label and taint have.
 ANNOTATION = PRESSURE_KEY

@@ -20,8 +20,7 @@ from pydantic_core import PydanticKnownError
 
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Args, Int, Part, Plugin, duration_text
-from rebalancer.policy.steering import Hold, Steering
-from rebalancer.policy.trust import Most, Trust
+from rebalancer.policy.moving import Hold, Most, Steering, Trust
 from rebalancer.policy.usage import MetricsProvider
 from rebalancer.policy.windows import Freeze, Schedule, Window
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from rebalancer.errors import Problem
 from rebalancer.policy.arguments import Args, duration_text
-from rebalancer.policy.trust import BackOff, Lasting, Trust
+from rebalancer.policy.moving import BackOff, Lasting, Trust
 from rebalancer.policy.v1alpha2 import WirePolicy, WireProfile
 
 

@@ -13,7 +13,7 @@ from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.restarts import restarting
 from rebalancer.errors import UsageError
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.moving import Trust
 from rebalancer.report.words import text
 from rebalancer.scheduling.simulation import Simulation
 

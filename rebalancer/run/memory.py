@@ -42,7 +42,7 @@ from rebalancer.memory.document import (
     owner_of,
 )
 from rebalancer.memory.settling import judged, missed, settled, with_moves
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.moving import Trust
 from rebalancer.policy.windows import pause_in, paused_in_words
 from rebalancer.run.options import LeaseOptions
 from rebalancer.untrusted.documents import Unreadable, decode_json

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rebalancer.engine.ledger import Entry
-from rebalancer.policy.trust import Share
+from rebalancer.policy.moving import Share
 
 _MINUTE = 60
 

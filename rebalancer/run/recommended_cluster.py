@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.pod import PodSpec
-from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
+from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
+from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.lists import Items, read_list

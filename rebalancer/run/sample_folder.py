@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
+from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up

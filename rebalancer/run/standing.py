@@ -21,7 +21,7 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.marking.rules import Signs, read_sign
 from rebalancer.memory.document import KEY, Memory, encoded
-from rebalancer.policy.steering import HOLD_KEY, Steering
+from rebalancer.policy.moving import HOLD_KEY, Steering
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
 from rebalancer.run.live import open_cluster

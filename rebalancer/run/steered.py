@@ -23,7 +23,8 @@ from rebalancer.kube.marks import HoldMark, Keys, KindOfMark, Mark, any_mark, ex
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
-from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, Steering
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import leases_of

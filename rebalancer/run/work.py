@@ -24,8 +24,7 @@ from rebalancer.engine.restarts import RestartingSink, Restarts, granted
 from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.eviction.steering import DryHolder, DrySteer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
-from rebalancer.policy.steering import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Steering, avoid_keys
-from rebalancer.policy.trust import Share, Trust
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Share, Steering, Trust, avoid_keys
 from rebalancer.policy.values import LEVELS, LoadedPolicy, Policy, filled
 from rebalancer.report.document import Finished, document
 from rebalancer.run import policies

@@ -37,8 +37,7 @@ from itertools import accumulate, chain, repeat, starmap
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import HostPort, PodAffinityTerm
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import HostPort, Pod, PodAffinityTerm
 from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulation import Simulation

@@ -17,8 +17,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is o
 import msgspec
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import Placement, PodAffinityTerm, WeightedPodTerm
-from rebalancer.cluster.pod import Owner, Pod, PodSpec, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.pod import (
+    Owner,
+    Placement,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    PreferredTerm,
+    SpreadConstraint,
+    WeightedPodTerm,
+)
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rebalancer.cluster.quantity import parse_milli_quantity
+from rebalancer.cluster.resources import parse_milli_quantity
 from tests.e2e.acts import by_node, cordon, names, uids
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node

@@ -10,7 +10,7 @@ from rebalancer.kube.marks import ANNOTATION, HoldMark, Mark
 from rebalancer.kube.pressure_marks import ANNOTATION as PRESSURE
 from rebalancer.kube.pressure_marks import PressureMark, Shown
 from rebalancer.kube.run_marks import RUNS
-from rebalancer.policy.steering import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY
 from tests.chart.helm import needed
 from tests.e2e.api import Object
 from tests.e2e.builders import node

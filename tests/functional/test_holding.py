@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rebalancer.kube.marks import HoldMark
-from rebalancer.policy.steering import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY
 from tests.functional.objects import DAY, node, pod, policy, replica_set
 
 PACKS = """

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from math import floor, log
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import PodAffinityTerm
-from rebalancer.cluster.pod import Pod, SpreadConstraint
+from rebalancer.cluster.pod import Pod, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector
 from tests.models.placement import holds, matches_node, selected, term_matches, tolerates
 

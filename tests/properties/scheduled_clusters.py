@@ -5,8 +5,15 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.placement import HostPort, Placement, PodAffinityTerm, WeightedPodTerm
-from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.pod import (
+    HostPort,
+    Placement,
+    Pod,
+    PodAffinityTerm,
+    PreferredTerm,
+    SpreadConstraint,
+    WeightedPodTerm,
+)
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
 from tests import make
 

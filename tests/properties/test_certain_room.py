@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import PLAIN, HostPort, Placement
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import PLAIN, HostPort, Placement, Pod
 from rebalancer.scheduling.certain_room import CertainRoom
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.replacement import Moment

@@ -5,8 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.placement import PodAffinityTerm
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import HOSTNAME, State

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.steering import DryHolder, DrySteer
-from rebalancer.policy.steering import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make

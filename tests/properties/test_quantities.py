@@ -7,7 +7,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
+from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 
 BINARY = {suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
 DECIMAL = {

@@ -25,7 +25,7 @@ from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
 from rebalancer.memory.document import KEY, Memory, decoded, encoded
 from rebalancer.memory.settling import with_moves
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.moving import Trust
 from rebalancer.run.memory import Recalled, past_move, readings, recollect
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make

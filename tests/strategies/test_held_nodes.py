@@ -9,7 +9,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.holding import DryHolder
 from rebalancer.eviction.steering import DryHolder, DrySteer, Held
-from rebalancer.policy.steering import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs

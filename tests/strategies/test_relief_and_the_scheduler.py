@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.cluster.placement import HostPort, Placement
+from rebalancer.cluster.pod import HostPort, Placement
 from rebalancer.report.words import notice_text, text
 from tests.make import decide, evicted, pdb, refused
 from tests.measured import cluster, low, low_anywhere, node, points

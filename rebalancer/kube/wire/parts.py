@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
-from rebalancer.cluster.pod import Owner, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.pod import Owner, PodAffinityTerm, PreferredTerm, SpreadConstraint, WeightedPodTerm
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, parse_label_selector
 from rebalancer.cluster.taints import Toleration
 

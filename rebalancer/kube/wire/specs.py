@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from rebalancer.cluster.placement import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement
-from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.pod import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.objects import Int32

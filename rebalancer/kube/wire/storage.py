@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.quantity import parse_quantity
+from rebalancer.cluster.resources import parse_quantity
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import (
     WAIT_FOR_FIRST_CONSUMER,

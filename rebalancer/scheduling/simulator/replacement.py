@@ -15,8 +15,7 @@ from enum import Enum
 
 import msgspec
 
-from rebalancer.cluster.placement import PodAffinityTerm, WeightedPodTerm
-from rebalancer.cluster.pod import Owner, Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.pod import Owner, Pod, PodAffinityTerm, PodSpec, SpreadConstraint, WeightedPodTerm
 from rebalancer.cluster.scheduler_inputs import Template
 from rebalancer.cluster.selectors import Labels, LabelSelector
 

@@ -7,8 +7,7 @@ from enum import Enum
 
 import msgspec
 
-from rebalancer.cluster.placement import PodAffinityTerm
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec
 from rebalancer.cluster.selectors import Labels, LabelSelector
 from rebalancer.scheduling.simulator.tally import MatchedPods, Tally
 

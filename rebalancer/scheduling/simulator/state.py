@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import ASSUMED
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import ASSUMED, Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot

@@ -41,10 +41,8 @@ import numpy as np
 
 from rebalancer.cluster.measured import METRICS_SERVER, LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import ContainerCpu
-from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.quantity import parse_milli_quantity
-from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.cluster.pod import ContainerCpu, Pod
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, parse_milli_quantity
 from rebalancer.errors import StrategyError
 from rebalancer.scheduling.simulator.configuration import (
     Args,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.cluster.quantity import parse_milli_quantity, parse_quantity
+from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 
 
 @pytest.mark.parametrize(

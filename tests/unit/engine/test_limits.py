@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import LimitCounter, Limits
-from rebalancer.policy.trust import Share
+from rebalancer.policy.moving import Share
 from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pod, refused
 from tests.unit.engine.stand_ins import Greedy, by

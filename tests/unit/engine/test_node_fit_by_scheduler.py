@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.cluster.placement import HostPort, Placement, PodAffinityTerm
-from rebalancer.cluster.pod import SpreadConstraint
+from rebalancer.cluster.pod import HostPort, Placement, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text

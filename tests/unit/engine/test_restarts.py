@@ -7,7 +7,7 @@ from rebalancer.engine.gate import DrySink
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.restarts import restarting
 from rebalancer.memory.document import Memory
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.moving import Trust
 from tests import make
 from tests.unit.engine.stand_ins import Greedy
 

@@ -10,7 +10,7 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.marks import HoldMark, Keys, Mark, MarkedNode, any_mark, held, hold_marks
 from rebalancer.kube.node_marks import patch
 from rebalancer.kube.run_marks import RunMarks
-from rebalancer.policy.steering import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY
 from tests.unit.kube.marked_nodes import after, keys_on, on_server, taints
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -1,7 +1,5 @@
 """What the queries of marking rules give, by a Prometheus with a past."""
 
-from dataclasses import replace
-
 from rebalancer.marking.evaluation import PressureReading
 from rebalancer.marking.rules import MarkingRules
 from rebalancer.policy.load import decode_policy
@@ -18,7 +16,7 @@ POLICY = decode_policy("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolic
 
 def ask(url, nodes=NODES, **rule):
     provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": url}})
-    sources = Providers(replace(POLICY, metrics_providers=(provider,)), None, None, service_account=None)
+    sources = Providers(POLICY.model_copy(update={"metrics_providers": (provider,)}), None, None, service_account=None)
     load = {"query": "load", "above": 80, "below": 70, **rule}
     return answers(MarkingRules.model_validate({"rules": {"load": load}}), POLICY, sources, nodes, NOW)["load"]
 

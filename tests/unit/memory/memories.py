@@ -5,7 +5,7 @@ from typing import Any
 
 from rebalancer.engine.patience import Recollection
 from rebalancer.memory.document import Memory, PastMove
-from rebalancer.policy.trust import Trust
+from rebalancer.policy.moving import Trust
 from tests import make
 
 LONG = timedelta(days=30)

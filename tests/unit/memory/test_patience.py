@@ -12,7 +12,7 @@ from rebalancer.engine.patience import backed_off
 from rebalancer.engine.strategy import Balance
 from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded
 from rebalancer.policy.arguments import Args
-from rebalancer.policy.trust import BackOff, Trust
+from rebalancer.policy.moving import BackOff, Trust
 from rebalancer.run.memory import recalled, recollect
 from tests import make, measured
 from tests.unit.engine.stand_ins import Greedy

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.policy.steering import Steering, avoid_keys
+from rebalancer.policy.moving import Steering, avoid_keys
 from tests.unit.policy.stand_ins import HEAD, load, problems
 
 

@@ -7,7 +7,7 @@ from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.marks import Mark
 from rebalancer.kube.run_marks import RunMarks
-from rebalancer.policy.steering import Steering
+from rebalancer.policy.moving import Steering
 from rebalancer.run.live_steer import LiveSteer
 from tests import make
 from tests.fake_api_server import FakeApiServer

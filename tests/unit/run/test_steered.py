@@ -7,7 +7,7 @@ import pytest
 
 from rebalancer.kube.halt import Halt, always
 from rebalancer.kube.marks import Mark
-from rebalancer.policy.steering import AVOID_KEY, Steering
+from rebalancer.policy.moving import AVOID_KEY, Steering
 from rebalancer.run import steered
 from rebalancer.run.live import LiveSink, open_cluster
 from rebalancer.run.options import ClientOptions, LeaseOptions

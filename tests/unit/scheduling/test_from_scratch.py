@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.placement import Placement, PodAffinityTerm
+from rebalancer.cluster.pod import Placement, PodAffinityTerm
 from rebalancer.scheduling.from_scratch import EmptyCluster
 from tests import make
 

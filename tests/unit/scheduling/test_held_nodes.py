@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.policy.steering import HOLD_KEY, PRESSURE_KEY
+from rebalancer.policy.moving import HOLD_KEY, PRESSURE_KEY
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.policy.steering import PRESSURE_KEY
+from rebalancer.policy.moving import PRESSURE_KEY
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 

@@ -3,8 +3,7 @@
 import pytest
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.placement import HostPort, Placement
-from rebalancer.cluster.pod import PodSpec, SpreadConstraint
+from rebalancer.cluster.pod import HostPort, Placement, PodSpec, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
 from rebalancer.scheduling.simulation import Simulation
 from tests import make

@@ -28,8 +28,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.placement import IscsiDisk
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import IscsiDisk, Pod
 from rebalancer.cluster.selectors import any_term_matches
 from rebalancer.cluster.storage import READ_WRITE_ONCE_POD, Claim, StorageCapacity, StorageClass, Volume
 from rebalancer.scheduling.simulator.claims import Claims, PodClaims, names, read

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.cluster.placement import IscsiDisk
+from rebalancer.cluster.pod import IscsiDisk
 from rebalancer.scheduling.simulation import Simulation
 from tests import make
 from tests.unit.kube.wire.documents import pod_document, read, read_pod

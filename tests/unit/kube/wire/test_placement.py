@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.cluster.placement import ContainerCpu, HostPort, PodAffinityTerm, WeightedPodTerm
+from rebalancer.cluster.pod import ContainerCpu, HostPort, PodAffinityTerm, WeightedPodTerm
 from tests.make import selector
 from tests.unit.kube.wire.documents import read_pod
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rebalancer.cluster.placement import Placement, PodAffinityTerm
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Placement, Pod, PodAffinityTerm
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Claim, CsiNode, StorageClass, Volume

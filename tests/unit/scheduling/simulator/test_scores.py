@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.placement import Placement
+from rebalancer.cluster.pod import Placement
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles

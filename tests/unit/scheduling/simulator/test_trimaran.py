@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from rebalancer.cluster.measured import LoadFigure, LoadsWanted, NodeLoads
-from rebalancer.cluster.placement import ContainerCpu, Placement
-from rebalancer.cluster.pod import Condition
+from rebalancer.cluster.pod import Condition, ContainerCpu, Placement
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.errors import StrategyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration

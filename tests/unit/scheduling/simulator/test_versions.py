@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.placement import HostPort, Placement
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import HostPort, Placement, Pod
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.storage import Attachment, Claim, CsiNode, Volume
