@@ -34,7 +34,7 @@ from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, PodArgs, Thresholds
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.scheduling.anti_affinity import AntiAffinityIndex
 from rebalancer.scheduling.eligibility import EligibleNodes, OtherNodes
 from rebalancer.scheduling.node_affinity import Preferences, unmet

@@ -31,7 +31,7 @@ from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
 from rebalancer.eviction.steering import DrySteer, Steer
 from rebalancer.eviction.verdict import Refused
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import UtilizationArgs
 
 #: How full pods may make a node unless a policy says otherwise.
 _PACKED = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)

@@ -39,7 +39,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Refused, refused
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.fit import obstacles
 from rebalancer.scheduling.simulation import Simulation

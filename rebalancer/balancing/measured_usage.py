@@ -30,7 +30,7 @@ from rebalancer.cluster.resources import CONTENTION, CPU, MEMORY, METRIC_RESOURC
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Refused, refused
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import UtilizationArgs
 
 #: To decide which pods the figures show, a window counts as at least this long.
 _SHORTEST = timedelta(minutes=5)

@@ -14,7 +14,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Resources
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.evict import Evict
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import UtilizationArgs
 
 
 @dataclass(frozen=True, slots=True)

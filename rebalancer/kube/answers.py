@@ -159,7 +159,7 @@ def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:
         verb, resource = verb_and_resource(method, path)
         return Forbidden(f"no permission to {verb} {resource}: {answer.text()}")
     message = f"the API server answers {answer.status} to {method} {path}: {answer.text()}"
-    if is_transient(answer):
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken:  # busy or broken for now
         return Transient(message, retry_after=answer.retry_after(), maybe_done=answer.is_broken)
     if answer.status == HTTPStatus.NOT_FOUND:
         return NotFound(message)
@@ -183,11 +183,6 @@ def decoded(body: bytes, kind: type[T], path: str, what: str) -> T:
         return decode_json(body, kind)
     except Unreadable as error:
         raise Rejected(f"the API server does not answer {path} with {what}: {error}") from error
-
-
-def is_transient(answer: HttpAnswer) -> bool:
-    """Return whether the server is busy or broken for now: 429 and 5xx."""
-    return answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken
 
 
 def verb_and_resource(method: str, path: str) -> tuple[str, str]:

@@ -133,8 +133,5 @@ def connect(
         if missing:
             raise NoCredentials(f"no cluster to work on: KUBECONFIG names {missing}, which does not exist")
         raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
-
-    def load_from_pod(_seconds: float) -> "Access":
-        return credentials.from_pod(environ, service_account, overrides)
-
-    return Connection(load_from_pod, context=None, in_cluster=True)
+    from_pod = partial(credentials.from_pod, environ, service_account, overrides)
+    return Connection(from_pod, context=None, in_cluster=True)

@@ -22,7 +22,7 @@ from rebalancer.errors import NoCredentials
 from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.kubeconfig import ChosenContext, Document
+from rebalancer.kube.kubeconfig import ChosenContext, Document, extensions
 from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
@@ -79,13 +79,7 @@ def addressed(chosen: ChosenContext) -> ChosenContext:
 
 
 def _is_allowed(cluster: Document) -> bool:
-    entries = cluster.get("extensions")
-    bodies = [
-        entry.get("extension")
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, dict) and entry.get("name") == _EXTENSION
-    ]
-    return any(isinstance(body, dict) and body.get(_PERMISSION) is True for body in bodies)
+    return any(isinstance(each, dict) and each.get(_PERMISSION) is True for each in extensions(cluster, _EXTENSION))
 
 
 # Acting as somebody else: the headers that tell this to the API server.
@@ -242,7 +236,7 @@ def from_files(
     return _access(configuration, acting_as, expires)
 
 
-def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides) -> Access:
+def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides, _seconds: float) -> Access:
     """Load the service account of the pod in which this process runs.
 
     Args:

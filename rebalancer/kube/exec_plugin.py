@@ -24,7 +24,7 @@ import msgspec
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
-from rebalancer.kube.kubeconfig import ChosenContext, Document
+from rebalancer.kube.kubeconfig import ChosenContext, Document, extensions
 from rebalancer.kube.wire.objects import aware
 from rebalancer.untrusted.documents import decode_json
 
@@ -101,9 +101,20 @@ class _Plugin:
 
     @classmethod
     def of(cls, chosen: ChosenContext) -> "_Plugin":
-        given = chosen.user["exec"]
+        found = chosen.user["exec"]
+        given: Document = found if isinstance(found, dict) else {}
         try:
-            plugin = cls._read(chosen, given if isinstance(given, dict) else {})
+            plugin = cls(
+                place=chosen.files,
+                context=chosen.context,
+                command=str(given["command"]),
+                arguments=tuple(map(str, _list(given.get("args")))),
+                environment={str(each["name"]): str(each["value"]) for each in _list(given.get("env"))},
+                version=str(given["apiVersion"]),
+                hint=f" {cut(str(given['installHint']))}" if given.get("installHint") else "",
+                mode=str(given.get("interactiveMode") or "IfAvailable"),
+                wants_cluster=bool(given.get("provideClusterInfo")),
+            )
         except (LookupError, TypeError, AttributeError):
             raise NoCredentials(
                 f"{chosen.files}: the exec plugin of context {chosen.context!r} is malformed: it takes command and "
@@ -115,20 +126,6 @@ class _Plugin:
                 f"is not installed or not on PATH.{plugin.hint}"
             )
         return plugin
-
-    @classmethod
-    def _read(cls, chosen: ChosenContext, given: Document) -> "_Plugin":
-        return cls(
-            place=chosen.files,
-            context=chosen.context,
-            command=str(given["command"]),
-            arguments=tuple(map(str, _list(given.get("args")))),
-            environment={str(each["name"]): str(each["value"]) for each in _list(given.get("env"))},
-            version=str(given["apiVersion"]),
-            hint=f" {cut(str(given['installHint']))}" if given.get("installHint") else "",
-            mode=str(given.get("interactiveMode") or "IfAvailable"),
-            wants_cluster=bool(given.get("provideClusterInfo")),
-        )
 
     def run(self, cluster: Document, seconds: float) -> bytes:
         """Return what the plugin prints."""
@@ -236,10 +233,8 @@ def _cluster(chosen: ChosenContext) -> Document:
             cluster["certificate-authority-data"] = base64.b64encode(Path(str(authority)).read_bytes()).decode()
         except OSError as error:
             raise NoCredentials(f"{chosen.files}: {authority} cannot be read: {error.strerror}") from error
-    entries = chosen.cluster.get("extensions")
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict) and entry.get("name") == _OWN_SETTINGS:
-            cluster["config"] = entry.get("extension")
+    for body in extensions(chosen.cluster, _OWN_SETTINGS):
+        cluster["config"] = body
     return cluster
 
 

@@ -175,6 +175,13 @@ def _entries(path: Path, document: Document, section: str) -> list[tuple[str, Do
     return found
 
 
+def extensions(cluster: Document, name: str) -> list[object]:
+    """Return the bodies of the extensions of this name in a cluster's entry."""
+    entries = cluster.get("extensions")
+    found = (each for each in (entries if isinstance(entries, list) else ()) if isinstance(each, dict))
+    return [each.get("extension") for each in found if each.get("name") == name]
+
+
 def _absolute(body: Document, folder: Path) -> Document:
     """Return a cluster or user whose paths no longer depend on the file's folder."""
     paths = {key: str(folder / str(body[key])) for key in _PATHS if body.get(key)}

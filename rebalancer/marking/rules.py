@@ -14,8 +14,7 @@ from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
 from rebalancer.policy.document import DocumentNode, WantedDocument, at, wanted_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, avoid_keys
-from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization, NodeLabel
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization, NodeLabel, UtilizationArgs
 from rebalancer.policy.validation import read_strictly
 from rebalancer.policy.values import Policy
 

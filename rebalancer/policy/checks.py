@@ -7,8 +7,14 @@ from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.policy.arguments import Plugin
 from rebalancer.policy.document import DocumentNode, at, items
 from rebalancer.policy.findings import Findings, Place, did_you_mean
-from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsProvider, Prometheus
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import (
+    KUBERNETES_METRICS,
+    LOAD_WATCHER,
+    PROMETHEUS,
+    MetricsProvider,
+    Prometheus,
+    UtilizationArgs,
+)
 from rebalancer.policy.v1alpha2 import EVICTOR, POINTS, WirePolicy
 from rebalancer.policy.values import Policy
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, shown

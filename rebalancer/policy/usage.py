@@ -1,4 +1,4 @@
-"""What a policy may say about real usage: its sources (`metricsProviders`), and the arguments `metricsUtilization`.
+"""What a policy may say about real usage: its sources (`metricsProviders`), and the arguments about how full nodes are.
 
 The descheduler's keys are source, prometheus.url, prometheus.authToken, metricsServer and prometheus.query; the others
 are ours.  What a number means is declared, never guessed: unit and base stand beside each query.
@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from rebalancer.cluster.resources import CONTENTION, CPU, MEMORY, METRIC_RESOURCE, PODS
-from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
+from rebalancer.policy.arguments import Args, Duration, Int, Namespaces, Part, Percent, ResourceName, Thresholds
 
 #: A replacement is not moved again for so long by default: longer than three cycles five minutes apart.
 REST = timedelta(minutes=20)
@@ -94,42 +94,6 @@ class PodQuery(UsageQuery):
     node: NodeLabel | None = Field(
         None, description="How a series names the node of its pod, if it does; tells apart pods of one name that moved."
     )
-
-
-class ContainerLabels(PodLabels):
-    """The labels that name a container of a pod."""
-
-    container: str = Field("container", min_length=1, description="The label with the container's name.")
-
-
-class ContainerQuery(UsageQuery):
-    """What containers used of one resource; asked over a range."""
-
-    labels: ContainerLabels = Field(ContainerLabels(), description="The labels that name the container.")
-
-
-class HistoryQueries(Part):
-    """How the history of containers is asked for; by default by cAdvisor's metrics."""
-
-    cpu: ContainerQuery = ContainerQuery(
-        query="sum by (namespace, pod, container) "
-        '(rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[5m]))',
-        unit="cores",
-        base=None,
-    )
-    memory: ContainerQuery = ContainerQuery(
-        query='sum by (namespace, pod, container) (container_memory_working_set_bytes{container!="",container!="POD"})',
-        unit="bytes",
-        base=None,
-    )
-
-    @model_validator(mode="after")
-    def _in_amounts(self) -> Self:
-        if (self.cpu.unit, self.memory.unit) != ("cores", "bytes"):
-            raise ValueError(
-                "the unit of cpu is cores and that of memory bytes: a share of a node says nothing about a container"
-            )
-        return self
 
 
 def _days(value: object) -> object:
@@ -361,3 +325,51 @@ class MetricsProvider(Part):
     source: str = Field("", description="KubernetesMetrics, Prometheus or LoadWatcher.")
     prometheus: Prometheus | None = Field(None, description="Needed by the source Prometheus.")
     load_watcher: LoadWatcher | None = Field(None, description="Needed by the source LoadWatcher.")
+
+
+class UtilizationArgs(Args):
+    """The arguments by which strategies tell full nodes from idle ones."""
+
+    thresholds: Thresholds = Field(
+        {}, validate_default=True, description="A node is underutilized if all these resources are at most so full."
+    )
+    number_of_nodes: Int = Field(0, description="Act only if more nodes than this are underutilized.")
+    evictable_namespaces: Namespaces = Field(Namespaces(), description="No pods from these namespaces: exclude.")
+    metrics_utilization: MetricsUtilization | None = Field(None, description="Measured usage instead of requests.")
+
+    @property
+    def relief(self) -> bool:
+        """Whether pods are selected by relief, on measured usage."""
+        return self.metrics_utilization is not None and self.metrics_utilization.selection is not None
+
+    @property
+    def compacts(self) -> bool:
+        """Whether nodes are emptied whole, so that they can be held."""
+        return False
+
+    @property
+    def asks_scheduler(self) -> bool:
+        """Whether moves depend on where the scheduler would put pods."""
+        metrics = self.metrics_utilization
+        return metrics is not None and self.relief and metrics.scheduler != "unknown"
+
+    @property
+    def rest(self) -> timedelta:
+        """How long a replacement rests."""
+        return self.metrics_utilization.rest if self.metrics_utilization else REST
+
+    @field_validator("evictable_namespaces")
+    @classmethod
+    def _no_include(cls, namespaces: Namespaces) -> Namespaces:
+        if namespaces.include:
+            raise ValueError("only exclude can be given here: list the namespaces to leave alone")
+        return namespaces
+
+    @model_validator(mode="after")
+    def _measurable(self) -> Self:
+        if CONTENTION in self.thresholds and not self.relief:
+            raise ValueError(f"{CONTENTION} goes with metricsUtilization and selection: relief, since it is measured")
+        mismatch = self.metrics_utilization.mismatch(self.thresholds) if self.metrics_utilization else ""
+        if mismatch:
+            raise ValueError(mismatch)
+        return self

@@ -20,7 +20,7 @@ from rebalancer.policy.arguments import DURATION_PATTERN, Plugin
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
 from rebalancer.policy.findings import did_you_mean
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
-from rebalancer.policy.utilization import UtilizationArgs
+from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.policy.v1alpha2 import policy_schema
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input

@@ -12,7 +12,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings
-from rebalancer.policy.usage import HistoryQueries, Prometheus, SecretReference
+from rebalancer.policy.usage import Prometheus, SecretReference
 from rebalancer.policy.validation import read_strictly
 from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
 from rebalancer.recommendation.findings import what_if as foretell
@@ -46,7 +46,7 @@ from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import read_folder
 from rebalancer.run.work import beside, read_scheduler
-from rebalancer.usage.history import Span, read_history
+from rebalancer.usage.history import HistoryQueries, Span, read_history
 from rebalancer.usage.past import Trouble, read_owners, read_starts, read_trouble
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.session import credentials

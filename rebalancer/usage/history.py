@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
 from struct import pack
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
+from pydantic import Field, model_validator
 
 from rebalancer.errors import SourceError
-from rebalancer.policy.usage import ContainerLabels, HistoryQueries
+from rebalancer.policy.arguments import Part
+from rebalancer.policy.usage import PodLabels, UsageQuery
 from rebalancer.recommendation.samples import MISSING, ContainerOfPod, MeasuredContainers
 
 _PIECE_SECONDS = 12 * 3600
@@ -33,6 +35,42 @@ _FEWEST_STEPS = 12
 _MOST_IN_A_ROW = 4
 _NAMED_GAPS = 3
 _NO_NUMBERS = "the query gives no series of numbers"
+
+
+class ContainerLabels(PodLabels):
+    """The labels that name a container of a pod."""
+
+    container: str = Field("container", min_length=1, description="The label with the container's name.")
+
+
+class ContainerQuery(UsageQuery):
+    """What containers used of one resource; asked over a range."""
+
+    labels: ContainerLabels = Field(ContainerLabels(), description="The labels that name the container.")
+
+
+class HistoryQueries(Part):
+    """How the history of containers is asked for; by default by cAdvisor's metrics."""
+
+    cpu: ContainerQuery = ContainerQuery(
+        query="sum by (namespace, pod, container) "
+        '(rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[5m]))',
+        unit="cores",
+        base=None,
+    )
+    memory: ContainerQuery = ContainerQuery(
+        query='sum by (namespace, pod, container) (container_memory_working_set_bytes{container!="",container!="POD"})',
+        unit="bytes",
+        base=None,
+    )
+
+    @model_validator(mode="after")
+    def _in_amounts(self) -> Self:
+        if (self.cpu.unit, self.memory.unit) != ("cores", "bytes"):
+            raise ValueError(
+                "the unit of cpu is cores and that of memory bytes: a share of a node says nothing about a container"
+            )
+        return self
 
 
 class TimedValue(NamedTuple):

@@ -43,6 +43,11 @@ class LoadWatcherAnswer(msgspec.Struct):
     data: _Hosts = msgspec.field(default_factory=_Hosts)
 
     @property
+    def ended(self) -> datetime:
+        """The end of the window that the figures cover; raises SourceError where there is no such time."""
+        return instant(self.window.end)
+
+    @property
     def percents(self) -> Mapping[str, Mapping[str, float]]:
         """By host and type of metric in lower case, percent of capacity: AVG, else Latest, else without operator."""
         return {host: _best(each.metrics or ()) for host, each in (self.data.hosts or {}).items()}
@@ -124,22 +129,13 @@ def _checked_end(answer: LoadWatcherAnswer, longest: timedelta, now: datetime) -
     Raises:
         SourceError: it ended too long ago, or it ends in the future.
     """
-    end = taken(answer)
+    end = answer.ended
     if now - end > longest:
         age = in_words(now - end)
         raise SourceError(f"the window of load-watcher ended {age} ago, more than {in_words(longest)}: it gets no data")
     if end - now > CLOCK_SKEW:
         raise SourceError(f"the window of load-watcher ends in the future, {in_words(end - now)} ahead")
     return end
-
-
-def taken(answer: LoadWatcherAnswer) -> datetime:
-    """Return the end of the window that the figures cover.
-
-    Raises:
-        SourceError: there is no such time.
-    """
-    return instant(answer.window.end)
 
 
 def _find(by_host: Mapping[str, Mapping[str, float]], node: Node) -> Mapping[str, float]:

@@ -26,6 +26,7 @@ from rebalancer.policy.usage import (
 )
 from rebalancer.policy.values import Policy
 from rebalancer.usage import load_watcher, metrics_server, prometheus
+from rebalancer.usage.load_watcher import LoadWatcherAnswer
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.promql import PromQL, ask_once
 from rebalancer.usage.sample_age import Sampled, ignored
@@ -65,7 +66,7 @@ class Providers:
         self._oldest: dict[str, datetime] = {}
         self._metrics = ask_once(lambda _: read_metrics())
         self._promql = ask_once(self._connect)
-        self._load_watcher = ask_once(lambda _: load_watcher.ask(self._load_watcher_provider(), is_ending))
+        self._load_watcher = ask_once(self._ask_load_watcher)
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
         """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
@@ -155,7 +156,7 @@ class Providers:
 
     def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         answer = self._load_watcher(None)
-        self._note(LOAD_WATCHER, load_watcher.taken(answer))  # noted even if the window is too old
+        self._note(LOAD_WATCHER, answer.ended)  # noted even if the window is too old
         found = load_watcher.measured(answer, wanted.max_sample_age, cluster)
         if not self._has(KUBERNETES_METRICS):
             return found
@@ -166,8 +167,8 @@ class Providers:
         pods = metrics_server.pod_usage(metrics, metrics_server.DEFAULT_MAX_AGE, cluster.now)
         return replace(found, pods=pods)
 
-    def _load_watcher_provider(self) -> LoadWatcher:
-        return self._given[LOAD_WATCHER].load_watcher or LoadWatcher()
+    def _ask_load_watcher(self, _: None) -> LoadWatcherAnswer:
+        return load_watcher.ask(self._given[LOAD_WATCHER].load_watcher or LoadWatcher(), self._is_ending)
 
 
 def _resources(wanted: MetricsUtilization) -> tuple[str, ...]:

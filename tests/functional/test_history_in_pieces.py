@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from rebalancer.cli.main import main
 from rebalancer.errors import SourceError
-from rebalancer.policy.usage import HistoryQueries
-from rebalancer.usage.history import RangeAnswer, Span, read_history
+from rebalancer.usage.history import HistoryQueries, RangeAnswer, Span, read_history
 from tests.fake_http import Reply
 from tests.fake_servers import FakeServer
 from tests.make import NOW

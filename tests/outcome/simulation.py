@@ -18,9 +18,8 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
-from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.cluster.scheduler_inputs import Claim, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.cluster.storage import Claim, Volume
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs

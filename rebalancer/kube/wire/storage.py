@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.resources import parse_quantity
-from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.cluster.storage import (
+from rebalancer.cluster.scheduler_inputs import (
     WAIT_FOR_FIRST_CONSUMER,
     Attachment,
     Claim,
@@ -17,6 +16,7 @@ from rebalancer.cluster.storage import (
     StorageClass,
     Volume,
 )
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.kube.wire.pages import SPOILT, Kind, itself
 from rebalancer.kube.wire.parts import NodeSelectorWire, Quantities, decode_model, selector
 

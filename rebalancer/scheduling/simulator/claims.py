@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.scheduler_inputs import SchedulerInputs
-from rebalancer.cluster.storage import Claim, StorageClass, Volume
+from rebalancer.cluster.scheduler_inputs import Claim, SchedulerInputs, StorageClass, Volume
 from rebalancer.scheduling.simulator.plugin import PodUnschedulableError, UnknownPlacementError
 
 T = TypeVar("T")

@@ -29,8 +29,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import IscsiDisk, Pod
+from rebalancer.cluster.scheduler_inputs import READ_WRITE_ONCE_POD, Claim, StorageCapacity, StorageClass, Volume
 from rebalancer.cluster.selectors import any_term_matches
-from rebalancer.cluster.storage import READ_WRITE_ONCE_POD, Claim, StorageCapacity, StorageClass, Volume
 from rebalancer.scheduling.simulator.claims import Claims, PodClaims, names, read
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Reasons, Refusals, UnknownPlacementError

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, StorageCapacity, StorageClass, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.cluster.storage import Attachment, Claim, CsiNode, StorageCapacity, StorageClass, Volume
 from tests.make import selector
 from tests.unit.kube.wire.documents import read
 

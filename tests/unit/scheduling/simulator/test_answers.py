@@ -3,9 +3,8 @@
 import pytest
 
 from rebalancer.cluster.pod import Placement, Pod, PodAffinityTerm
-from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
+from rebalancer.cluster.scheduler_inputs import NOTHING_READ, Claim, CsiNode, SchedulerInputs, StorageClass, Volume
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
-from rebalancer.cluster.storage import Claim, CsiNode, StorageClass, Volume
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import Configuration, ConfigurationError, read_configuration
 from rebalancer.scheduling.simulator.profile import profiles

@@ -8,9 +8,8 @@ import pytest
 
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.pod import HostPort, Placement, Pod
-from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.cluster.storage import Attachment, Claim, CsiNode, Volume
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
