@@ -159,7 +159,6 @@ class PodSpec(msgspec.Struct, frozen=True, gc=False):
         node_selector: None where the key is absent (an empty one is present).
         anti_affinity: required pod anti-affinity.
         local_storage: some volume is a hostPath or an emptyDir.
-        resource_claims: the pod claims devices.
         priority_class: spec.priorityClassName.
         qos: quality of service derived from the containers.
         problem: why this spec cannot be trusted; empty if it can.
@@ -220,7 +219,6 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
         static: whether its source is other than the API server.
         evict_annotation: annotated as one that may be evicted despite its protections.
-        marked_critical: annotated as critical.
         remark: what is odd about its annotations and worth a warning; empty if nothing is.
         problem: why the pod could not be read in full; empty if it could.
         holding: the annotation by which it holds its node against autoscalers; empty if it has none.

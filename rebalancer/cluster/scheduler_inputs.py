@@ -142,8 +142,6 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
     overhead of a RuntimeClass, containers from a webhook.
 
     Attributes:
-        labels: the labels of the pods.
-        spec: the spec of the pods.
         claims: claims that the template names itself, for all pods.
         makes_claims: whether it has generic ephemeral volumes, so that every pod gets claims of its own.
         changing: whether a rollout or a scaling down is under way, so that the next pod is not known.

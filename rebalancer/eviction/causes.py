@@ -133,7 +133,6 @@ class Cause(msgspec.Struct, frozen=True):
     """A cause with what it was found by.
 
     Attributes:
-        code: which cause.
         details: what was compared, by name: numbers, names, and lists and mappings of these.  Times are in seconds
             and their names end in `_seconds`; percentages are of what a node has allocatable.  Text from elsewhere
             (a server's answer, another package's strategy) is `message`.

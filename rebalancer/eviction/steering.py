@@ -34,10 +34,8 @@ class Move:
     """A pod that is to go in a wave.
 
     Attributes:
-        pod: the pod that goes.
         expected: the node on which the plan counts on its replacement.
         likely: all nodes on which the replacement should land by the forecast, with `expected`; any of them is fine.
-        because: why the pod goes.
         usage: what the pod uses, by resource.
         shares: how likely it lands on each of the likely nodes, as far as that is known.
     """
@@ -75,7 +73,6 @@ class Landing:
     """What became of a pod's replacement.
 
     Attributes:
-        move: the move that was made.
         node: where the replacement is bound; None while it is pending, or if none was seen.
         replacement: its name; empty in a dry run, or if none was seen.
         ready_seconds: how long after the eviction it was Ready; None if that was not seen: then its owner and its PDB
@@ -184,7 +181,6 @@ class Held:
     """A node that is kept empty.
 
     Attributes:
-        node: its name.
         until: when the taint is of no use any more.
         problem: why the taint could not be set; empty if it was.
     """
@@ -206,7 +202,6 @@ class DryHolder:
     """Writes nothing.
 
     Args:
-        now: the clock of the cycle.
         duration: how long a live run would hold a node.
     """
 

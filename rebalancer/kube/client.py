@@ -38,7 +38,6 @@ class Request:
         until: when it is given up, headers and body together.
         gate: called before a body is sent; raises to stop it.
         largest: bytes of the largest answer that is accepted.
-        content_type: of the body.
         sent: set once the body is handed over to a connection: from then on the server may act on it.
     """
 

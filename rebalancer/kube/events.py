@@ -42,9 +42,6 @@ class Event:
     """Something that happened to a pod.
 
     Attributes:
-        namespace: of the pod.
-        pod: its name.
-        uid: its UID.
         type_: `Normal` or `Warning`.
         reason: the strategy, or `EvictionFailed`.
         note: what happened, in words; see `note_of`.
@@ -87,7 +84,6 @@ class Events:
     """Publishes Events; never delays the run, and never makes it fail.
 
     Args:
-        client: the API server.
         reporting_instance: who reports; see `reporting_instance`.
         retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
         clock: measures the time that `close` takes, in seconds.

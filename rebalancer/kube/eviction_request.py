@@ -44,8 +44,6 @@ class PodLook:
     """Looks at a pod.
 
     Attributes:
-        client: the API server.
-        path: of the pod.
         uid: of the pod to evict; another UID under the same name means that this pod is gone.
         retry_policy: how long to wait between the last looks.
     """
@@ -112,7 +110,6 @@ class EvictionRequest:
     Args:
         ask: sends one request and returns the verdict of a definite answer; raises Transient if there is no definite
             answer yet, and Unclear if there will be none.
-        look: looks at the pod.
     """
 
     def __init__(self, ask: Callable[[], Verdict], look: PodLook) -> None:

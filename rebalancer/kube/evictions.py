@@ -86,7 +86,6 @@ class Evictions:
     """Asks the API server to evict pods.
 
     Args:
-        client: the API server.
         grace_period_seconds: for all pods; None leaves each pod its own.
         retry_policy: how one pod's request is tried again; for 30 s when None.
         halt: checked before every request, retries included; a request that is already sent is finished.

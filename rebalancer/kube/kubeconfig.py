@@ -27,9 +27,6 @@ class Kubeconfig:
     Attributes:
         files: where it comes from, in words.
         current: the current-context; empty when there is none.
-        clusters: clusters by name.
-        contexts: contexts by name.
-        users: users by name.
     """
 
     files: str

@@ -98,9 +98,6 @@ class Leases(_Stored):
     """One Lease by its name.
 
     Args:
-        client: the API server.
-        namespace: of the Lease.
-        name: of the Lease.
         seconds: for one request, retries included, but without what it takes to load new credentials.
     """
 
@@ -232,7 +229,6 @@ class MapContent:
     """What the ConfigMap holds.
 
     Attributes:
-        data: its texts by key.
         metadata: what a write has to keep, with the version that was read; empty where there is no ConfigMap yet.
     """
 
@@ -247,13 +243,7 @@ class _MapDocument(msgspec.Struct):
 
 
 class MemoryMap(_Stored):
-    """One ConfigMap by its name.
-
-    Args:
-        client: the API server.
-        namespace: of the ConfigMap.
-        name: of the ConfigMap.
-    """
+    """One ConfigMap by its name."""
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         super().__init__(client, namespace, name, "api", "v1", "configmaps")

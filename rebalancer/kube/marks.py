@@ -90,7 +90,6 @@ class Mark(Note, frozen=True):
 
     Attributes:
         run: the run that has set the taints; it is also the value of each taint.
-        keys: of the taints.
         expires: from when on no run uses the taints any more.
     """
 
@@ -107,7 +106,6 @@ class HoldMark(Note, frozen=True):
     """What the annotation of a held node says.
 
     Attributes:
-        run: which run wrote it.
         expires: from when on the taint is of no use any more.
     """
 
@@ -128,11 +126,9 @@ class MarkedNode:
     """The parts of a node that concern marks.
 
     Attributes:
-        name: of the node.
         uid: of the node: a new node may get the same name.
         taints: as the API server has them; None where it has no list.
         annotations: as the API server has them; None where it has none.
-        labels: the same for labels.
     """
 
     name: str
@@ -188,7 +184,6 @@ class Wanted:
     """A node's taints, our annotation and our labels as they should be.
 
     Attributes:
-        taints: all of them.
         note: the value of our annotation; None for no annotation.
         annotation: which annotation that is.
         labels: the labels that are ours; None for one that should not be there.

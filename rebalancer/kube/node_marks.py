@@ -86,7 +86,6 @@ class NodeMarks:
     """Changes nodes one by one; safe to share between threads.
 
     Attributes:
-        client: the API server.
         retry_policy: how one node's change is tried again.
         gate: called before every patch, retries included; raises to stop it.
         doubted: called with the name of a node whose patch may still be carried out, since it had no answer; whatever

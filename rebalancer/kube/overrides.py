@@ -12,7 +12,6 @@ class Overrides:
 
     Attributes:
         user: the user to act as; empty for none.
-        groups: the groups to act in.
         insecure: whether the API server's certificate is not checked.
         exec_seconds: how long a credentials plugin may take.
     """

@@ -46,7 +46,6 @@ class PressureMark(Note, frozen=True):
     """What the annotation says.
 
     Attributes:
-        run: which run wrote it.
         rules: by name, in the order of the rules' file.
         label: KEY=VALUE of the label; empty for none.
         taint: KEY=VALUE of the soft taint; empty for none.

@@ -10,7 +10,6 @@ import random
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
 from typing import ParamSpec, TypeVar
 
 from rebalancer.clock import Clock, boottime
@@ -55,17 +54,12 @@ class RetryPolicy:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def call(self, deadline: Deadline | None, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
-        """Call a function until it raises no `Transient`; after the last try raise that.
-
-        Args:
-            deadline: no try begins later; None leaves it to `seconds`.
-            request: the function.
-            args: its arguments.
-            named: its arguments by name.
-        """
+        """Call a function until it raises no `Transient`, but not after the deadline; after the last try raise that."""
         end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
         seconds, waited = end.left(), 0.0
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return request(*args, **named)
             except Transient as failure:
@@ -78,7 +72,6 @@ class RetryPolicy:
                 level = logging.WARNING if attempt == 1 else logging.INFO  # one line for a person, all with -v 1
                 logger.log(level, "try %d failed: %s; trying again in %.1f s", attempt, failure, wait)
             self.wait(wait)
-        raise AssertionError  # the tries have no end of their own
 
     def bounds(self, failure: Transient, attempt: int) -> tuple[float, float]:
         """Return the shortest and the longest wait after a failed attempt, counted from 1."""

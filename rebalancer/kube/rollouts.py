@@ -58,7 +58,6 @@ class Rollouts:
     """Restarts rollouts.
 
     Args:
-        client: the API server.
         halt: once it has come, nothing is restarted.
         now: the wall clock, in UTC.
     """

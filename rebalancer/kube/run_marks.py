@@ -64,8 +64,6 @@ class RunMarks:
     """Sets and takes off the marks of one run.
 
     Args:
-        client: the API server.
-        keys: of the taints.
         mark: the run and the expiry for all marks; the keys depend on each node's level.
         halt: checked before every mark that is set, but not when marks are taken off.
         may_replace: returns whether another run's mark may be replaced by ours.
@@ -172,11 +170,7 @@ def _no_obstacle(what: str) -> Iterator[None]:
 
 
 class RunRecord:
-    """The record in one Lease, whoever holds that; one that cannot be read or written is a warning.
-
-    Args:
-        leases: the Lease.
-    """
+    """The record in one Lease, whoever holds that; one that cannot be read or written is a warning."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases

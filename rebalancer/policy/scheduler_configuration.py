@@ -51,7 +51,6 @@ class SchedulerConfiguration:
     """A configuration that can be used.
 
     Attributes:
-        document: its keys and values.
         warnings: about parts that have no effect, and plugins and extenders that are not known here.
     """
 

@@ -12,9 +12,6 @@ class ServedPage:
     """An answer to a GET.
 
     Attributes:
-        status: of HTTP.
-        body: what is sent.
-        content_type: of the body.
         html: the same for a browser, which asks for text/html; empty where there is no such form.
         scripted: whether that form has a script of its own, which its own policy names by hash.
         refresh: seconds after which a browser asks again; 0 for never.

@@ -45,7 +45,6 @@ class ProcessMetrics:
         dry_run: whether this process only plans; kept apart by a label, and out of the descheduler's metric.
 
     Attributes:
-        requests: to the API server.
         source_errors: how often a source of usage had no answer that could be used.
         stale_nodes: for how many nodes a source had no fresh sample.
         interval: from the start of one cycle to the next, in seconds; 0 for a single one.

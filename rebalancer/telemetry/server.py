@@ -186,7 +186,6 @@ class Server:
     Args:
         address: to listen on; empty for all.
         port: to listen on; 0 for any that is free.
-        pages: by path.
         identity: for TLS; None serves plain HTTP.
 
     Attributes:

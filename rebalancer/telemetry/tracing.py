@@ -23,7 +23,6 @@ class OpenTelemetry:
     Args:
         endpoint: host:port of an OTLP collector that takes gRPC; empty to use OpenTelemetry's environment variables.
         ca_file: a PEM file with the authorities that may have signed the collector's certificate; empty for no TLS.
-        service: the name of the service.
         namespace: of the service; may be empty.
         sample_rate: the share of cycles that are traced.
 

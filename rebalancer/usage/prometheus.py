@@ -49,7 +49,6 @@ class NodeColumn:
     """The usage of one resource by node.
 
     Attributes:
-        resource: its name.
         usual: by node, what counts for it as a source of pods; a node of which that is unknown is absent.
         peaks: the same as a destination.
         warnings: what the reader of the report should know.

@@ -64,7 +64,6 @@ class PromQL:
 
     Args:
         provider: its address and settings.
-        auth: the credentials.
         service_account: the folder with the cluster's certificates, in a pod.
         now: the time at which queries are evaluated.
         is_ending: returns whether the program is told to end.
@@ -198,7 +197,6 @@ class UsageWindow:
     `quantile_over_time(0.5, ((node_load) >= 0)[1800s:60s])`.
 
     Attributes:
-        seconds: its length.
         step: seconds from one evaluation of a query to the next.
         least: the lowest value that counts, in PromQL.
     """

@@ -151,7 +151,6 @@ class ListCollector(Generic[W, T]):
     """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning.
 
     Attributes:
-        items: the objects.
         lost: how many were left out.
         more: how many are on the pages to come; None where the server does not say.
     """

@@ -25,7 +25,6 @@ class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What was read of an object that makes pods.
 
     Attributes:
-        key: namespace and name.
         selector: None where it has none that counts.
         template: None where no pod is made from it any more, or it cannot be read.
         owner: its controller, such as the Deployment of a ReplicaSet.
@@ -158,11 +157,7 @@ class TemplateWire(msgspec.Struct, gc=False):
 
 
 class WorkloadDecoder:
-    """Turns workloads into the model.
-
-    Args:
-        specs: shared with pods.
-    """
+    """Turns workloads into the model."""
 
     def __init__(self, specs: Specs) -> None:
         self._specs = specs
