@@ -6,11 +6,10 @@ from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Owner, Pod, PodSpec
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.cluster.selectors import LabelSelector, Requirement
-from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
 from rebalancer.engine.gate import DrySink, Sink

@@ -36,8 +36,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, arriving
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.scheduling.eligibility import EligibleNodes

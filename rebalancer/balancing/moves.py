@@ -16,8 +16,8 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict, Outlook
+from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 
 #: A point below a band counts as so much of one above it: a node that is too empty hurts no pod.

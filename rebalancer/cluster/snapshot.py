@@ -1,4 +1,4 @@
-"""All objects of a cluster as they were read at one time; immutable."""
+"""All objects of a cluster as they were read at one time, PodDisruptionBudgets (PDBs) among them; immutable."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -10,14 +10,40 @@ from msgspec.structs import replace
 
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
-from rebalancer.cluster.selectors import Labels
+from rebalancer.cluster.selectors import Labels, LabelSelector
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
 
 #: A kubelet reports every five minutes at least: nothing in a snapshot is much later than the median report.
 _HEARTBEAT_LAG = timedelta(minutes=10)
+
+
+#: The namespace of a PDB whose namespace could not be read: it counts for every one.
+EVERY_NAMESPACE = ""
+
+
+class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A PodDisruptionBudget (PDB).
+
+    Attributes:
+        selector: None selects nothing, an empty one every pod of the namespace.
+        observed: whether the status belongs to the present spec.
+        unhealthy_policy: spec.unhealthyPodEvictionPolicy.
+        disrupted: names of the pods that the API server has let go and the PDB's controller has not seen go yet.
+        problem: why the PDB could not be read; empty if it could.  It allows nothing then, whatever the numbers.
+    """
+
+    namespace: str
+    name: str
+    selector: LabelSelector | None
+    disruptions_allowed: int = 0
+    observed: bool = True
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    unhealthy_policy: str = "IfHealthyBudget"
+    disrupted: frozenset[str] = frozenset()
+    problem: str = ""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

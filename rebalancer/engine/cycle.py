@@ -19,8 +19,7 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
-from rebalancer.eviction.destination import Destination
-from rebalancer.eviction.steering import Holder, Steer
+from rebalancer.eviction.steering import Destination, Holder, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs

@@ -9,9 +9,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import Held, Landing, Move, Steer, Wave
+from rebalancer.eviction.steering import Destination, Held, Landing, Move, Steer, Wave
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 
 _NAMED = 5  # pods that are named

@@ -18,8 +18,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from rebalancer.cluster.label_index import SelectorIndex
-from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
 

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_CLASSES, SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.cluster.snapshot import DisruptionBudget
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused

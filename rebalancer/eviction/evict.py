@@ -7,9 +7,8 @@ from typing import Protocol
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import Steer
+from rebalancer.eviction.steering import Destination, Steer
 from rebalancer.eviction.verdict import Refused, Verdict
 
 

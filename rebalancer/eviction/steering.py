@@ -14,7 +14,7 @@ Holding: nodes that a run has emptied are kept empty for a while, so that an aut
 still takes a held node if no other node fits, and whoever fills nodes leaves it out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -22,8 +22,47 @@ from typing import Protocol
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.verdict import Verdict
+
+#: Nobody reads more nodes than this; without a bound a report would list thousands for each pod.
+_MOST_NODES = 16
+_DECIMALS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where the replacement of a pod will likely run.
+
+    Attributes:
+        nodes: one, if the replacement will likely run there; several, if it may run on each: then the plan counts on
+            the first.  At most 16 are named.
+        more: on how many others it may run as well.
+        shares: of each of these nodes, in which part of the possible histories it lands there; empty if that is not
+            known.
+    """
+
+    nodes: tuple[str, ...]
+    more: int = 0
+    shares: tuple[float, ...] = ()
+
+    @classmethod
+    def seen(cls, expected: str, shares: Mapping[str, float]) -> "Destination":
+        """Return a destination of the nodes that were seen in possible histories, with their shares.
+
+        Args:
+            expected: the node on which the plan counts.
+            shares: by name, the most likely first.
+        """
+        names = tuple(dict.fromkeys((expected, *shares)))
+        named = names[:_MOST_NODES]
+        return cls(named, len(names[_MOST_NODES:]), tuple(round(shares.get(name, 0.0), _DECIMALS) for name in named))
+
+    @classmethod
+    def among(cls, expected: str, likely: Iterable[str]) -> "Destination":
+        """Return a destination of the likely nodes; the expected one, on which the plan counts, comes first."""
+        names = tuple(dict.fromkeys((expected, *likely)))
+        return cls(names[:_MOST_NODES], len(names[_MOST_NODES:]))
+
 
 #: How many soft taints a node carries: hot nodes two, others that are avoided one, destinations none.
 HOT, MIDDLING = 2, 1

@@ -16,8 +16,7 @@ from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline
-from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.untrusted.address import without_userinfo
 
 logger = logging.getLogger(__name__)

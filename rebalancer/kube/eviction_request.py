@@ -21,8 +21,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.eviction.verdict import GRANTED, Failed, Refused, Unknown, Verdict
 from rebalancer.kube.answers import Rejected, Transient, error_of, is_not_found
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline
-from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: Seconds for one look, and for all last looks together.  Looks are the only requests after the deadline or a signal.

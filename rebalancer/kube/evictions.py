@@ -58,8 +58,7 @@ from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unkno
 from rebalancer.kube.answers import HttpAnswer, Transient, cut, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.eviction_request import EvictionRequest, Modified, PodLook, Unclear
-from rebalancer.kube.halt import Halt
-from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.halt import Halt, RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: How long one pod's eviction is tried again.

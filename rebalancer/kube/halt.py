@@ -1,16 +1,30 @@
-"""Deadlines, and what ends the writes of a run: a signal, its deadline, or a permit that has ended, like a lost Lease.
+"""Deadlines, what ends the writes of a run (a signal, its deadline, a permit that has ended), and how tries are made.
 
 Every request that changes something checks this first, retries included.  `Client.write` checks it at the last moment,
 when the connection is established and only the body is not sent yet.
+
+How often a failed request is tried again, and how long to wait between two tries, is a `RetryPolicy`.  Example, with
+the defaults and a server that answers 503 at once: the waits last up to 0.5, 1, 2, 4, 8 and 8 s, each by chance between
+half of that and all of it.  That makes 7 tries within 23.5 s.  There is no eighth: with one more wait of 8 s it could
+begin after 31.5 s, later than `seconds` (30).  With `Retry-After: 10` a wait lasts 10 to 11 s.
 """
 
+import logging
 import math
+import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 from rebalancer.clock import Clock, boottime
-from rebalancer.errors import ClusterError
+from rebalancer.errors import ClusterError, Unreachable
+from rebalancer.kube.answers import Transient
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +118,72 @@ class Halt:
         """
         if reason := self.reason:
             raise Halted(f"not asked for: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How failed requests are tried again: exponential waits with jitter, `Retry-After` where the server says.
+
+    Jitter only spreads the tries of many clients.  It does not change how many tries there are: that is computed from
+    the longest possible length of each wait.
+
+    Attributes:
+        seconds: no new try begins later than this after the first.
+        first_wait: seconds before the second try; doubles from there.
+        shortest_wait: seconds that a wait lasts at least, even if the server asks for less.
+        longest_wait: seconds that a wait lasts at most, unless the server asks for more.
+        tries_unconnected: tries when no connection can be established: a server that is not there is
+            reported within seconds.
+        clock: in seconds, like `boottime`.
+        sleep: waits for a number of seconds; None waits until they have passed or `stop` is set.
+        jitter: returns a random number between two bounds.
+        stop: once set, nothing is tried again, and a wait ends.
+    """
+
+    seconds: float = 30.0
+    first_wait: float = 0.5
+    shortest_wait: float = 0.1
+    longest_wait: float = 8.0
+    tries_unconnected: int = 4
+    clock: Clock = boottime
+    sleep: Callable[[float], object] | None = None
+    jitter: Callable[[float, float], float] = random.uniform
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def call(self, deadline: Deadline | None, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        """Call a function until it raises no `Transient`, but not after the deadline; after the last try raise that."""
+        end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
+        seconds, waited = end.left(), 0.0
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return request(*args, **named)
+            except Transient as failure:
+                shortest, longest = self.bounds(failure, attempt)
+                waited += longest  # the longest that all waits so far and the next one could take together
+                wait = self.jitter(shortest, longest)
+                is_over = self.stop.is_set() or waited >= seconds or longest >= end.left()
+                if is_over or (not failure.connected and attempt >= self.tries_unconnected):
+                    raise
+                level = logging.WARNING if attempt == 1 else logging.INFO  # one line for a person, all with -v 1
+                logger.log(level, "try %d failed: %s; trying again in %.1f s", attempt, failure, wait)
+            self.wait(wait)
+
+    def bounds(self, failure: Transient, attempt: int) -> tuple[float, float]:
+        """Return the shortest and the longest wait after a failed attempt, counted from 1."""
+        if failure.retry_after:
+            asked = max(self.shortest_wait, failure.retry_after)
+            return asked, asked + min(1.0, asked / 10)
+        ceiling = max(self.shortest_wait, min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 99)))
+        return max(self.shortest_wait, ceiling / 2), ceiling
+
+    def wait(self, seconds: float) -> None:
+        """Wait before another try.
+
+        Raises:
+            Unreachable: `stop` was set meanwhile.
+        """
+        (self.sleep or self.stop.wait)(seconds)
+        if self.stop.is_set():
+            raise Unreachable("told to stop while waiting for another try")

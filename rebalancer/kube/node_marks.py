@@ -27,10 +27,9 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, Taint, Wanted
-from rebalancer.kube.retry_policy import RetryPolicy
 
 NODES = "/api/v1/nodes"
 

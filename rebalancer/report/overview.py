@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.snapshot import DisruptionBudget
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.report.layout import listed

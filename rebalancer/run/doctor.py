@@ -14,10 +14,9 @@ from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import CPU, PODS
-from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.halt import Deadline

@@ -23,9 +23,8 @@ from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
-from rebalancer.kube.halt import Deadline, Halt
+from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
 from rebalancer.kube.kubeconfig import find
-from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
 from rebalancer.run.options import ClientOptions

@@ -20,8 +20,8 @@ from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.strategy import Balance
 from rebalancer.errors import UsageError
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Failed, Refused, Unknown
 from rebalancer.policy.arguments import Args
 from rebalancer.report.plan import Plan, PlannedMove, PlannedNode, PlanOptions, plan_policy

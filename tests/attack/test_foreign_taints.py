@@ -10,9 +10,8 @@ import pytest
 
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.halt import Halt, RetryPolicy
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark
-from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.run_marks import RunMarks
 from tests.attack.seeds import seeds
 from tests.fake_api_server import FakeApiServer

@@ -16,10 +16,10 @@ from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
-from rebalancer.cluster.pdb import DisruptionBudget
 from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Claim, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.snapshot import DisruptionBudget
 from rebalancer.eviction.steering import Landing, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs

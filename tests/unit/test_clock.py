@@ -5,8 +5,7 @@ import time
 import pytest
 
 from rebalancer.clock import LaterClock, boottime
-from rebalancer.kube.halt import Deadline, Halt, Halted
-from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.halt import Deadline, Halt, Halted, RetryPolicy
 
 
 class Settable:

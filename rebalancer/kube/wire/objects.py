@@ -12,10 +12,10 @@ import msgspec
 
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.pdb import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.resources import Resources, add, parse_resources
 from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
+from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
 from rebalancer.kube.wire.pages import Kind

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cluster.pdb import EVERY_NAMESPACE
+from rebalancer.cluster.snapshot import EVERY_NAMESPACE
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector

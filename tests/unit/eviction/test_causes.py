@@ -9,7 +9,7 @@ from rebalancer.api import Cause, Refused
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code, as_cause
-from rebalancer.eviction.destination import Destination
+from rebalancer.eviction.steering import Destination
 from rebalancer.policy import evictor as names
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.document import Finished, document

@@ -10,7 +10,7 @@ import pytest
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.retry_policy import RetryPolicy
+from rebalancer.kube.halt import RetryPolicy
 from tests.fake_api_server import FakeApiServer
 
 

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.errors import Unreachable
-from rebalancer.kube.halt import Halt, Halted
+from rebalancer.kube.halt import Halt, Halted, RetryPolicy
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, steering_marks
 from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
-from rebalancer.kube.retry_policy import RetryPolicy
 from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
 from tests.unit.kube.marked_nodes import keys_on

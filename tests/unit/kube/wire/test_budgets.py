@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cluster.pdb import EVERY_NAMESPACE
 from rebalancer.cluster.selectors import EVERYTHING
+from rebalancer.cluster.snapshot import EVERY_NAMESPACE
 from rebalancer.kube.wire.collect import Collection
 from tests.make import NOW, selector
 from tests.unit.kube.wire.documents import read
