@@ -19,10 +19,9 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
-from rebalancer.kube import kubeconfig as files
 from rebalancer.kube.answers import cut
+from rebalancer.kube.config import ChosenContext, Document, extensions, find
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.kubeconfig import ChosenContext, Document, extensions
 from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
@@ -216,7 +215,7 @@ def from_files(
     Raises:
         NoCredentials: there is no such context any more, or it cannot be used.
     """
-    found = files.find(kubeconfig, environ)
+    found = find(kubeconfig, environ)
     if found is None:
         raise NoCredentials("the kubeconfig is gone")
     chosen = addressed(found.only(context))

@@ -24,7 +24,7 @@ import msgspec
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
-from rebalancer.kube.kubeconfig import ChosenContext, Document, extensions
+from rebalancer.kube.config import ChosenContext, Document, extensions
 from rebalancer.kube.wire.objects import aware
 from rebalancer.untrusted.documents import decode_json
 

@@ -20,11 +20,10 @@ from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
-from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.config import Connection, connect, find
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
-from rebalancer.kube.kubeconfig import find
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
 from rebalancer.run.options import ClientOptions

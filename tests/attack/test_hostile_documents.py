@@ -16,10 +16,9 @@ import pytest
 import yaml
 
 from rebalancer.errors import NoCredentials, RebalancerError
-from rebalancer.kube import kubeconfig
 from rebalancer.kube.answers import HttpAnswer
 from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
+from rebalancer.kube.config import connect, read
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.run.snapshot_file import read_snapshot_file
@@ -92,7 +91,7 @@ def test_as_a_snapshot_file(file, kind):
 def test_as_a_kubeconfig(file, kind):
     """Refused in a line that names the file."""
     with pytest.raises(NoCredentials) as caught:
-        kubeconfig.read([Path(file(HOSTILE[kind]))])
+        read([Path(file(HOSTILE[kind]))])
     assert in_a_line(caught.value)
     assert "hostile" in str(caught.value)
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from rebalancer.errors import NoCredentials
+from rebalancer.kube.config import ChosenContext
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.kubeconfig import ChosenContext
 
 VERSION = "client.authentication.k8s.io/v1"
 SERVER = {"server": "https://there:6443"}

@@ -4,8 +4,7 @@ import pytest
 import yaml
 
 from rebalancer.errors import NoCredentials
-from rebalancer.kube.config import connect
-from rebalancer.kube.kubeconfig import read
+from rebalancer.kube.config import connect, read
 
 
 def write(path: Path, *contexts: str, current: str = "", cluster: dict | None = None, user: dict | None = None) -> Path:
