@@ -30,8 +30,7 @@ from rebalancer.cluster.taints import Taint, untolerated
 from rebalancer.engine.strategy import Balance, Deschedule
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.order import cheapest_first
+from rebalancer.eviction.evict import Evict, cheapest_first
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Args, Count, IncludeOrExclude, Int, Names, Namespaces, Part, PodArgs, Thresholds
 from rebalancer.policy.usage import UtilizationArgs

@@ -12,8 +12,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.order import EvictionClass, eviction_class
+from rebalancer.eviction.evict import Evict, EvictionClass, eviction_class
 from rebalancer.eviction.verdict import Refused, refused
 
 _LEAST_SHARE = 0.1

@@ -17,8 +17,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.order import cheapest_first
+from rebalancer.eviction.evict import Evict, cheapest_first
 from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Refused
 

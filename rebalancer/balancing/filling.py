@@ -9,7 +9,7 @@ above the mean donate pods as well.
 2. In a round the nodes above the mean donate in turn, the one furthest above it first.
 3. Of a donor's pods the one with the largest gain goes.  The gain is how many of the points up to the mean
    the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
-   lacks afterwards.  No costly pod (see `rebalancer.eviction.order`) goes while a cheaper one of its node brings
+   lacks afterwards.  No costly pod (see `rebalancer.eviction.evict`) goes while a cheaper one of its node brings
    anything.
 4. Filling ends when no node is below its band, when the tries are used up, or after the last round.
 

@@ -1,7 +1,7 @@
 """Relief: bring full nodes within their targets with few moves, each of a pod that some destination takes.
 
 1. The node furthest above its targets comes first, then the others.
-2. Of its pods the cheapest class is tried first (see `rebalancer.eviction.order`); in a class, pods of Jobs are last.
+2. Of its pods the cheapest class is tried first (see `rebalancer.eviction.evict`); in a class, pods of Jobs are last.
 3. In a class the pod goes that brings the node within target and takes the least beyond that.  If none does, the pod
    goes that leaves the least above target.  Ties go by age, oldest first, then namespace and name.  A pod that does not
    bring the node within target has to take at least a tenth of the node's first excess, unless the number of pods is

@@ -13,9 +13,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.taints import Taint, Toleration, untolerated
 from rebalancer.eviction.causes import Cause, Code
-from rebalancer.eviction.evict import Evict
+from rebalancer.eviction.evict import Evict, cheapest_first
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
-from rebalancer.eviction.order import cheapest_first
 from rebalancer.eviction.verdict import Refused, refused
 
 

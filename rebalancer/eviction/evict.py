@@ -1,4 +1,4 @@
-"""The questions and requests that a strategy puts to the engine."""
+"""What a strategy asks of the engine, and the descheduler's order in which pods should go."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -148,3 +148,25 @@ class Evict(Protocol):
             CycleOver: the total limit is used up; it ends the strategy, which must not catch it.
         """
         ...
+
+
+#: Whether there is a priority; the priority; QoS; whether the pod prefers no eviction.
+EvictionClass = tuple[bool, int, int, bool]
+
+_QOS_ORDER = ("BestEffort", "Burstable", "Guaranteed")
+
+
+def eviction_class(pod: Pod) -> EvictionClass:
+    """Return how costly it is to evict a pod: pods of a lower class go before pods of a higher one."""
+    priority = pod.spec.priority
+    qos = _QOS_ORDER.index(pod.qos) if pod.qos in _QOS_ORDER else len(_QOS_ORDER)
+    return (priority is not None, priority or 0, qos, pod.prefer_no_eviction)
+
+
+def cheapest_first(pods: Sequence[Pod]) -> list[Pod]:
+    """Return the pods in the order in which they should go.
+
+    Pods without a priority first, then low before high, BestEffort before Burstable before Guaranteed, pods that prefer
+    no eviction last; ties by age, oldest first, then namespace and name.
+    """
+    return sorted(pods, key=lambda pod: (eviction_class(pod), pod.age_order))

@@ -17,7 +17,7 @@ from operator import or_
 from typing import NamedTuple
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.order import cheapest_first, eviction_class
+from rebalancer.eviction.evict import cheapest_first, eviction_class
 
 #: The search tries so many ways for each part of a graph: enough for 40 vertices as a rule, and for larger ones that
 #: are much alike.
@@ -126,7 +126,7 @@ class Chosen(NamedTuple):
 def fewest(clashes: Iterable[Clash], rank: Callable[[Pod], int], may_go: Callable[[Pod], bool]) -> list[Chosen]:
     """Return the fewest pods whose going ends all conflicts that can be ended; of equally few the cheapest.
 
-    Cheaper is what has fewer pods in the costliest class (see `rebalancer.eviction.order`), then in the next; then what
+    Cheaper is what has fewer pods in the costliest class (see `rebalancer.eviction.evict`), then in the next; then what
     has the older pods.  Conflicts between two pods that may not go are left.  Where many pods hang together and are not
     alike, there may be more than needed, but no more than the descheduler would evict.
 

@@ -64,7 +64,7 @@ class NodeColumn:
         self.resource = resource
         self._query: NodeQuery = wanted.nodes[resource]
         self._names = NodeNames(cluster.snapshot.nodes, self._query.node)
-        self._window = UsageWindow.of(wanted)
+        self._window = UsageWindow.over(wanted.window) if wanted.window else None
         self._now = cluster.now
         self._max_age = max_age
         self.warnings: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def _pod_figures(
     """
     if not wanted.pods:
         return None, {}
-    window = UsageWindow.of(wanted)
+    window = UsageWindow.over(wanted.window) if wanted.window else None
     usage: dict[Key, dict[str, int]] = {}
     nodes: dict[Key, str] = {}
     for resource, query in wanted.pods.items():

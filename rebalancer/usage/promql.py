@@ -12,7 +12,7 @@ from prometheus_api_client import PrometheusConnect
 
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError
-from rebalancer.policy.usage import NodeLabel, Prometheus, PrometheusUsage
+from rebalancer.policy.usage import NodeLabel, Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.history import RangeAnswer, RangeSeries
 from rebalancer.usage.session import Auth, Session, address_of, plain
@@ -204,11 +204,6 @@ class UsageWindow:
     seconds: int
     step: int
     least: str = "0"
-
-    @classmethod
-    def of(cls, wanted: PrometheusUsage) -> "UsageWindow | None":
-        """Return the window of a policy; None without one."""
-        return None if wanted.window is None else cls.over(wanted.window)
 
     @classmethod
     def over(cls, time: timedelta, least: str = "0") -> "UsageWindow":

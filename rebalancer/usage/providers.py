@@ -85,7 +85,8 @@ class Providers:
             if wanted.when_missing != "requests":
                 raise
             found = Measured({}, {}, missing=dict.fromkeys((node.name for node in cluster.nodes), str(error)))
-        return without_missing_samples(found, wanted, cluster, _resources(wanted))
+        resources = tuple(wanted.prometheus.nodes) if wanted.prometheus else metrics_server.RESOURCES
+        return without_missing_samples(found, wanted, cluster, resources)
 
     def prometheus(self, now: datetime) -> PromQL:
         """Return the Prometheus, for queries about this time; its time-out counts from the first call on.
@@ -169,11 +170,6 @@ class Providers:
 
     def _ask_load_watcher(self, _: None) -> LoadWatcherAnswer:
         return load_watcher.ask(self._given[LOAD_WATCHER].load_watcher or LoadWatcher(), self._is_ending)
-
-
-def _resources(wanted: MetricsUtilization) -> tuple[str, ...]:
-    """Return the resources that the source measures."""
-    return tuple(wanted.prometheus.nodes) if wanted.prometheus else metrics_server.RESOURCES
 
 
 _NAMED = 3

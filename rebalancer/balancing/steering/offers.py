@@ -24,7 +24,7 @@ from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import Fill, Goal, minus, plus
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.order import eviction_class
+from rebalancer.eviction.evict import eviction_class
 
 #: So many sources and destinations are looked at, and so many pairs of them.
 _MOST_SOURCES = 20
