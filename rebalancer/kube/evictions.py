@@ -223,7 +223,8 @@ def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
         return GRANTED
     if answer.status < HTTPStatus.BAD_REQUEST:
         raise Unclear(f"the API server answers {answer.status} to POST {path}, but not about the eviction")
-    if _is_taken_over(answer):
+    said = answer.explanation()
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS and _TAKEN_OVER in said.message:
         return Granted(background=True)
     if is_not_found(answer) or _is_about(answer, "uid"):
         return Unknown(f"{_LEAVES} ({_words(answer)})")
@@ -236,14 +237,10 @@ def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
         raise Transient(str(error), retry_after=answer.retry_after())
     if isinstance(error, Transient):
         raise error
-    if answer.status == HTTPStatus.NOT_FOUND and answer.explanation().kind:
+    if answer.status == HTTPStatus.NOT_FOUND and said.kind:
         return Failed(f"the API server does not offer evictions: {error}", hopeless=True)
-    return Failed(str(error), forbidden=_is_unauthorised(answer))
-
-
-def _is_unauthorised(answer: HttpAnswer) -> bool:
-    """Return whether the permission is missing; a refusal by admission has the same code, but another message."""
-    return answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in answer.explanation().message
+    # A refusal by admission has the same code as a missing permission, but another message.
+    return Failed(str(error), forbidden=answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in said.message)
 
 
 def _is_agreed(answer: HttpAnswer) -> bool:
@@ -252,10 +249,6 @@ def _is_agreed(answer: HttpAnswer) -> bool:
     except Unreadable:
         return False
     return said.kind == "Status" and said.status == "Success"
-
-
-def _is_taken_over(answer: HttpAnswer) -> bool:
-    return answer.status == HTTPStatus.TOO_MANY_REQUESTS and _TAKEN_OVER in answer.explanation().message
 
 
 def _is_undone(answer: HttpAnswer) -> bool:

@@ -138,21 +138,14 @@ class NodeMarks:
 def _judge(answer: HttpAnswer, path: str) -> None:
     if answer.is_success or is_not_found(answer, "nodes"):
         return
-    if answer.status == HTTPStatus.CONFLICT or _is_test_failed(answer):
+    said = answer.explanation()
+    # If the node would not be valid, the answer names fields as causes; if a test in the patch failed, it names none.
+    is_test_failed = answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not said.details.causes
+    if answer.status == HTTPStatus.CONFLICT or is_test_failed:
         raise Transient(f"PATCH {path}: others write to this node all the time")
-    if _is_denied(answer):
+    if "denied the request" in said.message or "denied request" in said.message:
         raise Rejected(f"PATCH {path} is refused by the cluster's admission: {answer.text()}")
     raise error_of(answer, "PATCH", path)
-
-
-def _is_test_failed(answer: HttpAnswer) -> bool:
-    """Return whether a test in the patch failed; if the node would not be valid, the answer names fields as causes."""
-    return answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not answer.explanation().details.causes
-
-
-def _is_denied(answer: HttpAnswer) -> bool:
-    message = answer.explanation().message
-    return "denied the request" in message or "denied request" in message
 
 
 def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, ClusterError]:

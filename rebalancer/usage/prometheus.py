@@ -242,7 +242,8 @@ def measured(
         SourceError: there is no answer, or one that cannot be used, like two series for one node.
     """
     columns = [NodeColumn(ask, name, wanted, max_age, cluster) for name in wanted.nodes]
-    missing = {node.name: why for node in cluster.nodes if (why := _why_not(columns, node))}
+    reasons = {node.name: [why for column in columns if (why := column.why_not(node))] for node in cluster.nodes}
+    missing = {name: " and ".join(each) for name, each in reasons.items() if each}
     fresh = [node for node in cluster.nodes if node.name not in missing]
     pods, pod_nodes = _pod_figures(ask, wanted, cluster)
     coming = _coming(ask_range, wanted, cluster) if ask_range and wanted.coming else None
@@ -306,10 +307,6 @@ def _raised(peaks: Mapping[str, Resources], coming: ComingLoad, quantile: float)
         return quantile_of(coming.courses[name].get(node, ()), quantile) or 0
 
     return {node: {name: max(used, later(name, node)) for name, used in each.items()} for node, each in peaks.items()}
-
-
-def _why_not(columns: list[NodeColumn], node: Node) -> str:
-    return " and ".join(reason for column in columns if (reason := column.why_not(node)))
 
 
 def _amount_of(value: float, resource: str, query: UsageQuery, node: Node | None) -> int | None:

@@ -75,4 +75,4 @@ class SecondScheduler:
         self._processes.wait_answered()
 
     def _window(self) -> datetime:
-        return load_watcher.taken(load_watcher.ask(LoadWatcher(url=self._processes.url)))
+        return load_watcher.ask(LoadWatcher(url=self._processes.url)).ended

@@ -90,9 +90,7 @@ def _is_given(raw: msgspec.Raw) -> bool:
     return bool(raw) and bytes(raw) != b"null"
 
 
-class ContainerWire(msgspec.Struct, gc=False, rename="camel"):
-    """A container, narrowed to what is used."""
-
+class _ContainerWire(msgspec.Struct, gc=False, rename="camel"):
     image: str | None = None
     resources: msgspec.Raw = msgspec.Raw()
     ports: msgspec.Raw = msgspec.Raw()
@@ -103,8 +101,8 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
     """The spec of a pod or of a template of pods, narrowed to what is used."""
 
     node_name: str | None = None
-    containers: list[ContainerWire] | None = None
-    init_containers: list[ContainerWire] | None = None
+    containers: list[_ContainerWire] | None = None
+    init_containers: list[_ContainerWire] | None = None
     volumes: list[PodVolumeWire] | None = None
     resources: msgspec.Raw = msgspec.Raw()
     overhead: msgspec.Raw = msgspec.Raw()
@@ -168,7 +166,7 @@ class Specs:
         return known
 
 
-def _container_key(container: ContainerWire) -> Hashable:
+def _container_key(container: _ContainerWire) -> Hashable:
     restarts = container.restart_policy == "Always"
     return container.image, bytes(container.resources), restarts, bytes(container.ports)
 
@@ -226,7 +224,7 @@ def _sources(spec: SpecWire) -> _Sources:
     )
 
 
-def _container(wire: ContainerWire) -> _ContainerParts:
+def _container(wire: _ContainerWire) -> _ContainerParts:
     requests, limits = _resources(wire.resources)
     restartable = wire.restart_policy == "Always"
     return _ContainerParts(wire.image or "", requests, restartable, bytes(wire.ports), limits)
