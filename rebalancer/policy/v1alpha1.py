@@ -17,32 +17,43 @@ from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND
 from rebalancer.policy.validation import read_leniently
 
-# Values of type `object` are carried over unchanged; they are checked later, as arguments.
 
+class UtilizationThresholds(Part):
+    """Parameters of LowNodeUtilization and HighNodeUtilization.
 
-class _UtilizationThresholds(Part):
+    Values of type `object` are carried over unchanged; they are checked later, as arguments.
+    """
+
     use_deviation_thresholds: object = None
     thresholds: object = None
     target_thresholds: object = None
     number_of_nodes: object = None
 
 
-class _OldRestarts(Part):
+class OldRestarts(Part):
+    """Parameters of RemovePodsHavingTooManyRestarts."""
+
     pod_restart_threshold: object = None
     including_init_containers: object = None
 
 
-class _LifeTime(Part):
+class LifeTime(Part):
+    """Parameters of PodLifeTime."""
+
     max_pod_life_time_seconds: object = None
     states: object = None
     pod_status_phases: object = None
 
 
-class _Duplicates(Part):
+class Duplicates(Part):
+    """Parameters of RemoveDuplicates."""
+
     exclude_owner_kinds: object = None
 
 
-class _FailedPods(Part):
+class FailedPods(Part):
+    """Parameters of RemoveFailedPods."""
+
     exclude_owner_kinds: object = None
     min_pod_lifetime_seconds: object = None
     reasons: object = None
@@ -52,12 +63,12 @@ class _FailedPods(Part):
 class StrategyParams(Part):
     """The parameters of all strategies together; each strategy uses some of them."""
 
-    node_resource_utilization_thresholds: _UtilizationThresholds | None = None
+    node_resource_utilization_thresholds: UtilizationThresholds | None = None
     node_affinity_type: object = None
-    pods_having_too_many_restarts: _OldRestarts | None = None
-    pod_life_time: _LifeTime | None = None
-    remove_duplicates: _Duplicates | None = None
-    failed_pods: _FailedPods | None = None
+    pods_having_too_many_restarts: OldRestarts | None = None
+    pod_life_time: LifeTime | None = None
+    remove_duplicates: Duplicates | None = None
+    failed_pods: FailedPods | None = None
     include_soft_constraints: bool = False
     namespaces: object = None
     threshold_priority: Int | None = None
