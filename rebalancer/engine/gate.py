@@ -30,11 +30,8 @@ from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.evict import Outlook
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import Steer
-from rebalancer.eviction.verdict import GRANTED, Granted, Refused, Verdict, refused
-from rebalancer.eviction.steering import Holder, Steer
 from rebalancer.eviction.steering import Destination, Holder, Steer
-from rebalancer.eviction.verdict import GRANTED, Refused, Verdict, refused
+from rebalancer.eviction.verdict import GRANTED, Granted, Refused, Verdict, refused
 from rebalancer.memory.document import owner_key
 
 #: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.

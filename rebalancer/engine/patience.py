@@ -33,9 +33,6 @@ from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.memory.document import Memory, PastMove, Reading, owner_key
 from rebalancer.policy.moving import BackOff, Trust, most
-from rebalancer.memory.document import Memory, PastMove, owner_key
-from rebalancer.memory.worth import hours_outside, price, ready_seconds
-from rebalancer.policy.moving import BackOff, Trust, most
 from rebalancer.policy.windows import closed_by_note, pause_in, paused_in_words
 
 #: Keys of taints by which others say that a node goes, or is about to.

@@ -22,9 +22,7 @@ from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.lists import Tell, read_list
 from rebalancer.kube.permissions import may
 from rebalancer.kube.wire.collect import Collection
-from rebalancer.kube.wire.list_collector import ListCollector
-from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, path_of_list, resource_of
-from rebalancer.kube.wire.pages import PATHS, ListCollector, path_of_list, resource_of
+from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, ListCollector, path_of_list, resource_of
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy

@@ -23,12 +23,8 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import refused
-from rebalancer.kube.halt import Halt, Permit
-from rebalancer.kube.retry_policy import RetryPolicy
-from rebalancer.report.document import Finished
 from rebalancer.kube.halt import Halt, Permit, RetryPolicy
-from rebalancer.kube.rollouts import Rollouts
-from rebalancer.report.document import Circumstances
+from rebalancer.report.document import Finished
 from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, policies, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster

@@ -29,8 +29,6 @@ from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.moving import Steering, avoid_keys
 from rebalancer.run.seen_again import budgets_now, ending_owners, pods_now, siblings_of, why_closed
-from rebalancer.policy.moving import Steering, avoid_keys
-from rebalancer.run.seen_again import SeenPod, budgets_now, ending_owners, see_pods, siblings_of, why_closed
 
 _LOG = logging.getLogger(__name__)
 

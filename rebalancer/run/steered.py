@@ -24,7 +24,6 @@ from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_lef
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering
-from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY
 from rebalancer.run.live import LiveCluster, LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import leases_of

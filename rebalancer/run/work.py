@@ -18,10 +18,6 @@ from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
-from rebalancer.eviction.holding import DryHolder
-from rebalancer.eviction.steering import DrySteer
-from rebalancer.engine.restarts import RestartingSink, Restarts, granted
-from rebalancer.errors import MarksLeft, UsageError
 from rebalancer.eviction.steering import DryHolder, DrySteer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Share, Steering, Trust, avoid_keys

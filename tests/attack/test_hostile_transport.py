@@ -14,10 +14,6 @@ from typing import Any
 import pytest
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.halt import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.attack.whims import Time
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import _Handler

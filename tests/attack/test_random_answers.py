@@ -16,10 +16,6 @@ from typing import Any
 import pytest
 
 from rebalancer.errors import ClusterError, Interrupted
-from rebalancer.kube.halt import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import node, pdb, pod, policy

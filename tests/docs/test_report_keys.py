@@ -6,11 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rebalancer.cli.terminal import Question
-from rebalancer.kube.halt import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.attack.whims import Time
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with

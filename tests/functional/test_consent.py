@@ -7,10 +7,6 @@ import pytest
 
 from rebalancer.errors import UsageError
 from tests.attack.whims import Time
-from rebalancer.kube.halt import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import LeaseOptions, Options
-from rebalancer.run.start import run
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.terminal import Terminal
 from tests.functional.test_turns import OFTEN, hold

@@ -7,11 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from rebalancer.cli.terminal import Question
-from rebalancer.kube.halt import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions, LeaseOptions, Options
-from rebalancer.run.start import run
 from rebalancer.untrusted import exchange
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, policy

@@ -2,13 +2,6 @@
 
 import pytest
 
-from rebalancer.cli.terminal import Question
-from rebalancer.errors import ClusterError
-from rebalancer.kube.halt import RetryPolicy
-from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import Options
-from rebalancer.run.start import run
-from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, policy
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)

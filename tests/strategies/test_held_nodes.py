@@ -7,8 +7,7 @@ import pytest
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.holding import DryHolder
-from rebalancer.eviction.steering import DryHolder, DrySteer, Held
+from rebalancer.eviction.steering import DryHolder
 from rebalancer.policy.moving import HOLD_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs

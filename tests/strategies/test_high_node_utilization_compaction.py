@@ -3,8 +3,6 @@
 import pytest
 
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.steering import Destination
-from rebalancer.eviction.verdict import GRANTED
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import decide, evicted, owner, pdb, refused, says_no

@@ -5,9 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.destination import Destination
 from rebalancer.eviction.steering import Destination
-from rebalancer.eviction.verdict import GRANTED
 from rebalancer.report.words import text
 from tests.make import decide, evicted, owner, pdb, refused, says_no
 from tests.measured import PACKS, RELIEF, cluster, high, node, pod, points

@@ -7,12 +7,9 @@ node.  Ports of restartable init containers count since 1.34
 
 from collections.abc import Sequence
 
-from rebalancer.cluster.placement import HostPort
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import HostPort, Pod
 from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
-from rebalancer.cluster.pod import HostPort, Pod
-from rebalancer.scheduling.simulator.plugin import NO_REFUSALS, Refusals
 from rebalancer.scheduling.simulator.state import State
 
 _SIDECARS_COUNT = 34
