@@ -352,7 +352,7 @@ class Leadership:
         return self._lost(f"{self.holder or 'nobody'} holds it" if found else "it was deleted")
 
     def _lost(self, why: str) -> bool:
-        _LOG.warning("the lease %s is lost: %s", self.name, why)
+        self._until = 0.0  # before anybody hears of it
         self._over.set()
-        self._until = 0.0
+        _LOG.warning("the lease %s is lost: %s", self.name, why)
         return False

@@ -133,7 +133,8 @@ def test_as_a_page_of_a_list(tmp_path, program, kind):
         outcome = program.run(server, policy(OLD), "--dry-run")
 
         assert (outcome.exit_code, outcome.stdout) == (3, "")
-        assert len(outcome.stderr.splitlines()) == 1
+        # The thread of a lease that an earlier test held may speak late.
+        assert len([line for line in outcome.stderr.splitlines() if "leadership" not in line]) == 1
         assert server.evicted == []
 
 

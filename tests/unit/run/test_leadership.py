@@ -165,9 +165,10 @@ def test_without_a_permission_it_says_which(join, server):
         join("one").take()
 
 
-def test_a_deleted_or_stolen_lease_is_lost(join, server):
-    """The renewal notices, and not one more eviction is permitted."""
-    one = join("one", EAGER)
+def test_a_deleted_or_stolen_lease_is_lost(join, server, monkeypatch):
+    """The renewal notices, and not one more eviction is permitted from the moment on that it says so."""
+    one, held = join("one", EAGER), []
+    monkeypatch.setattr("rebalancer.run.leadership._LOG.warning", lambda *_: held.append(one.is_held()))
     one.take()
 
     key = ("kube-system", "rebalancer")
@@ -180,6 +181,7 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server):
 
     one._renewing.join(120)
     assert one.permit()
+    assert held == [False]
     assert server.leases.holder() == "thief"
 
 
