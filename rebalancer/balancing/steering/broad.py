@@ -61,7 +61,6 @@ class BroadWaves:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._turns: Counter[object] = Counter()
-        self._fruitless: set[object] = set()
         self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
         self._fit: defaultdict[object, dict[str, tuple[Sequence[Candidate], Sequence[Candidate]]]] = defaultdict(dict)
 
@@ -69,7 +68,7 @@ class BroadWaves:
         """Return the next wave; None if no move pays.
 
         All receivers together come first, then those of each place: a pod that stays in its zone spreads nothing worse.
-        The place that received last comes last, and groups for which nothing was found come after the others.
+        The place that received last comes last.
 
         Args:
             nodes: all that pods could go to.
@@ -83,13 +82,10 @@ class BroadWaves:
         places = sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ()
         groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
         givers = self._parts.offers.givers()
-        for place, group in sorted(groups, key=lambda each: each[0] in self._fruitless):
-            draft = self._wave(nodes, group, givers)
-            if draft:
+        for place, group in groups:
+            if draft := self._wave(nodes, group, givers):
                 self._turns[place] += 1
-                self._fruitless.discard(place)
                 return draft
-            self._fruitless.add(place)
         return None
 
     def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...], givers: Sequence[str]) -> Draft | None:
