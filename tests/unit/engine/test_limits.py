@@ -33,19 +33,6 @@ ALL = ("here", "same-node", "same-namespace", "elsewhere")
 @pytest.mark.parametrize(
     ("limits", "spent", "expected"),
     [
-        pytest.param(Limits(), [HERE] * 99, {}, id="no limit"),
-        pytest.param(Limits(total=2), [HERE], {}, id="one of two"),
-        pytest.param(Limits(total=2), [HERE, ELSEWHERE], dict.fromkeys(ALL, "TotalLimit"), id="two of two"),
-        pytest.param(Limits(total=0), [], dict.fromkeys(ALL, "TotalLimit"), id="none allowed at all"),
-        pytest.param(
-            Limits(per_node=1), [HERE], {"here": "NodeLimit", "same-node": "NodeLimit"}, id="one of one from a node"
-        ),
-        pytest.param(
-            Limits(per_namespace=1),
-            [HERE],
-            {"here": "NamespaceLimit", "same-namespace": "NamespaceLimit"},
-            id="one of one in a namespace",
-        ),
         pytest.param(
             Limits(per_node=1, per_namespace=1, total=1),
             [HERE],

@@ -18,59 +18,24 @@ def web(name: str, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("fields", "budget", "granted"),
+    ("fields", "budget"),
     [
-        pytest.param({}, {"allowed": 1}, True, id="a ready pod within the budget"),
-        pytest.param({}, {"allowed": 0}, False, id="a ready pod without a budget"),
-        pytest.param({}, {"allowed": -1}, False, id="a negative budget"),
-        pytest.param({"labels": {}}, {"allowed": 0}, True, id="a pod that the PDB does not select"),
-        pytest.param({"namespace": "other"}, {"allowed": 0}, True, id="a pod of another namespace"),
-        pytest.param({}, {"allowed": 0, "selector": None}, True, id="a PDB without a selector selects nothing"),
-        pytest.param({"labels": {}}, {"allowed": 0, "selector": selector()}, False, id="an empty selector selects all"),
-        pytest.param({"phase": "Pending"}, {"allowed": 0}, True, id="a pending pod costs nothing"),
-        pytest.param({"phase": "Failed"}, {"allowed": 0}, True, id="nor does a failed one"),
-        pytest.param({"phase": "Succeeded"}, {"allowed": 0}, True, id="nor one that has succeeded"),
-        pytest.param({}, {"allowed": 1, "observed": False}, False, id="a status that lags counts as zero"),
-        pytest.param({"ready": False}, {"allowed": 0}, False, id="an unready pod while too few are healthy"),
-        pytest.param(
-            {"ready": False},
-            {"allowed": 0, "current_healthy": 2, "desired_healthy": 2},
-            True,
-            id="an unready pod while enough are healthy",
-        ),
-        pytest.param(
-            {"ready": False},
-            {"allowed": 0, "current_healthy": 0, "desired_healthy": 0},
-            False,
-            id="which needs at least one to be desired",
-        ),
-        pytest.param(
-            {"ready": False},
-            {"allowed": 0, "unhealthy_policy": "AlwaysAllow"},
-            True,
-            id="an unready pod that may always go",
-        ),
-        pytest.param(
-            {"ready": False},
-            {"allowed": 0, "unhealthy_policy": "AlwaysAllow", "observed": False},
-            True,
-            id="also while the status lags",
-        ),
-        pytest.param(
-            {},
-            {"allowed": 0, "unhealthy_policy": "AlwaysAllow"},
-            False,
-            id="the policy does not concern a ready pod",
-        ),
-        pytest.param({"ready": False}, {"allowed": 1}, True, id="an unready pod that the budget pays for"),
+        pytest.param({}, {"allowed": 1}, id="a ready pod within the budget"),
+        pytest.param({"terminating": True}, {"allowed": 0}, id="a terminating pod costs nothing"),
+        pytest.param({"ready": False}, {"allowed": 0, "unhealthy_policy": "AlwaysAllow"}, id="one that may always go"),
     ],
 )
-def test_each_rule(fields: dict[str, Any], budget: dict[str, Any], granted: bool) -> None:
-    """What the API server would answer."""
-    refusal = DisruptionBudgets([pdb("web", **budget)]).refusal(web("a", **fields))
+def test_what_a_budget_does_not_hold(fields: dict[str, Any], budget: dict[str, Any]) -> None:
+    """Asked directly; all other rules are those of the slow server in the property of PDBs."""
+    assert not DisruptionBudgets([pdb("web", **budget)]).refusal(web("a", **fields))
 
-    assert (refusal is None) is granted
-    assert refusal is None or (refusal.by == "PDB" and "PDB web" in text(refusal.cause))
+
+def test_one_pdb_of_several_is_enough_to_rely_on() -> None:
+    """Those of other pods in the namespace say nothing."""
+    others = pdb("other", 9, selector=selector(app="other"))
+
+    assert DisruptionBudgets([others, pdb("web", 9)]).select(web("a"))
+    assert not DisruptionBudgets([others]).select(web("a"))
 
 
 def test_a_status_that_lags_is_told_as_such() -> None:
@@ -79,11 +44,6 @@ def test_a_status_that_lags_is_told_as_such() -> None:
 
     assert refusal is not None
     assert refusal.cause.details == {"pdb": "web", "observed": False}
-
-
-def test_a_terminating_pod_costs_nothing() -> None:
-    """It goes anyway."""
-    assert not DisruptionBudgets([pdb("web", 0)]).refusal(web("a", terminating=True))
 
 
 def test_a_pod_under_two_pdbs_is_refused() -> None:
@@ -152,14 +112,6 @@ def test_a_pdb_that_could_not_be_read_is_no_pdb_to_rely_on() -> None:
     assert DisruptionBudgets([pdb("web", 0)]).select(web("a"))
 
 
-def test_one_pdb_of_several_is_enough_to_rely_on() -> None:
-    """Those of other pods in the namespace say nothing."""
-    others = pdb("other", 9, selector=selector(app="other"))
-
-    assert DisruptionBudgets([others, pdb("web", 9)]).select(web("a"))
-    assert not DisruptionBudgets([others]).select(web("a"))
-
-
 @pytest.mark.parametrize(
     ("allowed", "ready", "taken"),
     [
@@ -199,11 +151,3 @@ def test_a_pod_that_is_not_ready_is_free_only_if_enough_stand() -> None:
 
     assert DisruptionBudgets([two], pods).refusal(pods[2]) is not None
     assert DisruptionBudgets([one], pods).refusal(pods[2]) is None
-
-
-def test_budgets_of_one_name_in_two_namespaces_are_two() -> None:
-    """Each is spent alone."""
-    pods = [web("a"), web("b", namespace="other")]
-    on = cluster([node("n1"), node("n2")], pods, budgets=(pdb("web", 1), pdb("web", 1, "other")))
-
-    assert evicted(decide(on, Greedy())) == ["a", "b"]
