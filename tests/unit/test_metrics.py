@@ -21,6 +21,17 @@ def found(metrics):
     return samples(metrics.exposition().decode())
 
 
+def counted(*verdicts):
+    """What is counted of one run of a strategy that got these answers."""
+    metrics = ProcessMetrics(dry_run=False)
+    ledger = Ledger(observe=metrics.observe)
+    for verdict in verdicts:
+        ledger.record(entry(verdict))
+    ledger.close_run("profile", "Strategy", 0.1, None)
+    metrics.ledger_closed(ledger)
+    return found(metrics)
+
+
 def evicted(result, namespace="ns", node="n"):
     labels = f'namespace="{namespace}",node="{node}",profile="profile",result="{result}",strategy="Strategy"'
     return f"descheduler_pods_evicted_total{{{labels}}}"
@@ -40,13 +51,7 @@ def evicted(result, namespace="ns", node="n"):
 )
 def test_results_in_the_words_of_the_descheduler(verdict, result):
     """Dashboards select by them; old name and new name have the same value."""
-    metrics = ProcessMetrics(dry_run=False)
-    ledger = Ledger(observe=metrics.observe)
-    ledger.record(entry(verdict))
-    ledger.close_run("profile", "Strategy", 0.1, None)
-    metrics.ledger_closed(ledger)
-
-    values = found(metrics)
+    values = counted(verdict)
 
     assert values[evicted(result)] == 1
     assert values[evicted(result).replace("_total", "")] == 1
@@ -54,14 +59,7 @@ def test_results_in_the_words_of_the_descheduler(verdict, result):
 
 def test_a_protection_is_a_refusal_and_no_eviction():
     """Counted by its cause, each pod once however often it was asked for."""
-    metrics = ProcessMetrics(dry_run=False)
-    ledger = Ledger(observe=metrics.observe)
-    for _ in range(3):
-        ledger.record(entry(refused(Code("DaemonSetPods"))))
-    ledger.close_run("profile", "Strategy", 0.1, None)
-    metrics.ledger_closed(ledger)
-
-    values = found(metrics)
+    values = counted(*[refused(Code("DaemonSetPods"))] * 3)
 
     labels = 'by="DaemonSetPods",dry_run="false",profile="profile",strategy="Strategy"'
     assert values[f"rebalancer_pods_refused_total{{{labels}}}"] == 1
@@ -72,11 +70,8 @@ def test_a_protection_is_a_refusal_and_no_eviction():
 
 def test_an_eviction_without_an_answer_is_unknown():
     """Apart from failures."""
-    metrics = ProcessMetrics(dry_run=False)
-    metrics.observe(entry(Unknown("lost")))
-
     labels = 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
-    assert found(metrics)[f"rebalancer_evictions_total{{{labels}}}"] == 1
+    assert counted(Unknown("lost"))[f"rebalancer_evictions_total{{{labels}}}"] == 1
 
 
 def test_series_by_node_and_namespace_are_bounded(monkeypatch):

@@ -4,60 +4,39 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.engine.owner_shares import OwnerShares, most_lost
+from rebalancer.engine.owner_shares import OwnerShares
 from rebalancer.policy.usage import REST
 from tests.make import NOW, cluster, decide, node, pod
 from tests.unit.engine.stand_ins import Scripted
 
 
-@pytest.mark.parametrize(("number", "most"), [(1, 1), (4, 1), (5, 1), (7, 1), (8, 2), (9, 2), (12, 3)])
-def test_a_quarter_is_rounded_down_and_at_least_one(number, most):
-    """Two of five are more than one cycle moves."""
-    assert most_lost(number) == most
-
-
-@pytest.mark.parametrize(("together", "rests"), [(1, True), (2, True), (3, False)])
-def test_first_pods_rest_only_where_one_cycle_may_have_moved_them(together, rests):
-    """Of five pods a PDB of a quarter lets two go, since Kubernetes rounds up; the others came a minute ago."""
-    pods = [pod(f"p{number}", age=600 if number < together else 60) for number in range(5)]
+def rests(*pods, rest=REST):
+    """Whether each of these pods rests."""
     answers = []
 
     def script(on, evict):
-        answers.extend(evict.resting(each, REST) for each in pods)
+        answers.extend(evict.resting(each, rest) for each in pods)
 
-    decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
-
-    assert [refusal is not None for refusal in answers] == [rests] * together + [True] * (5 - together)
-    assert {refusal.by for refusal in answers if refusal} == {"Newcomer"}
-
-
-@pytest.mark.parametrize(("seconds", "rests"), [(15, False), (16, True)])
-def test_what_came_within_fifteen_seconds_of_the_first_came_with_it(seconds, rests):
-    """A Deployment's first pods are not all made at once; a replacement takes longer than that."""
-    pods = [*(pod(f"p{number}", age=600) for number in range(4)), pod("last", age=600 - seconds)]
-    answers = []
-
-    def script(on, evict):
-        answers.extend(evict.resting(each, REST) for each in pods)
-
-    decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
-
-    assert [refusal is not None for refusal in answers] == [False] * 4 + [rests]
+    assert decide(cluster([node("n1"), node("n2")], pods), Scripted(script)).runs[0].error is None
+    assert {each.by for each in answers if each} <= {"Newcomer"}
+    return [each is not None for each in answers]
 
 
-@pytest.mark.parametrize(("seconds", "rests"), [(15, False), (16, True)])
-def test_the_first_pods_are_those_within_fifteen_seconds(seconds, rests):
-    """If three of five came together, no cycle has moved them all; if one came first, a cycle may have moved it."""
-    ages = [600, 600 - seconds, 600 - seconds, 60, 60]
-    pods = [pod(f"p{number}", age=age) for number, age in enumerate(ages)]
-    answers = []
-
-    def script(on, evict):
-        answers.extend(evict.resting(each, REST) for each in pods)
-
-    decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
-
-    assert [refusal is not None for refusal in answers] == [rests] * 3 + [True] * 2
+@pytest.mark.parametrize(
+    ("ages", "expected"),
+    [
+        pytest.param([600, 60, 60, 60, 60], [True] * 5, id="a PDB of a quarter lets one of five go"),
+        pytest.param([600, 600, 60, 60, 60], [True] * 5, id="or two, since Kubernetes rounds up"),
+        pytest.param([600, 600, 600, 60, 60], [False] * 3 + [True] * 2, id="no cycle has moved three"),
+        pytest.param([600] * 4 + [585], [False] * 5, id="what came within fifteen seconds came with the first"),
+        pytest.param([600] * 4 + [584], [False] * 4 + [True], id="a replacement takes longer than that"),
+        pytest.param([600, 585, 585, 60, 60], [False] * 3 + [True] * 2, id="three of five came together"),
+        pytest.param([600, 584, 584, 60, 60], [True] * 5, id="one came first, and a cycle may have moved it"),
+    ],
+)
+def test_first_pods_rest_only_where_one_cycle_may_have_moved_them(ages, expected):
+    """Others rest as long as they are new."""
+    assert rests(*(pod(f"p{number}", age=age) for number, age in enumerate(ages))) == expected
 
 
 def test_an_owner_that_has_lost_its_share_keeps_the_rest():
@@ -77,27 +56,13 @@ def test_an_owner_that_has_lost_its_share_keeps_the_rest():
 def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(started, seconds):
     """As long as the kubelet has not seen it, nothing else is known."""
     pods = [*(pod(f"p{number}", age=600) for number in range(4)), pod("last", age=60, started=started)]
-    answers = []
 
-    def script(on, evict):
-        answers.extend(evict.resting(pods[-1], timedelta(seconds=rest)) for rest in (seconds + 1, seconds))
-
-    ledger = decide(cluster([node("n1"), node("n2")], pods), Scripted(script))
-
-    assert ledger.runs[0].error is None
-    assert [refusal is not None for refusal in answers] == [True, False]
+    assert [rests(*pods, rest=timedelta(seconds=rest))[-1] for rest in (seconds + 1, seconds)] == [True, False]
 
 
 def test_a_pod_without_an_owner_does_not_rest():
     """Nobody replaces it, so it has not replaced another one."""
-    answers = []
-
-    def script(on, evict):
-        answers.append(evict.resting(on.pods()[0], REST))
-
-    ledger = decide(cluster([node("n1"), node("n2")], [pod("bare", owners=None, age=60)]), Scripted(script))
-
-    assert (ledger.runs[0].error, answers) == (None, [None])
+    assert rests(pod("bare", owners=None, age=60)) == [False]
 
 
 @pytest.mark.parametrize("going", [{"terminating": True}, {"phase": "Failed"}, {"phase": "Succeeded"}])

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.strategy import Balance
 from rebalancer.eviction.causes import Code, cause
@@ -48,25 +50,20 @@ class Noting(DrySteer):
         super().end()
 
 
-class Stuck(DrySteer):
-    """Every replacement stays pending."""
+class Landed(DrySteer):
+    """What becomes of replacements, where it is not what was foreseen."""
+
+    def __init__(self, **changes):
+        super().__init__(2.0, KEYS)
+        self.changes = changes
 
     def settle(self, wave, moved):
-        return tuple(replace(each, node=None, replacement="new") for each in super().settle(wave, moved))
+        return tuple(replace(each, **self.changes) for each in super().settle(wave, moved))
 
 
-class Missing(DrySteer):
-    """No replacement comes."""
-
-    def settle(self, wave, moved):
-        return tuple(replace(each, node=None, is_missing=True) for each in super().settle(wave, moved))
-
-
-class Unseen(DrySteer):
-    """No replacement is seen Ready."""
-
-    def settle(self, wave, moved):
-        return tuple(replace(each, ready_seconds=None) for each in super().settle(wave, moved))
+STUCK = Landed(node=None, replacement="new")
+MISSING = Landed(node=None, is_missing=True)
+UNSEEN = Landed(ready_seconds=None)
 
 
 def run(steer, *, total=None, names="ab", sparing=False, **fields):
@@ -102,41 +99,37 @@ def test_nodes_are_avoided_from_the_beginning_of_a_wave_to_the_end():
 def test_of_many_pending_replacements_five_are_named():
     named = "replacements stay pending, so nothing more is evicted: " + ", ".join(["default/new"] * 5)
 
-    assert run(Stuck(2.0, KEYS), names="abcde").stopped == named
-    assert run(Stuck(2.0, KEYS), names="abcdefg").stopped == f"{named} and 2 more"
+    assert run(STUCK, names="abcde").stopped == named
+    assert run(STUCK, names="abcdefg").stopped == f"{named} and 2 more"
 
 
-def test_pending_replacements_end_the_cycle_and_are_named():
-    ledger = run(Stuck(2.0, KEYS))
+@pytest.mark.parametrize(
+    ("steer", "stopped"),
+    [
+        (STUCK, "replacements stay pending, so nothing more is evicted: default/new, default/new"),
+        (
+            MISSING,
+            (
+                "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), "
+                "so nothing more is evicted: default/a, default/b"
+            ),
+        ),
+    ],
+)
+def test_replacements_that_stay_pending_or_do_not_come_end_the_cycle_and_are_named(steer, stopped):
+    """What keeps them away would keep others away too."""
+    ledger = run(steer)
 
-    assert ledger.stopped == "replacements stay pending, so nothing more is evicted: default/new, default/new"
+    assert ledger.stopped == stopped
     assert [run.evicted for run in ledger.runs] == [2, 0]
     assert [landing.node for landing in ledger.runs[0].waves[0].landings] == [None, None]
 
 
-def test_replacements_that_do_not_come_end_the_cycle_and_what_went_is_named():
-    """What keeps them away, a quota or a webhook, would keep others away too."""
-    ledger = run(Missing(2.0, KEYS))
-
-    assert ledger.stopped == (
-        "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), so nothing more is evicted: "
-        "default/a, default/b"
-    )
-    assert [run.evicted for run in ledger.runs] == [2, 0]
-
-
-def test_a_pdb_spares_another_pod_once_a_replacement_is_ready():
+@pytest.mark.parametrize("keeper", [{"budgets": (make.pdb("web", 1),)}, {"sparing": True}], ids=["PDB", "owner"])
+def test_another_pod_is_spared_once_a_replacement_is_ready(keeper):
     """One for one, and not before: pods of the second wave wait for those of the first."""
-    one = {"budgets": (make.pdb("web", 1),), "names": "abc"}
-
-    assert [each.evicted for each in run(DrySteer(2.0, KEYS), **one).runs] == [1, 1]
-    assert [each.evicted for each in run(Unseen(2.0, KEYS), **one).runs] == [1, 0]
-
-
-def test_an_owner_spares_another_pod_once_a_replacement_is_ready():
-    """One for one: of three pods one may be missing at a time."""
-    assert [each.evicted for each in run(DrySteer(2.0, KEYS), names="abc", sparing=True).runs] == [1, 1]
-    assert [each.evicted for each in run(Unseen(2.0, KEYS), names="abc", sparing=True).runs] == [1, 0]
+    assert [each.evicted for each in run(DrySteer(2.0, KEYS), names="abc", **keeper).runs] == [1, 1]
+    assert [each.evicted for each in run(UNSEEN, names="abc", **keeper).runs] == [1, 0]
 
 
 def test_limits_stay_spent_when_a_replacement_is_ready():
