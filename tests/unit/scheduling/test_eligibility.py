@@ -1,6 +1,7 @@
 """Remembered answers to «does another node take it» are those that asking anew would give."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,35 +74,21 @@ def test_remembered_answers_are_true_after_every_eviction(cluster: Cluster, orde
             cluster.place(leaving, order.choice(NODES))
 
 
-def test_a_spec_is_not_asked_of_every_node_again_and_again() -> None:
-    """A hundred replicas cost what one costs."""
-    nodes = [make.node(f"n{number:02d}", cpu="1") for number in range(50)]
-    spec = make.pod("big", cpu="2").spec
-    pods = [msgspec.structs.replace(make.pod(f"p{number}", node="n00"), spec=spec) for number in range(100)]
-    cluster = make.cluster(nodes, pods)
-    asked: list[str] = []
-    free = cluster.free
-    cluster.free = lambda node: (asked.append(node.name), free(node))[1]  # type: ignore[method-assign]  # counts the work
-    others = cluster.index(EligibleNodes).among(nodes)
-
-    assert not any(others.any_for(pod) for pod in pods)
-    assert len(asked) == len(nodes)
-
-
-def test_nobody_looks_at_all_residents_for_anti_affinity() -> None:
-    """A hundred replicas that keep apart from each other, on full nodes: each node is checked once."""
+@pytest.mark.parametrize("keeps_apart", [(), APART], ids=["too large", "and apart from each other"])
+def test_a_hundred_replicas_cost_what_one_costs(keeps_apart) -> None:
+    """Each node is asked once whether it has room, and nobody looks at all residents for anti-affinity."""
     nodes = [make.node(f"n{number:02d}", cpu="1", pods=10) for number in range(50)]
-    spec = make.pod("big", cpu="2", anti_affinity=APART).spec
+    spec = make.pod("big", cpu="2", anti_affinity=keeps_apart).spec
     crowd = [make.pod(f"r{number}", node=nodes[number % 50].name, labels={"app": "db"}) for number in range(400)]
-    apart = [msgspec.structs.replace(make.pod(f"p{number}", node="n00"), spec=spec) for number in range(100)]
-    cluster = make.cluster(nodes, [*crowd, *apart])
+    pods = [msgspec.structs.replace(make.pod(f"p{number}", node="n00"), spec=spec) for number in range(100)]
+    cluster = make.cluster(nodes, [*crowd, *pods])
     asked: list[str] = []
     free, residents = cluster.free, cluster.residents
     cluster.free = lambda node: (asked.append(node.name), free(node))[1]  # type: ignore[method-assign]  # counts the work
     cluster.residents = lambda node: (asked.append("residents"), residents(node))[1]  # type: ignore[method-assign]  # too
     others = cluster.index(EligibleNodes).among(nodes)
 
-    assert not any(others.any_for(pod) for pod in apart)
+    assert not any(others.any_for(pod) for pod in pods)
     assert asked == [node.name for node in nodes]
 
 
