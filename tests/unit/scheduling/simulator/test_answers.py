@@ -11,9 +11,9 @@ from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
+from tests.unit.scheduling.simulator.configured import HEAD, configured
 
 ZONE = "topology.kubernetes.io/zone"
-HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 READ = SchedulerInputs(
     services={},
     replica_sets={},
@@ -192,7 +192,7 @@ def test_a_profile_may_change_weights_and_turn_plugins_off() -> None:
         "multiPoint": {"disabled": [{"name": "ImageLocality"}], "enabled": [{"name": "TaintToleration", "weight": 9}]},
         "score": {"enabled": [{"name": "NodeResourcesFit", "weight": 4}], "disabled": [{"name": "NodeAffinity"}]},
     }
-    configuration = read_configuration({**HEAD, "profiles": [{"plugins": plugins}]})
+    configuration = configured({"plugins": plugins})
 
     found = ask([make.node("a"), make.node("b")], [], make.pod("p", cpu=None), configuration=configuration).scores("a")
 

@@ -5,13 +5,14 @@ import pytest
 
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.pod import Placement
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
-from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.scorers import Column, most_allocated, requested_to_capacity_ratio
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
+from tests.unit.scheduling.simulator.configured import configured
 
 READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 
@@ -38,35 +39,6 @@ def test_balance_counts_as_the_version_has_it(minor: int, expected: int) -> None
     assert found["NodeResourcesBalancedAllocation"] in (expected, expected + 1)
 
 
-@pytest.mark.parametrize(("minor", "sits_out"), [(32, False), (33, True)])
-def test_balance_sits_out_for_pods_without_requests(minor: int, sits_out: bool) -> None:
-    """Since 1.33."""
-    found = scores([make.node("n1")], [], make.pod("b", cpu=None), minor=minor)
-
-    assert ("NodeResourcesBalancedAllocation" not in found) == sits_out
-
-
-def test_an_image_counts_by_its_size_and_how_many_nodes_have_it() -> None:
-    """Half of 1000 MB: (500 - 23) / (1000 - 23)."""
-    image = NodeImage(("web:v1",), 1000 << 20)
-    nodes = [make.node("n1", images=(image,)), make.node("n2")]
-    pod = make.pod("a", placement=Placement(images=("web:v1",)))
-
-    assert scores(nodes, [], pod)["ImageLocality"] == 48
-    assert scores(nodes, [], pod, "n2")["ImageLocality"] == 0
-
-
-def test_one_soft_taint_of_three_leaves_two_thirds() -> None:
-    """100 less 100 / 3, cut off, times three."""
-    nodes = [
-        make.node("n1", taints=["a:PreferNoSchedule"]),
-        make.node("n2", taints=["a:PreferNoSchedule", "b:PreferNoSchedule", "c:PreferNoSchedule"]),
-    ]
-
-    assert scores(nodes, [], make.pod("a"))["TaintToleration"] == 3 * 67
-    assert scores(nodes, [], make.pod("a"), "n2")["TaintToleration"] == 0
-
-
 def test_strategies_score_what_is_requested() -> None:
     """MostAllocated weighs shares; a falling shape is cut off towards zero."""
 
@@ -81,13 +53,7 @@ def test_strategies_score_what_is_requested() -> None:
 @pytest.mark.parametrize(("pods", "expected"), [(21, 80), (17, 84), (25, 77)])
 def test_nodes_with_few_pods(pods: int, expected: int) -> None:
     """Of 110 pods a node."""
-    configuration = read_configuration(
-        {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"plugins": {"score": {"enabled": [{"name": "PodCapacityOfNode"}]}}}],
-        }
-    )
+    configuration = configured({"plugins": {"score": {"enabled": [{"name": "PodCapacityOfNode"}]}}})
     residents = [make.pod(f"p{number}", cpu=None) for number in range(pods)]
 
     found = scores([make.node("n1"), make.node("n2")], residents, make.pod("a"), configuration=configuration)

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from rebalancer.cluster.measured import LoadFigure, LoadsWanted, NodeLoads
@@ -15,8 +14,9 @@ from rebalancer.scheduling.simulator.configuration import ConfigurationError, re
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.trimaran import Target, Variation, loads_wanted, packed, packing, variation
+from rebalancer.scheduling.simulator.trimaran import Target, Variation, loads_wanted, packing, variation
 from tests import make
+from tests.unit.scheduling.simulator.configured import configured
 
 READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 EXAMPLE = Path(__file__).parents[4] / "examples/trimaran-scheduler.yaml"
@@ -26,14 +26,7 @@ PACKING, RISK = "TargetLoadPacking", "LoadVariationRiskBalancing"
 def using(*plugins, **args):
     """A configuration whose one profile scores by these plugins and no others."""
     score = {"disabled": [{"name": "*"}], "enabled": [{"name": each} for each in plugins]}
-    config = [{"name": plugins[0], "args": args}]
-    return read_configuration(
-        {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"plugins": {"score": score}, "pluginConfig": config}],
-        }
-    )
+    return configured({"plugins": {"score": score}, "pluginConfig": [{"name": plugins[0], "args": args}]})
 
 
 def loads(ended=make.NOW, **percents):
@@ -61,40 +54,8 @@ def using_cpu(name="new", *, node="", limit=None, request=400, overhead=0, age=3
 
 
 @pytest.mark.parametrize(
-    ("busy", "points"),
-    [(0, 40), (10, 55), (20, 70), (30, 85), (40, 100), (41, 39), (50, 33), (60, 27), (80, 13), (100, 0), (101, 0)],
-)
-def test_load_is_packed_up_to_the_target(busy, points):
-    """With a target of 40 %."""
-    assert packed(busy, 40) == points
-
-
-@pytest.mark.parametrize(
-    ("pod", "points"),
-    [
-        (using_cpu(request=400), 78),  # 10 % and 400m * 1.5 of 4 cores: 25 %
-        (using_cpu(limit=1200), 100),  # 40 %
-        (using_cpu(limit=1200, overhead=80), 39),  # 42 %
-        (using_cpu(limit=0), 55),
-        (using_cpu(request=None), 93),  # a core: 35 %, 92.5 rounded up
-        (make.pod("a", node="", placement=Placement()), 55),
-    ],
-)
-def test_a_pod_is_expected_to_use_its_limit_else_its_request_and_half(pod, points):
-    """Else one core; its overhead is added."""
-    assert score(using(PACKING), loads(n1=10), pod) == points
-
-
-def test_what_nodes_use_is_a_share_of_their_capacity():
-    """Not of what is allocatable: of 4 cores 10 %, and half a core more."""
-    node = msgspec.structs.replace(make.node("n1", cpu="2"), capacity={"cpu": 4000})
-
-    assert score(using(PACKING), loads(n1=10), using_cpu(limit=500), nodes=[node, make.node("n2")]) == 74  # 22.5 %
-
-
-@pytest.mark.parametrize(
     ("bound", "points"),
-    [(61, 78), (60, 78), (59, 30), (0, 30), (-30, 30)],
+    [(60, 78), (59, 30)],
 )
 def test_pods_too_young_to_be_measured_count_by_what_they_are_expected_to_use(bound, points):
     """Bound so many seconds before the end of the window, with a limit of 1200m: 55 % in all."""
@@ -127,32 +88,15 @@ def test_a_node_is_known_by_its_name_alone():
     assert score(using(RISK), found, using_cpu(), nodes=[node, make.node("n2")]) == 0
 
 
-def test_the_last_mean_or_sample_of_cpu_is_packed():
-    """Neither a deviation nor memory; other spellings do not count."""
-    figures = [LoadFigure(*each) for each in (("CPU", "AVG", 90), ("CPU", "Latest", 10), ("CPU", "STD", 90))]
-    others = [LoadFigure("Memory", "AVG", 90), LoadFigure("cpu", "AVG", 90), LoadFigure("CPU", "", 90)]
-
-    assert score(using(PACKING), loads(n1=[*figures, *others]), using_cpu(limit=0)) == 55
-
-
 @pytest.mark.parametrize(
     ("figures", "args", "points"),
     [
-        ([("CPU", "AVG", 30), ("CPU", "STD", 10)], {}, 70),  # (0.3 + 0.2 + 0.1) / 2
-        ([("CPU", "Latest", 30)], {}, 75),
-        ([("CPU", "AVG", 30), ("CPU", "STD", 10)], {"safeVarianceMargin": 4}, 55),
-        ([("CPU", "AVG", 30), ("CPU", "STD", 25)], {"safeVarianceSensitivity": 2}, 50),  # the root: 0.5
         ([("CPU", "AVG", 30), ("CPU", "STD", 25)], {"safeVarianceSensitivity": 0}, 75),
         ([("CPU", "AVG", 30), ("CPU", "STD", 100)], {"safeVarianceSensitivity": 0}, 25),
-        ([("CPU", "AVG", 30), ("CPU", "STD", 10)], {"safeVarianceMargin": -1}, 70),
-        ([("CPU", "AVG", 30), ("Memory", "AVG", 50)], {}, 69),  # memory: (0.5 + 0.125) / 2
-        ([("Memory", "AVG", 50)], {}, 69),
-        ([("CPU", "AVG", 150)], {}, 50),
-        ([("Storage", "AVG", 1)], {}, 0),
-        ([], {}, 0),
+        ([("CPU", "AVG", 30), ("CPU", "STD", 10)], {"safeVarianceMargin": -1}, 70),  # (0.3 + 0.2 + 0.1) / 2
     ],
 )
-def test_the_riskier_resource_counts(figures, args, points):
+def test_a_sensitivity_of_0_is_one_and_a_negative_margin_is_none(figures, args, points):
     """The pod requests a fifth of the cpu and an eighth of the memory that is allocatable."""
     pod = make.pod("a", node="", cpu="800m", memory="2Gi")
     found = loads(n1=[LoadFigure(*each) for each in figures])
@@ -191,21 +135,12 @@ def test_usage_that_is_not_known_makes_the_answer_unknown():
 
 def test_all_profiles_share_the_target_of_the_last():
     """The plugin keeps one for the whole scheduler."""
-    profile = {"plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": PACKING}]}}}
-    configuration = read_configuration(
-        {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [
-                {**profile, "pluginConfig": [{"name": PACKING, "args": {"targetUtilization": 20}}]},
-                {
-                    **profile,
-                    "schedulerName": "b",
-                    "pluginConfig": [{"name": PACKING, "args": {"targetUtilization": 80}}],
-                },
-                {"schedulerName": "c", "pluginConfig": [{"name": PACKING, "args": {"targetUtilization": 10}}]},
-            ],
-        }
+    plugins = {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": PACKING}]}}
+    targets = [[{"name": PACKING, "args": {"targetUtilization": each}}] for each in (20, 80, 10)]
+    configuration = configured(
+        {"plugins": plugins, "pluginConfig": targets[0]},
+        {"plugins": plugins, "pluginConfig": targets[1], "schedulerName": "b"},
+        {"pluginConfig": targets[2], "schedulerName": "c"},
     )
 
     assert score(configuration, loads(n1=80), using_cpu(limit=0)) == 100

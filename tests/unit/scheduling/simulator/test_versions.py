@@ -11,11 +11,11 @@ from rebalancer.cluster.pod import HostPort, Placement, Pod
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
+from tests.unit.scheduling.simulator.configured import configured
 
 MINORS = range(28, 37)
 ZONE, OLDER_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
@@ -201,14 +201,9 @@ def test_what_did_not_change(minor: int) -> None:
 def test_plugins_of_other_versions_are_no_strangers() -> None:
     """Up to 1.30 a profile may name the limits of disks that CSI drivers have taken over."""
     named = {"plugins": {"filter": {"enabled": [{"name": "EBSLimits"}, {"name": "AzureDiskLimits"}]}}}
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [named],
-    }
     state = State(make.snapshot([make.node("n1")], [], namespaces={}), READ, 30)
 
-    assert Simulator(state, profiles(state, read_configuration(document))).ask(make.pod("p")).nodes == ("n1",)
+    assert Simulator(state, profiles(state, configured(named))).ask(make.pod("p")).nodes == ("n1",)
 
 
 @pytest.mark.parametrize(("limit", "used", "goes"), [(1, False, False), (2, False, True), (1, True, True)])
