@@ -29,42 +29,10 @@ def marked(answer, before=None, share="50%"):
     return tuple(sorted(evaluate(rules(share), nodes, {"cpu": answer}, before or {}, NOW).marks))
 
 
-def test_of_more_nodes_than_the_share_the_hottest_are_marked():
-    """Six nodes, half of them: three of four; the fourth is named."""
-    answer = values(a=95, b=90, c=85, d=82, e=10, f=10)
-
-    found = evaluate(rules(), tuple(answer.readings), {"cpu": answer}, {}, NOW)
-
-    assert sorted(found.marks) == ["a", "b", "c"]
-    assert found.left_out == ("d",)
-
-
-def test_where_all_nodes_are_hot_none_is_marked():
-    """There is nothing to prefer; marks that are there go."""
-    answer = values(a=95, b=90, c=85)
-
-    found = evaluate(rules("100%"), tuple(answer.readings), {"cpu": answer}, standing("a"), NOW)
-
-    assert found.all_pressed
-    assert found.marks == {}
-
-
 def test_nodes_that_are_about_as_hot_do_not_take_turns():
     """A marked node gives way only to one that is hotter by as much as `above` is more than `below`."""
     assert marked(values(a=81, b=84, c=10, d=10), standing("a"), "25%") == ("a",)
     assert marked(values(a=81, b=97, c=10, d=10), standing("a"), "25%") == ("b",)
-
-
-def test_a_node_keeps_the_rules_that_still_hold():
-    """Cpu has fallen, memory has not: the mark of memory stays, since when it was set."""
-    both = rules(names=("cpu", "memory"))
-    before = {"a": standing("a")["a"] + standing("a", rule="memory")["a"]}
-    asked = {"cpu": values(a=50, b=10, c=10), "memory": values(a=75, b=10, c=10)}
-
-    found = evaluate(both, ("a", "b", "c"), asked, before, NOW)
-
-    assert [each.rule for each in found.marks["a"]] == ["memory"]
-    assert found.marks["a"][0].since == NOW - timedelta(hours=1)
 
 
 @pytest.mark.parametrize(("left", "renewed"), [(8, False), (7, True), (1, True), (60, True)])
@@ -94,21 +62,6 @@ def test_a_rule_that_is_not_in_the_file_any_more_marks_nothing():
     found = evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, standing("a", rule="disk"), NOW)
 
     assert found.marks == {}
-
-
-def test_it_takes_the_whole_time_to_mark_and_to_clear():
-    """With `for`, the lowest value has to be above and the highest below."""
-    mixed = RuleAnswer(
-        {"a": PressureReading(95, 60, 95), "b": PressureReading(10, 10, 10), "c": PressureReading(10, 10, 10)}
-    )
-
-    assert marked(mixed) == ()
-    assert marked(mixed, standing("a")) == ("a",)
-
-
-def test_a_single_node_is_never_marked():
-    """It is all nodes."""
-    assert marked(values(a=95), share="100%") == ()
 
 
 def test_a_mark_without_a_sample_stays_though_others_are_hotter():
