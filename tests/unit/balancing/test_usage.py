@@ -3,13 +3,11 @@
 import pytest
 
 from rebalancer.balancing.figures import above_caps, underutilized
-from rebalancer.balancing.relocation import Room
-from rebalancer.balancing.usage import requested
-from rebalancer.balancing.utilization import NodeUtilization, around_mean
+from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.report.words import text as words_of
-from tests.make import cluster, node, pod
+from tests.make import node
 
 
 def load(used, taints=(), **offered):
@@ -94,64 +92,3 @@ def test_slack_in_words():
         words_of(underutilized(some, {"memory": 20, "cpu": 25, "pods": 1}))
         == "n1 at cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
     )
-
-
-def test_total_adds_everything_up():
-    """Millicores, bytes and counts, as the descheduler sorts nodes."""
-    assert load({"cpu": "1730m", "memory": "3038982964", "pods": "25"}).total == 1730 + 3038982964 + 25
-
-
-def test_means_leave_out_nodes_without_the_resource():
-    """And a resource that no node offers has neither threshold nor target; both are kept between 0 and 100."""
-    gpu = {"example.com/gpu": "10"}
-    loads = [load({"cpu": "1", "example.com/gpu": "8"}, **gpu), load({"cpu": "3", "example.com/gpu": "0"})]
-    low, high = around_mean(
-        loads, {"cpu": 60, "example.com/gpu": 30, "none": 5}, {"cpu": 60, "example.com/gpu": 10, "none": 5}
-    )
-
-    assert low == {"cpu": 0, "example.com/gpu": 50}
-    assert high == {"cpu": 100, "example.com/gpu": 90}
-
-
-def test_requested_usage_counts_active_pods_and_what_the_thresholds_name():
-    """Terminating pods count, completed ones do not; untracked resources are left out."""
-    gpu = {"requests": {"example.com/gpu": "2"}}
-    pods = [pod("a", cpu="300m", memory="1Gi", **gpu), pod("b", terminating=True), pod("c", phase="Succeeded")]
-    on = cluster([node("n1"), node("n2")], pods)
-
-    usage = requested(on, ["cpu", "example.com/gpu"])
-    assert usage.nodes["n1"] == {"cpu": 400, "memory": 1 << 30, "pods": 2, "example.com/gpu": 2}
-    assert usage.nodes["n2"] == {"cpu": 0, "memory": 0, "pods": 0, "example.com/gpu": 0}
-    assert set(requested(on, ["cpu"]).nodes["n1"]) == {"cpu", "memory", "pods"}
-    assert usage.of_pod(pods[0]) == {"cpu": 300, "memory": 1 << 30, "pods": 1, "example.com/gpu": 2}
-    assert [each.node.name for each in usage.destinations(on)] == ["n1", "n2"]
-
-
-def test_what_a_node_uses_falls_as_pods_go():
-    """Only tracked resources do."""
-    some = load({"cpu": "3", "pods": "2"})
-    some.charge({"cpu": 1000, "pods": 1, "memory": 5}, -1)
-
-    assert some.used == {"cpu": 2000, "pods": 1}
-
-
-def test_room_adds_up_and_overfull_nodes_take_from_it():
-    """2000m free on one node and 1000m too much on the other leave 1000m, which two pods use up."""
-    room = Room([load({"cpu": "2"}), load({"cpu": "5"})], {})
-
-    assert not room.spent
-    room.take({"cpu": 999})
-    assert not room.spent
-    room.take({"cpu": 1})
-    assert room.spent
-
-
-def test_some_destination_must_be_tolerated_as_a_whole():
-    """Tolerating half of the taints here and half there is not enough."""
-    room = Room([load({}, taints=["a:NoSchedule"]), load({}, taints=["b:NoExecute", "c:PreferNoSchedule"])], {})
-
-    assert room.tolerated_by(pod("p", tolerations=["a"]))
-    assert room.tolerated_by(pod("p", tolerations=["b", "c"]))
-    assert not room.tolerated_by(pod("p", tolerations=["b"]))
-    assert not room.tolerated_by(pod("p", tolerations=["b", "x"]))
-    assert not room.tolerated_by(pod("p"))

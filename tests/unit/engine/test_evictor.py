@@ -18,10 +18,7 @@ FIT = {"nodeFit": True}
 @pytest.mark.parametrize(
     ("nodes", "args", "cause"),
     [
-        pytest.param([node("n2")], FIT, "", id="room elsewhere"),
-        pytest.param([node("n2", unschedulable=True)], FIT, "NodeFit", id="the other node is cordoned"),
         pytest.param([node("n2", unschedulable=True)], {}, "", id="which matters with nodeFit only"),
-        pytest.param([node("n2", ready=False)], FIT, "NodeFit", id="the other node is not ready"),
         pytest.param([], FIT, "NodeFit", id="there is no other node"),
         pytest.param(
             [node("n2")], {**FIT, "nodeSelector": "pool=x"}, "NodeFit", id="the selector leaves no other node"
@@ -73,8 +70,6 @@ def test_no_other_node_is_said_in_words() -> None:
 @pytest.mark.parametrize(
     ("namespaces", "cause"),
     [
-        pytest.param({"default": {"team": "a"}}, "", id="the labels match"),
-        pytest.param({"default": {"team": "b"}}, "NamespaceLabelSelector", id="other labels"),
         pytest.param({}, "NamespaceLabelSelector", id="a namespace that is not listed"),
         pytest.param(None, "NamespaceLabelSelector", id="namespaces are unknown"),
     ],
@@ -109,8 +104,6 @@ def test_a_pod_of_a_namespace_that_is_not_selected_has_nowhere_to_go() -> None:
 @pytest.mark.parametrize(
     ("candidate", "others", "cause"),
     [
-        pytest.param(pod("a"), [pod("b")], "MinReplicas", id="two of three"),
-        pytest.param(pod("a"), [pod("b"), pod("c")], "", id="three of three"),
         pytest.param(
             pod("a"),
             [pod("b", phase="Failed"), pod("c", node="", terminating=True)],
