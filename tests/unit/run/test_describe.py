@@ -15,7 +15,6 @@ from rebalancer.run.policies import (
     example,
     known_plugins,
     list_presets,
-    list_strategies,
     presets,
 )
 from rebalancer.run.start import Options, run
@@ -48,15 +47,6 @@ def test_the_example_of_a_manual_runs(name, tmp_path):
     assert [each["error"] for each in outcome.report["strategies"]] == [None]
 
 
-@pytest.mark.parametrize("name", EVERY_PLUGIN)
-def test_every_key_of_the_arguments_stands_in_the_manual(name):
-    """With its type, and below the key that it belongs to."""
-    told = [line.strip().partition(" (")[0] for line in lines_of(name)]
-
-    for field in known_plugins()[name].args.model_fields.values():
-        assert field.alias in told
-
-
 def test_keys_inside_an_argument_are_indented_with_type_and_default():
     """A duration is shown as a policy spells it."""
     lines = lines_of("LowNodeUtilization")
@@ -68,18 +58,17 @@ def test_keys_inside_an_argument_are_indented_with_type_and_default():
     assert "    metricsServer (true or false, default false): Deprecated: the source KubernetesMetrics." in lines
 
 
-def test_a_misspelt_strategy_is_answered_with_the_nearest_one():
+@pytest.mark.parametrize(
+    ("describe", "kind", "name", "nearest"),
+    [
+        (lines_of, "strategy", "podlifetim", "; did you mean 'PodLifeTime'"),
+        (describe_preset, "preset", "usage-metric-server", "; did you mean"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest_one(describe, kind, name, nearest):
     """Case does not matter."""
-    with pytest.raises(UsageError, match="there is no strategy 'podlifetim'; did you mean 'PodLifeTime'"):
-        lines_of("podlifetim")
-
-
-def test_every_strategy_and_the_evictor_have_a_line():
-    """Name first."""
-    assert [line.split()[0] for line in list_strategies()] == [
-        *[name for name in known_plugins() if name != "DefaultEvictor"],
-        "DefaultEvictor",
-    ]
+    with pytest.raises(UsageError, match=f"there is no {kind} '{name}'{nearest}"):
+        describe(name)
 
 
 def test_every_preset_has_a_line_that_says_whom_it_suits():
@@ -95,12 +84,6 @@ def test_a_preset_is_shown_as_it_is():
     text = describe_preset("demo")
 
     assert load_policy(text + "\n", known_plugins(), source="demo", strict=True).policy.profiles[0].name == "demo"
-
-
-def test_a_misspelt_preset_is_answered_with_the_nearest_one():
-    """As strategies are."""
-    with pytest.raises(UsageError, match="there is no preset 'usage-metric-server'; did you mean"):
-        describe_preset("usage-metric-server")
 
 
 def test_the_schema_of_policies_has_durations_as_policies_spell_them():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rebalancer.errors import Forbidden, Unreachable, UsageError
+from rebalancer.errors import Unreachable, UsageError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.leases import Lease, Leases
@@ -79,29 +79,6 @@ def alone(clocks):
         part.release()
 
 
-def test_the_first_one_holds_it_and_others_learn_who(join, server):
-    """Nobody else may act, and everybody knows who does."""
-    one, two = join("one"), join("two")
-
-    assert one.take()
-    assert not two.take()
-    assert (one.permit(), two.holder) == ("", "one")
-    assert two.permit() == "the lease kube-system/rebalancer is not held any more"
-    assert server.leases.holder() == "one"
-
-
-def test_what_is_given_back_is_free_at_once(join, server):
-    """A clean end keeps nobody waiting."""
-    one, two = join("one"), join("two")
-    one.take()
-
-    one.release()
-
-    assert one.permit()
-    assert server.leases.holder() == ""
-    assert two.take()
-
-
 def test_a_server_that_does_not_answer_does_not_hold_up_the_end(join, server, caplog):
     """Giving back is given up after some seconds, and said; the Lease is free after its duration."""
     one = join("one", give_back_seconds=0.2)
@@ -131,18 +108,6 @@ def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, cl
     assert two.permit()
 
 
-def test_a_holder_stops_before_others_may_begin(join, clocks):
-    """At its renew deadline, although nobody has taken the Lease yet."""
-    one, two = join("one"), join("two")
-    one.take()
-    two.take()
-
-    clocks.seconds += SLOW.deadline
-
-    assert not one.is_held()
-    assert not two.take()
-
-
 @pytest.mark.parametrize(("seconds", "is_free"), [(61, True), (49, False)])
 def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(join, clocks, seconds, is_free):
     """What a killed run left yesterday keeps nobody for longer than a renewal takes; a clock may be a minute late."""
@@ -154,15 +119,6 @@ def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(jo
     clocks.seconds += 10
 
     assert late.take() is is_free
-
-
-def test_without_a_permission_it_says_which(join, server):
-    """For the warning of a run that goes on without turns."""
-    server.leases.held.clear()
-    server.forbid("create", "leases.coordination.k8s.io")
-
-    with pytest.raises(Forbidden, match=r"no permission to create leases\.coordination\.k8s\.io"):
-        join("one").take()
 
 
 def test_a_deleted_or_stolen_lease_is_lost(join, server, monkeypatch):
