@@ -4,31 +4,13 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from rebalancer.engine.plugins import GROUP, builtin, plugin, strategies
+from rebalancer.engine.plugins import GROUP, builtin, strategies
 from rebalancer.errors import UsageError
-from strategies.low_node_utilization import LowNodeUtilization
 from tests.unit.offered import Own
 
 
 def offer(value: str, name: str = "mine") -> EntryPoint:
     return EntryPoint(name, value, GROUP)
-
-
-def test_the_built_in_strategies_have_the_names_of_the_descheduler() -> None:
-    """All ten of them are there, each with a manual of one line at least."""
-    assert {strategy.name for strategy in builtin()} >= {
-        "HighNodeUtilization",
-        "LowNodeUtilization",
-        "PodLifeTime",
-        "RemoveDuplicates",
-        "RemoveFailedPods",
-        "RemovePodsHavingTooManyRestarts",
-        "RemovePodsViolatingInterPodAntiAffinity",
-        "RemovePodsViolatingNodeAffinity",
-        "RemovePodsViolatingNodeTaints",
-        "RemovePodsViolatingTopologySpreadConstraint",
-    }
-    assert all(strategy.__doc__ for strategy in builtin())
 
 
 def test_a_strategy_of_another_package_joins_them() -> None:
@@ -65,10 +47,3 @@ def test_a_bad_entry_point_is_named(value: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem) as error:
         strategies([offer(value)])
     assert f"strategy mine of {value}" in str(error.value)
-
-
-def test_what_a_policy_may_say_about_a_strategy() -> None:
-    """Its name, its arguments and its one extension point."""
-    found = plugin(LowNodeUtilization)
-
-    assert (found.name, found.args, found.points) == ("LowNodeUtilization", LowNodeUtilization.Args, {"balance"})

@@ -27,20 +27,6 @@ def after(
     return decide(on, Greedy(times), limits=Limits(total=total), sink=sink), on, sink
 
 
-def test_a_granted_pod_leaves_the_cluster_at_once() -> None:
-    """What is asked next is answered without it."""
-    seen = []
-
-    def script(on: Any, evict: Any) -> None:
-        for each in on.pods():
-            evict(each, "test")
-            seen.append([other.name for other in on.pods()])
-
-    decide(cluster(ON, [pod("a"), pod("b")]), Scripted(script))
-
-    assert seen == [["b"], []]
-
-
 @pytest.mark.parametrize(
     ("answer", "stays", "counts"),
     [
@@ -64,14 +50,6 @@ def test_what_an_answer_means(answer: Verdict, stays: bool, counts: bool) -> Non
     assert refused(by_pdb).get("b") == ("PDB" if counts else None)
 
 
-def test_what_the_engine_refuses_is_not_asked_for() -> None:
-    """The sink sees what has passed everything else."""
-    pods = [pod("a"), pod("mirror", mirror=True), pod("covered", labels={"app": "web"}), pod("b")]
-    _, _, sink = after(Granted(), *pods, budgets=(pdb("web", 0),))
-
-    assert sink.asked == ["a", "b"]
-
-
 @pytest.mark.parametrize("answer", [Granted(), LOST, says_no("Gone", "not found")])
 def test_a_pod_that_may_be_gone_is_asked_for_once(answer: Verdict) -> None:
     """Whoever asks for it again."""
@@ -89,15 +67,6 @@ def test_min_replicas_count_a_pod_that_may_be_gone_as_gone() -> None:
 
     assert evicted(ledger) == ["b"]
     assert refused(ledger) == {"c": "MinReplicas"}
-
-
-def test_a_failure_is_recorded_and_the_strategy_goes_on() -> None:
-    """A failure is not a refusal."""
-    ledger, _, _ = after(Failed("500"))
-
-    assert [entry.pod.name for entry in ledger.failures] == ["a"]
-    assert refused(ledger) == {}
-    assert evicted(ledger) == ["b"]
 
 
 def test_questions_leave_a_trace_only_with_a_reason() -> None:
@@ -195,16 +164,6 @@ def test_a_node_that_was_emptied_is_held_from_then_on() -> None:
     assert seen == [[], ["n1"]]
     assert ledger.held[0] == Held("n1", NOW + timedelta(minutes=15))
     assert decide(cluster(ON, []), Scripted(script)).held == []
-
-
-def test_a_doubt_counts_in_its_own_column() -> None:
-    """The pod is neither evicted nor refused nor failed."""
-    ledger, _, _ = after(LOST)
-
-    (run,) = ledger.runs
-    assert (run.evicted, run.unknown, run.refused) == (1, 1, 0)
-    assert [entry.pod.name for entry in ledger.unknown] == ["a"]
-    assert ledger.failures == []
 
 
 def test_the_gate_needs_no_simulated_scheduler() -> None:

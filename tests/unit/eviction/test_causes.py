@@ -32,14 +32,6 @@ def report(on: Any, *strategies: Any, **settings: Any) -> dict[str, Any]:
     return decoded
 
 
-def test_text_of_other_packages_is_a_custom_cause() -> None:
-    """A strategy may say why in its own words; the code tells that nobody can compare them."""
-    found = report(cluster(NODES, [pod("a")]), Greedy())
-
-    assert found["evictions"][0]["cause"] == {"code": "Custom", "message": "greed"}
-    assert found["evictions"][0]["reason"] == "greed"
-
-
 def test_refusals_of_other_packages_are_custom_too() -> None:
     """Their own rules have a place in the report."""
 
@@ -102,13 +94,6 @@ def test_a_destination_names_sixteen_nodes_at_most_and_the_expected_one_first(co
     assert found.more == count - len(found.nodes)
 
 
-def test_an_entry_knows_the_very_pod() -> None:
-    """By UID: a StatefulSet's next pod has the same name."""
-    ledger = decide(cluster(NODES, [pod("a", uid="u-1")]), Greedy())
-
-    assert ledger.evictions[0].uid == "u-1"
-
-
 def test_the_evictor_says_all_causes_in_order_and_the_first_counts() -> None:
     """Protections first, then the way out, then replicas; whoever lifts one should know of the next."""
     lone = pod("a", cpu="99", local_storage=True, mirror=True)
@@ -120,13 +105,6 @@ def test_the_evictor_says_all_causes_in_order_and_the_first_counts() -> None:
     refusal = evictor.refusal(lone)
     assert refusal is not None
     assert refusal.cause.code is found[0]
-
-
-def test_a_free_pod_has_no_cause() -> None:
-    """Nothing holds it."""
-    free = pod("a")
-
-    assert Evictor(cluster(NODES, [free]), DefaultEvictorArgs()).causes(free) == ()
 
 
 def test_protections_have_the_names_that_policies_use() -> None:

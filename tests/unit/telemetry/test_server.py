@@ -134,16 +134,6 @@ def test_bad_tls_is_dropped_without_a_line_in_the_log(server, caplog):
     assert caplog.text == ""
 
 
-def test_old_versions_of_tls_are_not_spoken(server):
-    """1.2 is the oldest."""
-    context = ssl._create_unverified_context()
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    with context.wrap_socket(connect(server)) as client:
-        assert client.version() == "TLSv1.3"
-    with pytest.raises(UsageError, match="--tls-min-version"):
-        Identity(TlsSettings(min_version="VersionTLS10"))
-
-
 def test_the_certificate_that_is_made_is_named_as_the_descheduler_names_its_own(server):
     """Scrapers that go by the name find it."""
     with secure(connect(server)) as client:
