@@ -1,7 +1,8 @@
-"""Nodes that are kept empty: strategies see no taint there, and the simulated scheduler sees what the real one does."""
+"""Nodes that are held or marked: strategies see no taint there, the simulated scheduler sees what the real one does."""
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from rebalancer.balancing.steering.foresight import Foresight
@@ -12,6 +13,7 @@ from tests import make
 
 UNTIL = make.NOW + timedelta(minutes=15)
 TAINT = f"{HOLD_KEY}:PreferNoSchedule"
+PRESSURE = f"{PRESSURE_KEY}=cpu:PreferNoSchedule"
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 
 
@@ -23,12 +25,15 @@ def cluster(more=(), **fields):
     return Cluster(snapshot.with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)), pod
 
 
-def test_the_taint_turns_the_scheduler_away_and_strategies_do_not_see_it():
-    on, pod = cluster(taints=[TAINT, "spot:PreferNoSchedule"], held_until=UNTIL)
+@pytest.mark.parametrize(("taint", "held"), [(TAINT, {"n1"}), (PRESSURE, set())], ids=["held", "marked"])
+def test_the_taint_turns_the_scheduler_away_and_strategies_do_not_see_it(taint, held):
+    """Without it the pod goes to the node with more room."""
+    (plain, pod), (on, same) = cluster(), cluster(taints=[taint, "spot:PreferNoSchedule"], held_until=UNTIL)
 
-    assert on.index(Simulation).ask(pod).nodes == ("n2",)
+    assert plain.index(Simulation).ask(pod).nodes == ("n1",)
+    assert on.index(Simulation).ask(same).nodes == ("n2",)
     assert [each.key for each in on.node("n1").taints] == ["spot"]
-    assert on.held == {"n1"}
+    assert on.held == held
 
 
 @pytest.mark.parametrize("until", [None, make.NOW, make.NOW - timedelta(seconds=1)])
@@ -56,7 +61,7 @@ def test_a_hard_taint_of_that_key_is_not_ours():
 
 def test_the_scheduler_sees_a_hold_and_pressure_together():
     """Of a node that carries both."""
-    on, _ = cluster(taints=[TAINT, f"{PRESSURE_KEY}=cpu:PreferNoSchedule"], held_until=UNTIL)
+    on, _ = cluster(taints=[TAINT, PRESSURE], held_until=UNTIL)
 
     assert on.node("n1").taints == ()
     assert [each.key for each in on.node("n1").as_scheduled.taints] == [HOLD_KEY, PRESSURE_KEY]
@@ -73,3 +78,27 @@ def test_with_steering_it_counts_as_one_of_the_taints(level):
 
     lost = [answer.scores(name)["TaintToleration"] for name in ("n1", "n3", "n2")]
     assert lost == [0, 0, 300]
+
+
+def test_a_label_and_taint_that_the_annotation_names_are_hidden_too() -> None:
+    """And only with that very value: what others have set under the key stays."""
+    pressure = ("status=presure", "example.com/hot=cpu")
+    labels = {"status": "presure", "zone": "a"}
+    on, _ = cluster(labels=labels, taints=["example.com/hot=cpu:PreferNoSchedule"], pressure=pressure)
+    others, _ = cluster(
+        labels={"status": "retired"}, taints=["example.com/hot=mine:PreferNoSchedule"], pressure=pressure
+    )
+
+    seen = on.node("n1")
+    assert ("status" in seen.labels, seen.labels["zone"], seen.taints) == (False, "a", ())
+    assert seen.as_scheduled.labels["status"] == "presure"
+    assert others.node("n1").labels["status"] == "retired"
+    assert len(others.node("n1").taints) == 1
+
+
+def test_a_hard_taint_of_that_key_is_nobody_elses_to_hide() -> None:
+    """Ours are soft."""
+    on, _ = cluster(taints=[f"{PRESSURE_KEY}=cpu:NoSchedule"])
+
+    assert len(on.node("n1").taints) == 1
+    assert msgspec.structs.asdict(on.node("n1"))["as_marked"] is None

@@ -36,14 +36,6 @@ def ask(
     return Simulator(state, profiles(state, configuration)).ask(pod)
 
 
-def test_all_nodes_of_the_top_score_may_win() -> None:
-    """Nothing is assumed of which of equals is taken."""
-    answer = ask([make.node("a"), make.node("b"), make.node("c", cpu="2")], [], make.pod("p"))
-
-    assert answer.nodes == ("a", "b")
-    assert (answer.feasible, answer.sampled, answer.known) == (3, False, True)
-
-
 def test_reasons_are_worded_and_sorted_as_the_schedulers() -> None:
     """Every node counts once for each of its reasons, those of the first plugin that refuses it."""
     nodes = [

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.pod import Placement
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.scheduling.simulator.profile import profiles
