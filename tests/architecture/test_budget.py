@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1170,
     "rebalancer/report": 2900,
     "rebalancer/run": 7600,
-    "rebalancer/scheduling": 6700,
+    "rebalancer/scheduling": 6710,
     "rebalancer/telemetry": 690,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 2020,

@@ -19,8 +19,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import Resources
+from rebalancer.scheduling.alike import BySpec
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.shapes import Shapes
@@ -41,6 +42,7 @@ class NodeResourcesBalancedAllocation:
     def __init__(self, state: State, weights: Mapping[str, int] = EVEN) -> None:
         self._state = state
         self._resources = tuple(weights)
+        self._amounts = BySpec(self._requests)
         self._scores = Shapes(state, self._score)
         # Evenness without the pod is the same for all pods that are scored by the same resources.
         self._before = Shapes(state, self._evenness_before, self._names)
@@ -52,23 +54,28 @@ class NodeResourcesBalancedAllocation:
         return self._scores.of(pod, nodes)
 
     def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
-        after = self._evenness(self._names(pod), pod.spec.requests, nodes)
+        after = self._evenness(self._amounts.of(pod.spec), nodes)
         if self._state.minor < _BY_CHANGE:
             return after
         return _HALF + (_HALF + after - nodes.of(self._before.by_node(pod))) // _TWO
 
     def _names(self, pod: Pod) -> tuple[str, ...]:
-        return tuple(name for name in self._resources if name in _NATIVE or pod.spec.requests.get(name))
+        return tuple(self._amounts.of(pod.spec))
+
+    def _requests(self, spec: PodSpec) -> Resources:
+        """Return how much of each resource that is scored a pod requests."""
+        names = (name for name in self._resources if name in _NATIVE or spec.requests.get(name))
+        return {name: counted(spec.requests.get(name, 0)) for name in names}
 
     def _evenness_before(self, pod: Pod, nodes: Nodes) -> ByNode:
-        return self._evenness(self._names(pod), {}, nodes)
+        return self._evenness(dict.fromkeys(self._names(pod), 0), nodes)
 
-    def _evenness(self, names: Sequence[str], more: Resources, nodes: Nodes) -> ByNode:
+    def _evenness(self, more: Resources, nodes: Nodes) -> ByNode:
         """Return 100 less the standard deviation of the shares in percent, node by node.
 
         In floating point, as the scheduler does; a resource that a node does not offer does not count there.
         """
-        columns = [self._shares(name, more.get(name, 0), nodes) for name in names]
+        columns = [self._shares(name, amount, nodes) for name, amount in more.items()]
         if len(columns) == _TWO and nodes.shape and not any((column < 0).any() for column in columns):  # as a rule
             one, other = columns
             return ((1 - abs((one - other) / _TWO)) * WHOLE).astype(np.int64)
@@ -77,7 +84,7 @@ class NodeResourcesBalancedAllocation:
 
     def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
         offered, taken = map(nodes.of, self._state.room(name))
-        asked = taken + counted(more)
+        asked = taken + more
         share = asked / (offered + (offered <= 0))
         return (share * (asked < offered) + (asked >= offered)) * (offered > 0) - (offered <= 0)
 

@@ -11,8 +11,9 @@ from operator import or_
 
 import numpy as np
 
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
+from rebalancer.scheduling.alike import BySpec
 from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated
@@ -48,6 +49,8 @@ class NodeResourcesFit:
         self._scorer = scorer
         self._weights = weights
         self._ignored = ignored
+        self._asked = BySpec(self._requests)
+        self._scored = BySpec(self._amounts)
         self._short = Shapes(state, self._is_short)
         self._scores = Shapes(state, self._score)
 
@@ -57,17 +60,17 @@ class NodeResourcesFit:
         return Refusals(short.copy(), lambda index: self._lacking(pod, index)) if short.any() else None
 
     def _is_short(self, pod: Pod, nodes: Nodes) -> Mask:
-        rooms = ((amount, self._state.room(name)) for name, amount in self._asked(pod))
+        rooms = ((amount, self._state.room(name)) for name, amount in self._asked.of(pod.spec))
         short: Mask = reduce(or_, [amount > nodes.of(offered) - nodes.of(taken) for amount, (offered, taken) in rooms])
         return short
 
     def _lacking(self, pod: Pod, index: int) -> tuple[str, ...]:
-        rooms = ((name, amount, *self._state.room(name)) for name, amount in self._asked(pod))
+        rooms = ((name, amount, *self._state.room(name)) for name, amount in self._asked.of(pod.spec))
         lacking = (name for name, amount, offered, taken in rooms if amount > offered[index] - taken[index])
         return tuple(_SHORT.get(name) or f"Insufficient {name}" for name in lacking)
 
-    def _asked(self, pod: Pod) -> list[tuple[str, int]]:
-        asked = ((PODS, 1), *pod.spec.requests.items())
+    def _requests(self, spec: PodSpec) -> list[tuple[str, int]]:
+        asked = ((PODS, 1), *spec.requests.items())
         return [(name, counted(amount)) for name, amount in asked if amount > 0 and not self._ignored(name)]
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
@@ -75,13 +78,16 @@ class NodeResourcesFit:
         return self._scores.of(pod, nodes)
 
     def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
-        names = [name for name in self._weights if name in _NATIVE or pod.spec.requests.get(name)]
-        columns = [self._column(pod, name, nodes) for name in names]
+        columns = [self._column(name, more, nodes) for name, more in self._scored.of(pod.spec)]
         return self._scorer(columns) if columns else np.zeros(nodes.shape, dtype=np.int64)
 
-    def _column(self, pod: Pod, name: str, nodes: Nodes) -> Column:
+    def _amounts(self, spec: PodSpec) -> list[tuple[str, int]]:
+        """Return the resources by which nodes are scored for a pod, and how much of them it takes."""
+        names = [name for name in self._weights if name in _NATIVE or spec.requests.get(name)]
+        requests = {**spec.requests, **scored_of(spec)}
+        return [(name, counted(requests.get(name, 0))) for name in names]
+
+    def _column(self, name: str, more: int, nodes: Nodes) -> Column:
         offered, taken = self._state.room(name)
-        more = pod.spec.requests.get(name, 0)
-        if name in self._state.assumed:
-            taken, more = self._state.assumed[name], scored_of(pod.spec)[name]
-        return Column(nodes.of(taken) + counted(more), nodes.of(offered), self._weights[name])
+        taken = self._state.assumed.get(name, taken)
+        return Column(nodes.of(taken) + more, nodes.of(offered), self._weights[name])
