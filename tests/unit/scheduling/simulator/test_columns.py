@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rebalancer.cluster.pod import SpreadConstraint
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.plugin import Refusals
 from tests import make
@@ -25,3 +26,18 @@ def test_the_first_reason_for_which_a_node_is_refused_is_told() -> None:
     assert found is not None
     assert found.gone.tolist() == [True, True, False]
     assert [found.why(index) for index in (0, 1)] == [("one",), ("two",)]
+
+
+def test_sums_of_soft_spread_are_rounded() -> None:
+    """Three, two and one pods: 4.83, 3.22 and 1.61 make 5, 3 and 2, and these 40, 80 and 100, with a weight of 2."""
+    zones = {"n1": 3, "n2": 2, "n3": 1}
+    nodes = [make.node(name, labels={"zone": name}) for name in zones]
+    there = [
+        make.pod(f"{at}-{each}", at, labels={"app": "web"}) for at, count in zones.items() for each in range(count)
+    ]
+    spread = (SpreadConstraint(1, "zone", "ScheduleAnyway", make.selector(app="web")),)
+    new = make.pod("new", "gone", labels={"app": "web"}, spread=spread)
+
+    answer = make.cluster(nodes, [*there, new]).index(Simulation).ask(new)
+
+    assert [answer.scores(name)["PodTopologySpread"] for name in zones] == [80, 160, 200]
