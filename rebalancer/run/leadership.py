@@ -352,7 +352,7 @@ class Leadership:
         return self._lost(f"{self.holder or 'nobody'} holds it" if found else "it was deleted")
 
     def _lost(self, why: str) -> bool:
-        self._until = 0.0  # before anybody hears of it
+        self._until = 0.0  # before the log says so: the main thread may be about to write
         self._over.set()
         _LOG.warning("the lease %s is lost: %s", self.name, why)
         return False

@@ -133,7 +133,7 @@ def test_as_a_page_of_a_list(tmp_path, program, kind):
         outcome = program.run(server, policy(OLD), "--dry-run")
 
         assert (outcome.exit_code, outcome.stdout) == (3, "")
-        # The thread of a lease that an earlier test held may speak late.
+        # The thread that renewed an earlier test's lease may still log a warning.
         assert len([line for line in outcome.stderr.splitlines() if "leadership" not in line]) == 1
         assert server.evicted == []
 
