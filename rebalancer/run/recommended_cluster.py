@@ -146,6 +146,10 @@ class KnownCluster(Collection):
             named = decode_json(raw, _NamedItem).metadata
             self.left_out.append(f"--snapshot: {kind} {named.namespace}/{named.name} is left out: {error}")
 
+    def add_pod(self, raw: msgspec.Raw, kind: str, version: str) -> bool:  # noqa: ARG002  the interface
+        """Leave pods to `add`, which reads more of them."""
+        return False
+
     def _add_pod(self, raw: Bytes) -> None:
         pod = decode_json(raw, _OwnedPod)
         amounts = {each.name: _amounts(each.resources) for each in pod.spec.containers}
@@ -210,8 +214,8 @@ def read_known_cluster(path: str) -> KnownCluster:
     """
     known = KnownCluster()
     try:
-        for raw in documents(path):
-            add_document(known, raw)
+        for raw, document in documents(path):
+            add_document(known, raw, document=document)
     except SnapshotError as error:
         raise UsageError(f"--{error}") from None
     except (ValueError, RecursionError) as error:

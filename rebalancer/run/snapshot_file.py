@@ -52,7 +52,9 @@ class _Recorded(msgspec.Struct, rename="camel"):
     now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-class _File(Document, rename="camel"):
+class SnapshotDocument(Document, rename="camel"):
+    """A document of a file; `rebalancer snapshot` adds what is no object of the cluster."""
+
     rebalancer: _Recorded | None = None
 
 
@@ -81,14 +83,13 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     """
     collection = Collection()
     recorded = _Recorded()
-    for raw in documents(path):
-        try:
-            document = decode_json(raw, _File)
+    try:
+        for raw, document in documents(path):
             done_with = raw.done_with if isinstance(raw, Copied) else None
             add_document(collection, raw, done_with=done_with, document=document)
-        except (ValueError, RecursionError) as error:
-            raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
-        recorded = document.rebalancer or recorded
+            recorded = document.rebalancer or recorded
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
     try:
         collection.check()
     except ValueError as error:
@@ -106,26 +107,29 @@ def _read(path: str) -> bytes | Copied:
         raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
 
 
-def documents(path: str) -> Iterator[bytes | Copied]:
-    """Yield each document of a file as JSON.
+def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
+    """Yield each document of a file as JSON, and what it says of itself.
 
     Raises:
         SnapshotError: it cannot be read.
+        Unreadable: a document is not an object.
     """
     content = _read(path)
-    if _BRACKET.match(content):
-        yield from _json_documents(content, path)
-    else:
-        yield from _yaml_documents(content[:], path)
+    is_json = _BRACKET.match(content)
+    document = _only_document(content) if is_json else None
+    if document:
+        yield content, document
+        return
+    for each in _json_stream(content[:], path) if is_json else _yaml_documents(content[:], path):
+        yield each, decode_json(each, SnapshotDocument)
 
 
-def _json_documents(content: bytes | Copied, path: str) -> Iterator[bytes | Copied]:
+def _only_document(content: bytes | Copied) -> SnapshotDocument | None:
+    """Return what the one document of a file says of itself; None for several, and for one that is not JSON."""
     try:
-        msgspec.json.decode(content, type=msgspec.Raw)
+        return msgspec.json.decode(content, type=SnapshotDocument)
     except (msgspec.MsgspecError, RecursionError):
-        yield from _json_stream(content[:], path)
-    else:
-        yield content
+        return None
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:

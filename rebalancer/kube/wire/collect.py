@@ -13,12 +13,14 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import objects, parts, scheduler_inputs, storage
 from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
-from rebalancer.kube.wire.pods import PodDecoder, PodWire
+from rebalancer.kube.wire.pods import ListedPod, PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
 from rebalancer.untrusted.documents import Copied, decode_json
 
 Bytes: TypeAlias = bytes | Copied | msgspec.Raw
+
+_LISTED_POD = msgspec.json.Decoder(ListedPod)
 
 
 def _kinds() -> Mapping[str, Kind[Any, Any]]:
@@ -64,6 +66,19 @@ class Collection:
         if kind in self.collectors:
             self.seen.add(kind)
             self.collectors[kind].add(raw)
+
+    def add_pod(self, raw: msgspec.Raw, kind: str, version: str) -> bool:
+        """Take in an object if it is a pod that can be read; most are, and so they are looked at once."""
+
+        def decode() -> ListedPod | None:
+            pod = _LISTED_POD.decode(raw)
+            named = (pod.kind or kind) == "Pod" and is_of("Pod", pod.api_version or version)
+            return pod if named and pod.items is msgspec.UNSET else None
+
+        added = self.collectors["Pod"].add_if(decode)
+        if added:
+            self.seen.add("Pod")
+        return added
 
     def check(self) -> None:
         """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
@@ -198,4 +213,7 @@ def add_document(
     if kind in KINDS and is_of(kind, version):
         collection.take_list(kind, document.page())
     for item in document.items or ():
-        add_document(collection, item, (kind, version), done_with)
+        if not collection.add_pod(item, kind, version):
+            add_document(collection, item, (kind, version), done_with)
+        elif done_with is not None:
+            done_with(len(item))

@@ -78,6 +78,14 @@ class PodWire(msgspec.Struct, gc=False):
     status: _PodStatus | None = None
 
 
+class ListedPod(PodWire, gc=False, rename="camel"):
+    """The same with what says that it is a pod; `items` is what a list would have."""
+
+    kind: str = ""
+    api_version: str = ""
+    items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
 class _PlainMetadata(msgspec.Struct):
     name: Any = None
     namespace: Any = None

@@ -175,3 +175,11 @@ def test_the_pages_of_a_list_may_follow_each_other() -> None:
     documents(first, last).check()
     with pytest.raises(ValueError, match="the NodeList is not complete"):
         documents(first).check()
+
+
+def test_a_pod_with_items_is_no_pod() -> None:
+    """What looks like a pod and like a list might hide what the list holds."""
+    pod = {"kind": "Pod", **pod_document("a"), "items": []}
+
+    with pytest.raises(ValueError, match="PodList was asked for, and Pod came"):
+        documents({"kind": "List", "items": [pod]})
