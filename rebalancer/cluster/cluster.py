@@ -82,7 +82,7 @@ class Cluster:
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))
         self._held = {node.name for node in snapshot.nodes if node.held_until is not None}
         self._nodes = {node.name: node for node in snapshot.nodes}
-        self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
+        self._pods: dict[str, dict[Pod, None]] = {}  # by node, in their order
         self._expected: dict[str, dict[tuple[str, str], Pod]] = {}
         self._unsorted: set[str] = set()  # nodes where pods came back, which are sorted when somebody asks
         self._active: dict[str, tuple[Pod, ...]] = {}
@@ -138,7 +138,7 @@ class Cluster:
 
     def contains(self, pod: Pod) -> bool:
         """Return whether this pod object is still in the cluster."""
-        return self._pods.get(pod.node, {}).get(pod.key) is pod
+        return pod in self._pods.get(pod.node, ())
 
     def siblings(self, owner_uid: str) -> int:
         """Return how many pods in the cluster have this owner, in any phase and on any node."""
@@ -227,12 +227,11 @@ class Cluster:
         """Return the pods of a node, sorted anew if some came back: many come and go before anybody asks."""
         if name in self._unsorted:
             self._unsorted.remove(name)
-            by_age = sorted(self._pods[name].values(), key=lambda each: each.age_order)
-            self._pods[name] = {each.key: each for each in by_age}
-        return self._pods.get(name, {}).values()
+            self._pods[name] = dict.fromkeys(sorted(self._pods[name], key=lambda each: each.age_order))
+        return self._pods.get(name, ())
 
     def _put(self, pod: Pod) -> None:
-        self._pods.setdefault(pod.node, {})[pod.key] = pod
+        self._pods.setdefault(pod.node, {})[pod] = None
         self._active.pop(pod.node, None)
         for owner in pod.owners:
             self._siblings[owner.uid] += 1
@@ -240,7 +239,7 @@ class Cluster:
             self._count_requests(pod, pod.node, 1)
 
     def _take(self, pod: Pod) -> None:
-        del self._pods[pod.node][pod.key]
+        del self._pods[pod.node][pod]
         self._active.pop(pod.node, None)
         for owner in pod.owners:
             self._siblings[owner.uid] -= 1
