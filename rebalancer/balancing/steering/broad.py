@@ -16,7 +16,7 @@ outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod m
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import tee
 from math import ceil
@@ -61,8 +61,10 @@ class BroadWaves:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._turns: Counter[object] = Counter()
-        self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
-        self._fit: defaultdict[object, dict[str, tuple[Sequence[Candidate], Sequence[Candidate]]]] = defaultdict(dict)
+        self._unfit: defaultdict[object, defaultdict[str, set[Pod]]] = defaultdict(lambda: defaultdict(set))
+        self._fit: defaultdict[object, dict[str, tuple[Sequence[Candidate], int, Sequence[Candidate]]]] = defaultdict(
+            dict
+        )
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -109,10 +111,11 @@ class BroadWaves:
 
     def _fit_on(self, name: str, places: frozenset[object]) -> Sequence[Candidate]:
         """Return the candidates of a node that may go to receivers in these places; no pod becomes fit later."""
-        present, unfit = self._parts.pool.on([name]), self._unfit[places]
-        before, fit = self._fit[places].get(name, ((), ()))
-        fit = [each for each in (fit if before == present else present) if each.pod not in unfit]
-        self._fit[places][name] = present, fit
+        present, unfit = self._parts.pool.on([name]), self._unfit[places][name]
+        before, count, fit = self._fit[places].get(name, ((), -1, ()))
+        if count != len(unfit) or before != present:
+            fit = [each for each in present if each.pod not in unfit]
+            self._fit[places][name] = present, len(unfit), fit
         return fit
 
     def _most(self, empty: Draft) -> int:
@@ -157,22 +160,22 @@ class BroadWaves:
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _may_go(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], bool]:
+    def _may_go(self, empty: Draft, last: Iterable[str], unfit: Mapping[str, set[Pod]]) -> Callable[[Pod], bool]:
         """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays.
 
         Args:
             empty: the wave without moves.
             last: of each place where nodes receive, one.
-            unfit: the pods that may not go to these places; others are added.
+            unfit: by node, the pods that may not go to these places; others are added.
         """
         places = [node for name in last if (node := self._parts.cluster.node(name))]
         outranks = self._outranking(empty)
 
         @cache
         def may_go(pod: Pod) -> bool:
-            allowed = pod not in unfit and self._is_allowed(pod, empty, places, outranks)
+            allowed = self._is_allowed(pod, empty, places, outranks)
             if not allowed:
-                unfit.add(pod)
+                unfit[pod.node].add(pod)
             return allowed
 
         return may_go
