@@ -8,7 +8,7 @@ from rebalancer.balancing.band import Band, Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.moves import Worth
-from rebalancer.balancing.steering.draft import Parts
+from rebalancer.balancing.steering.draft import Planning
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
@@ -34,7 +34,7 @@ def planner(
     min_gain: float = 1.5,
     evictor: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),  # noqa: B008  immutable
-) -> Parts:
+) -> Planning:
     """Return what waves on a cluster are planned with; `evictor` as a policy spells it."""
     gate = Gate(on, limits, DrySink(), Ledger())
     evict = StrategyGate(gate, Evictor(on, DefaultEvictorArgs.model_validate(evictor or {})), "test", "test")
@@ -47,4 +47,4 @@ def planner(
     fullness = Fullness(on, usage, goal.names, [each.name for each in on.nodes])
     pool = Pool(on, Selection(on, evict, usage, lambda _: True, timedelta(0)), fullness, band.high, None)
     offers, foresight = Offers(goal, fullness, min_gain, Worth(None, lower, upper, upper)), Foresight(on, KEYS)
-    return Parts(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))
+    return Planning(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))

@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from rebalancer.balancing.band import Band, Bounds, PoolNodes, band_of, offsets, pooled
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction import Compaction, NodesInUse
-from rebalancer.balancing.destinations import Destinations, landings_by
+from rebalancer.balancing.destinations import Destinations, placements_by
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_by
 from rebalancer.balancing.moves import Moves, Worth
+from rebalancer.balancing.placement_choice import Replicas, SteeredPlacement, UnsteeredPlacement, destination_order
 from rebalancer.balancing.relief import Relief, furthest_first, staying_over
-from rebalancer.balancing.steering.draft import Parts
+from rebalancer.balancing.steering.draft import Planning
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.steering.goal import MARGIN, Goal
@@ -22,7 +23,6 @@ from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.ways import Replicas, SteeredWay, Unsteered, receiving_order
 from rebalancer.balancing.weighing import UsageWeighing, told
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -70,7 +70,7 @@ class ByUsage:
         """
         nodes = self._usage.nodes()
         # What is kept empty is about to go: it does not count in the mean either.
-        pools, held = self._pools(nodes), self._cluster.held
+        pools, held = pooled(nodes, self._pooling.label) if self._pooling else [], self._cluster.held
         band = band_of(bounds, [each for each in nodes if each.node.name not in held], pooled=bool(pools))
         self._usage.offsets = offsets(pools, band.mean, held) if bounds.deviation else {}
         low, high = band.low, band.high
@@ -104,14 +104,10 @@ class ByUsage:
     def _even_out(self, group: PoolNodes, band: Band, limit: int | None) -> None:
         """Move pods among these nodes."""
         steer = self._evict.steer
-        if steer is not None and self._usage.pods_known and landings_by(self._args, self._cluster, self._evict):
+        if steer is not None and self._usage.pods_known and placements_by(self._args, self._cluster, self._evict):
             self._steer(steer, group.names, band, limit)
         elif group.under:
             self._relieve(group, band, limit)
-
-    def _pools(self, nodes: Iterable[NodeUtilization]) -> list[list[NodeUtilization]]:
-        """Return the nodes pool by pool; nothing where all are compared with each other."""
-        return pooled(nodes, self._pooling.label) if self._pooling else []
 
     def _compared(self, pools: Iterable[Iterable[NodeUtilization]]) -> list[set[str]]:
         """Return the names of nodes among which pods may move, pool by pool; nothing where that is among all."""
@@ -126,8 +122,8 @@ class ByUsage:
         inner = dict(zip(goal.names, goal.inner_high, strict=True))
         worth = Worth(evict.outlook, band.floors, band.high, inner)
         offers, foresight = Offers(goal, fullness, steer.min_gain, worth), Foresight(cluster, steer.keys)
-        parts = Parts(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
-        Steered(parts, steer, Waves(parts), band.mean).run()
+        planning = Planning(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
+        Steered(planning, steer, Waves(planning), band.mean).run()
 
     def _relieve(self, group: PoolNodes, band: Band, limit: int | None) -> None:
         destinations, sources, evict = self._destinations(group, band), group.sources, self._evict
@@ -166,7 +162,7 @@ class ByUsage:
                 {**_PACKED, **ceilings},
                 self._usage.of_pod,
                 packed=True,
-                landings=landings_by(self._args, self._cluster, self._evict),
+                placements=placements_by(self._args, self._cluster, self._evict),
                 emptied=idle,
             )
             Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
@@ -189,22 +185,22 @@ class ByUsage:
         in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)
         under = [source for source in sources if source.within(low)]
         candidates = in_use.candidates(under)
-        receivers = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]
-        with self._emptying(sources, under, candidates, receivers) as may_go:
+        open_nodes = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]
+        with self._emptying(sources, under, candidates, open_nodes) as may_go:
             if not may_go:
                 return
             bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
-            landings = landings_by(args, cluster, evict)
+            placements = placements_by(args, cluster, evict)
             peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
-            destinations = Destinations(cluster, peaks, bounds, usage.of_pod, packed=True, landings=landings)
+            destinations = Destinations(cluster, peaks, bounds, usage.of_pod, packed=True, placements=placements)
             # Without steering, evictions are carried out without marks, and the scheduler places replacements.
             steer: Steer = DrySteer(0.0, ("", ""))
-            ways: SteeredWay | Unsteered = Unsteered()
-            if evict.steer is not None and landings is not None:
+            choices: SteeredPlacement | UnsteeredPlacement = UnsteeredPlacement()
+            if evict.steer is not None and placements is not None:
                 steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
-                order = receiving_order(receivers, candidates)
-                ways = SteeredWay(cluster.nodes, order, destinations, bounds, foresight, Replicas(cluster))
-            parts = (usage, self._selection, destinations, in_use, ways, low)
+                order = destination_order(open_nodes, candidates)
+                choices = SteeredPlacement(cluster.nodes, order, destinations, bounds, foresight, Replicas(cluster))
+            parts = (usage, self._selection, destinations, in_use, choices, low)
             Compaction(cluster, evict, steer, *parts).run(candidates)
 
     @contextmanager
@@ -213,16 +209,16 @@ class ByUsage:
         sources: Sequence[NodeUtilization],
         under: Sequence[NodeUtilization],
         candidates: Sequence[NodeUtilization],
-        receivers: Sequence[NodeUtilization],
+        open_nodes: Sequence[NodeUtilization],
     ) -> Iterator[bool]:
         """Report what was weighed to empty nodes (see `told`), and yield whether enough are idle and some receive."""
         args = self._args
         few = len(under) <= max(args.number_of_nodes, 0)
-        counts = {"nodes": len(sources), "under": len(under), "receivers": len(receivers)}
-        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
+        counts = {"nodes": len(sources), "under": len(under), "receivers": len(open_nodes)}
+        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not open_nodes, NONE_RECEIVES))
         weighing = UsageWeighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
         with told(weighing, self._cluster, self._evict, counts, obstacles, args.number_of_nodes):
-            yield not few and bool(receivers)
+            yield not few and bool(open_nodes)
 
     def _destinations(self, group: PoolNodes, band: Band) -> Destinations:
         return Destinations(
@@ -231,7 +227,7 @@ class ByUsage:
             band.above(FIRST_CEILING) if band.deviation else band.high,
             self._usage.of_pod,
             others=[peak for peak in group.peaks if peak not in group.under],
-            landings=landings_by(self._args, self._cluster, self._evict),
+            placements=placements_by(self._args, self._cluster, self._evict),
             floors=band.floors,
             elsewhere=group.elsewhere,
         )

@@ -106,11 +106,7 @@ class Selection:
         """
         pods = sorted(self._movable(source, because), key=lambda pod: (_class(pod), pod.age_order))
         for _, group in groupby(pods, key=_class):
-            yield [self._candidate(pod, source) for pod in group]
-
-    def _candidate(self, pod: Pod, source: NodeUtilization) -> Candidate:
-        usage = self._usage.of_pod(pod)
-        return Candidate(pod, usage, source.points(usage))
+            yield [Candidate(pod, usage := self._usage.of_pod(pod), source.points(usage)) for pod in group]
 
     def _movable(self, source: NodeUtilization, because: Cause | None) -> Iterator[Pod]:
         for pod in self._cluster.active_pods_on(source.node):

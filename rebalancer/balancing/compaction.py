@@ -25,12 +25,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from rebalancer.balancing.candidates import Selection, occupants
+from rebalancer.balancing.cause_details import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.figures import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.placement_choice import Choice, Kept, SteeredPlacement, UnsteeredPlacement
 from rebalancer.balancing.steering.steered import ELSEWHERE, mostly_elsewhere
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
-from rebalancer.balancing.ways import Kept, SteeredWay, Unsteered, Way
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -115,7 +115,7 @@ class Compaction:
         selection: which pods may be moved.
         destinations: the nodes in use that take pods, and all others.
         in_use: which nodes are in use, and which of them must stay so.
-        ways: where pods may land.
+        choices: where pods may land.
         thresholds: at or below these percentages nodes are emptied; the reasons show them.
     """
 
@@ -128,7 +128,7 @@ class Compaction:
         selection: Selection,
         destinations: Destinations,
         in_use: NodesInUse,
-        ways: SteeredWay | Unsteered,
+        choices: SteeredPlacement | UnsteeredPlacement,
         thresholds: Percentages,
     ) -> None:
         self._cluster = cluster
@@ -138,7 +138,7 @@ class Compaction:
         self._selection = selection
         self._destinations = destinations
         self._in_use = in_use
-        self._ways = ways
+        self._choices = choices
         self._thresholds = thresholds
         self._received: set[str] = set()
         self._elsewhere = 0
@@ -159,13 +159,13 @@ class Compaction:
             self._steer.end()
 
     def _run(self, sources: Iterable[NodeUtilization]) -> None:
-        for wide in self._ways.rounds:
+        for wide in self._choices.rounds:
             again: list[NodeUtilization] = []
             for source in sources:
                 if self._is_over:
                     return
                 kept = self._tried(source, wide=wide)
-                if kept and kept[1].cause.code is Code.NO_DESTINATION and wide != self._ways.rounds[-1]:
+                if kept and kept[1].cause.code is Code.NO_DESTINATION and wide != self._choices.rounds[-1]:
                     again.append(source)
                 elif kept:
                     self._leave(source, *kept)
@@ -185,22 +185,22 @@ class Compaction:
         if kept:
             return kept
         usage = [self._usage.of_pod(pod) for pod in pods]
-        for way in self._ways.of(source.node, usage, self._empty_nodes(), wide=wide):
-            kept = self._emptied(source, pods, way)
+        for choice in self._choices.of(source.node, usage, self._empty_nodes(), wide=wide):
+            kept = self._emptied(source, pods, choice)
             if not kept:
                 return None
         return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
 
-    def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], way: Way) -> Kept | None:
-        self._destinations.bar(way.barred)
-        with self._ways.avoiding(way):
+    def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Kept | None:
+        self._destinations.bar(choice.barred)
+        with self._choices.avoiding(choice):
             found = self._moves(source, pods, underutilized(source, self._thresholds))
         if isinstance(found, tuple):
             return found
-        if objection := self._ways.objection(source.node, found):
+        if objection := self._choices.objection(source.node, found):
             return objection
-        moves = tuple(replace(move, likely=way.receivers or move.likely) for move in found)
-        self._carry_out(source.node, Wave(way.avoid, moves))
+        moves = tuple(replace(move, likely=choice.destinations or move.likely) for move in found)
+        self._carry_out(source.node, Wave(choice.avoid, moves))
         return None
 
     def _moves(self, source: NodeUtilization, pods: Sequence[Pod], reason: Cause) -> list[Move] | Kept:
@@ -240,16 +240,16 @@ class Compaction:
 
     def _carry_out(self, node: Node, wave: Wave) -> None:
         self._steer.begin(wave)
-        landings = self._steer.settle(wave, self._evict_all(wave.moves))
+        placements = self._steer.settle(wave, self._evict_all(wave.moves))
         if not occupants(self._cluster, node):
             self._in_use.discard(node)
             self._evict.emptied(node)
-        for landing in landings:
-            self._landed(landing)
-        self._judge(landings)
+        for placement in placements:
+            self._landed(placement)
+        self._judge(placements)
 
-    def _judge(self, landings: Sequence[Landing]) -> None:
-        self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(landings) else 0
+    def _judge(self, placements: Sequence[Landing]) -> None:
+        self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(placements) else 0
         if self._elsewhere == ELSEWHERE:
             self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
             self._is_over = True
@@ -265,12 +265,12 @@ class Compaction:
                 moved.append((move, verdict))
         return moved
 
-    def _landed(self, landing: Landing) -> None:
-        node = self._cluster.node(landing.node) if landing.node else None
+    def _landed(self, placement: Landing) -> None:
+        node = self._cluster.node(placement.node) if placement.node else None
         if node is not None:
-            self._cluster.place(landing.move.pod, node)
+            self._cluster.place(placement.move.pod, node)
             self._in_use.add(node)
-        self._received.update(self._ways.occupied_by(landing))
+        self._received.update(self._choices.occupied_by(placement))
 
     def _empty_nodes(self) -> Collection[str]:
         held = self._cluster.held

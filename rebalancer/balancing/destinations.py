@@ -28,7 +28,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from rebalancer.balancing.figures import arrival
+from rebalancer.balancing.cause_details import arrival
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -48,7 +48,7 @@ from rebalancer.scheduling.simulator.configuration import ConfigurationError
 from rebalancer.scheduling.worlds import Worlds
 
 
-class Landings:
+class Placements:
     """The simulated scheduler: asked about the plan, and about what may happen besides.
 
     Args:
@@ -78,7 +78,7 @@ class Landings:
         yield from self._simulation.in_turn(pod)
 
 
-def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landings | None:
+def placements_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Placements | None:
     """Return where replacements land; None if the arguments say that the scheduler is unknown.
 
     Raises:
@@ -87,7 +87,7 @@ def landings_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Landin
     if args.metrics_utilization is not None and args.metrics_utilization.scheduler == "unknown":
         return None
     try:
-        return Landings(cluster, evict)
+        return Placements(cluster, evict)
     except ConfigurationError as error:
         raise StrategyError(str(error)) from None
 
@@ -105,7 +105,7 @@ class Destinations:
         of_pod: returns what a pod uses.
         packed: whether pods go to the fullest that takes them, not the emptiest.
         others: the nodes of known usage that are not destinations.
-        landings: returns where replacements land; None if that is not known.
+        placements: returns where replacements land; None if that is not known.
         floors: by resource, the percentage below which a node uses too little.
         emptied: names of nodes that are to lose all their pods; none of them takes a pod.
         elsewhere: names of nodes of other pools, which pods must not go to.
@@ -120,7 +120,7 @@ class Destinations:
         *,
         packed: bool = False,
         others: Iterable[NodeUtilization] = (),
-        landings: Landings | None = None,
+        placements: Placements | None = None,
         floors: Percentages | None = None,
         emptied: Collection[str] = (),
         elsewhere: Collection[str] = (),
@@ -136,7 +136,7 @@ class Destinations:
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
-        self._landings = landings
+        self._placements = placements
         self._ranks = {name: self._rank(each.node) for name, each in self._destinations.items()}
         self._order = sorted(self._ranks.values())
         cluster.follow(self)
@@ -164,7 +164,7 @@ class Destinations:
             return self._refuse(pod, usage)
         # Where would the scheduler put it, and which of these nodes would that harm?
         found: dict[str, Node] = {}
-        for answer in self._landings.of(pod) if self._landings else ():
+        for answer in self._placements.of(pod) if self._placements else ():
             nodes = self._judge(answer, pod, usage)
             if isinstance(nodes, Refused):
                 return nodes  # the later answer is not asked for then
@@ -193,7 +193,7 @@ class Destinations:
                 return refused(Code.NO_DESTINATION, **chosen, harm=harm.as_details())
         return nodes
 
-    def landing(
+    def placement(
         self, pod: Pod, likely: Sequence[Node], goes: Callable[[], bool], expected: Node | None = None
     ) -> Destination | Refused:
         """Return where the replacement may land in possible histories, or why the pod should stay.
@@ -207,14 +207,14 @@ class Destinations:
             expected: which of them to expect it on; by default the one where it lands most often.
         """
         names = [node.name for node in likely]
-        if self._landings is None or not goes():
+        if self._placements is None or not goes():
             return Destination.among(expected.name if expected else names[0], names)
         usage = self._of_pod(pod)
-        for seen in self._landings.worlds.landings(pod):
+        for seen in self._placements.worlds.placements(pod):
             nodes = self._judge(seen.answer, pod, usage, seen.number)
             if isinstance(nodes, Refused):
                 return nodes
-        shares = self._landings.worlds.shares(pod)
+        shares = self._placements.worlds.shares(pod)
         return Destination.seen(expected.name if expected else next(iter(shares)), shares)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
@@ -296,9 +296,9 @@ class Destinations:
     def _in_world(self, number: int | None, node: Node) -> AbstractContextManager[None]:
         """Let a node use what it would use in a possible history, within the block."""
         utilization = self._known.get(node.name)
-        if number is None or utilization is None or self._landings is None:
+        if number is None or utilization is None or self._placements is None:
             return nullcontext()
-        more, fewer = self._landings.worlds.others_on(number, node.name)
+        more, fewer = self._placements.worlds.others_on(number, node.name)
         if not more and not fewer:  # as a rule
             return nullcontext()
         return utilization.exchanged(map(self._of_pod, fewer), map(self._of_pod, more))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rebalancer.balancing.candidates import Selection, occupants
+from rebalancer.balancing.cause_details import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.figures import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
@@ -115,7 +115,7 @@ class Emptying:
             likely = self._destinations.likely(pod, self._usage.of_pod(pod))
             if isinstance(likely, Refused):
                 return pod, likely
-            destination = self._destinations.landing(pod, likely, goes=lambda: True)
+            destination = self._destinations.placement(pod, likely, goes=lambda: True)
             if isinstance(destination, Refused):
                 return pod, destination
             first = self._cluster.node(destination.nodes[0])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from rebalancer.balancing.candidates import Candidate, Selection
+from rebalancer.balancing.cause_details import why_relieved, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.figures import why_relieved, with_pod_gone
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -62,7 +62,7 @@ class Worth:
         self._hours: dict[str, float] = {}
         self._prices: dict[Pod, float] = {}
 
-    def deal(self, candidate: Candidate, source: NodeUtilization, receiver: NodeUtilization) -> Deal:
+    def deal(self, candidate: Candidate, source: NodeUtilization, destination: NodeUtilization) -> Deal:
         """Return what it brings to move a pod now, and what it costs.
 
         For example, n1 is 8 points over and expected to be so for two hours.  A pod of 5 points gains 10 point hours
@@ -80,9 +80,9 @@ class Worth:
         if source.above(self._high).points:
             excess = source.above(self._inner)
             gain = (excess.total - excess.left(candidate.points)) * self._lasts(outlook, source)
-        if short := receiver.short_of(self._low, {}):
-            filled = short - receiver.short_of(self._low, receiver.points(candidate.usage))
-            gain += _BELOW * filled * self._lasts(outlook, receiver)
+        if short := destination.short_of(self._low, {}):
+            filled = short - destination.short_of(self._low, destination.points(candidate.usage))
+            gain += _BELOW * filled * self._lasts(outlook, destination)
         return Deal(gain, price)
 
     def _lasts(self, outlook: Outlook, node: NodeUtilization) -> float:
@@ -176,7 +176,7 @@ class Moves:
         if isinstance(found, Refused):
             return self._stays(pod, recorded, found)
         goes = partial(self._may_go, pod)
-        destination = self._destinations.landing(pod, found, goes, expected)
+        destination = self._destinations.placement(pod, found, goes, expected)
         if isinstance(destination, Refused):
             return self._stays(pod, recorded, destination)
         deal = self._deal(candidate, source, destination)

@@ -17,7 +17,7 @@ above; then the pod of 6 goes, and n1 is at 49 %.  Then n2 follows.
 from collections.abc import Iterable, Iterator, Sequence
 
 from rebalancer.balancing.candidates import Candidate, choose
-from rebalancer.balancing.figures import why_relieved
+from rebalancer.balancing.cause_details import why_relieved
 from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
 from rebalancer.balancing.utilization import Excess, NodeUtilization, Percentages
 from rebalancer.eviction.causes import Cause, Code, cause

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from rebalancer.balancing.band import Bounds
-from rebalancer.balancing.figures import above_caps, underutilized, with_pod_gone
+from rebalancer.balancing.cause_details import above_caps, underutilized, with_pod_gone
 from rebalancer.balancing.usage import Usage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.weighing import UsageWeighing, told
@@ -48,12 +48,11 @@ class Room:
         held = pod.spec.tolerations
         known = self._tolerating.get(held)
         if known is None:
-            known = self._tolerating[held] = any(_tolerated(taints, held) for taints in self._taints)
+            known = self._tolerating[held] = any(
+                len(held) >= len(taints) and untolerated(held, taints, lambda _: True) is None
+                for taints in self._taints
+            )
         return known
-
-
-def _tolerated(taints: tuple[Taint, ...], held: tuple[Toleration, ...]) -> bool:
-    return len(held) >= len(taints) and untolerated(held, taints, lambda _: True) is None
 
 
 class Relocation:
@@ -89,7 +88,7 @@ class Relocation:
         """
         sources = self._usage.sources(self._cluster)
         low, high = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
-        under = [peak for peak in self._receivers() if peak.within(low)]
+        under = [peak for peak in self._destinations() if peak.within(low)]
         over = [source for source in sources if not source.within(high)]
         few = len(under) <= max(number_of_nodes, 0)
         weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
@@ -113,7 +112,7 @@ class Relocation:
         sources = self._usage.sources(self._cluster)
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}
-        destinations = [peak for peak in self._receivers() if peak.node.name not in idle]
+        destinations = [peak for peak in self._destinations() if peak.node.name not in idle]
         few = len(under) <= max(number_of_nodes, 0)
         weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(destinations)}
@@ -124,7 +123,7 @@ class Relocation:
                 why = partial(underutilized, thresholds=thresholds)
                 self._drain_all(emptiest_first, destinations, {}, weighing, why)
 
-    def _receivers(self) -> list[NodeUtilization]:
+    def _destinations(self) -> list[NodeUtilization]:
         return [peak for peak in self._usage.destinations(self._cluster) if self._cluster.receives(peak.node)]
 
     def _drain_all(
@@ -135,7 +134,7 @@ class Relocation:
         weighing: UsageWeighing,
         why: Callable[[NodeUtilization], Cause | None],
     ) -> None:
-        weighing.receive_on(destinations)
+        weighing.expect_on(destinations)
         room = Room(destinations, targets)
         for source in sources:
             self._drain(source, room, weighing, partial(why, source))

@@ -1,7 +1,7 @@
 """What nodes use before and after a strategy has moved pods between them, for the report.
 
 Nothing is decided by these figures.  Pods that go are taken off their node; pods that are expected somewhere are added
-there.  Where a rule does not say where its pods go, each is expected on the receiver that is the least full then,
+there.  Where a rule does not say where its pods go, each is expected on the destination that is the least full then,
 without asking whether it fits.
 """
 
@@ -50,20 +50,20 @@ class UsageWeighing(FallingUsage):
         super().__init__(copies, of_pod or (lambda _: None))
         self._low, self._high, self._cordoned = low, high, cordoned
         self._before = {name: (_rounded(node), self._state(node)) for name, node in self._nodes.items()}
-        self._receivers: list[tuple[float, str]] = []
+        self._by_fullness: list[tuple[float, str]] = []
 
-    def receive_on(self, nodes: Iterable[NodeUtilization]) -> None:
+    def expect_on(self, nodes: Iterable[NodeUtilization]) -> None:
         """Set the nodes on which pods that `arrive` are expected."""
         names = [each.node.name for each in nodes if each.node.name in self._nodes]
-        self._receivers = [(self._fullness(name), name) for name in names]
-        heapify(self._receivers)
+        self._by_fullness = [(self._fullness(name), name) for name in names]
+        heapify(self._by_fullness)
 
     def arrive(self, amounts: Resources) -> None:
-        """Add what a pod uses to the receiver that is the least full."""
-        if self._receivers:
-            name = self._receivers[0][1]
+        """Add what a pod uses to the destination that is the least full."""
+        if self._by_fullness:
+            name = self._by_fullness[0][1]
             self._nodes[name].charge(amounts)
-            heapreplace(self._receivers, (self._fullness(name), name))
+            heapreplace(self._by_fullness, (self._fullness(name), name))
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Count the usage of a pod that is expected on a node, or is not any more."""

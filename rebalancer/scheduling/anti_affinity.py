@@ -4,7 +4,7 @@ Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector`
 `mismatchLabelKeys` narrow the selector by the pod's own labels.  As in the descheduler, two pods with the same name
 never conflict, and two pods on one node conflict even if the node lacks the topology label.
 
-`Welcome` says whether there is a node elsewhere where a pod could run and no other pod wants to be apart from it.
+`DeclaredAntiAffinity` says whether a pod could run on another node where no pod wants to be apart from it.
 
 Sources: the Kubernetes documentation, Assigning Pods to Nodes; kube-scheduler's InterPodAffinity, which heeds the
 anti-affinity of running pods too; nodeFit, like the descheduler's, looks at the pod's own alone.
@@ -74,7 +74,7 @@ def _rule(term: PodAffinityTerm, selector: LabelSelector, pod: Pod) -> Separatio
     return SeparationRule(term.topology_key, narrowed, term.namespaces or own, term.namespace_selector)
 
 
-class Welcome:
+class DeclaredAntiAffinity:
     """The required anti-affinity of all active pods of a cluster, as it is now."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -88,7 +88,7 @@ class Welcome:
                 for rule in rules_of(pod):
                     self._declarers[rule][domain_of(node, rule.topology_key)].append(pod)
 
-    def elsewhere(self, pod: Pod) -> bool:
+    def allows_elsewhere(self, pod: Pod) -> bool:
         """Return whether some other node takes the pod, and none of the pods there wants to be apart from it.
 
         A pod that may want that, since labels of namespaces are not known, counts as one that does.
@@ -153,10 +153,10 @@ class AntiAffinityIndex:
         Args:
             may_go: returns whether a pod may go; asked for pods in conflict.
         """
-        welcome = Welcome(self._cluster)
+        declared = DeclaredAntiAffinity(self._cluster)
 
         def may_leave(pod: Pod) -> bool:
-            return may_go(pod) and bool(self._conflict(pod, self._stays) or welcome.elsewhere(pod))
+            return may_go(pod) and bool(self._conflict(pod, self._stays) or declared.allows_elsewhere(pod))
 
         chosen = fewest(self._clashes(), self._rank.__getitem__, may_leave)
         leaving = {each.pod for each in chosen}

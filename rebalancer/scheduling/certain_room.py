@@ -6,7 +6,7 @@ takes.  Room that one finds may be gone when it is its turn.  So a pod may go on
 1. Its replacement has a node while no other has come and all pods that were evicted still have their room; as they go,
    there is only more.  If it has to be near certain pods, and its old pod may be one of them, the node has to be one
    that it may go to also when the old pod is gone.
-2. Whatever the others take first, one of these nodes is left (see `Crowd`).  The others are the replacements
+2. Whatever the others take first, one of these nodes is left (see `Competitors`).  The others are the replacements
    of all pods that went in this cycle, and pods that the cluster makes or places anyway.
 3. The same still holds for each of the pods that were allowed to go before it.
 
@@ -51,7 +51,7 @@ _HARD = "DoNotSchedule"
 
 
 class Tie(IntEnum):
-    """What a newcomer may do to a pod, from the mildest to the worst."""
+    """What a replacement may do to a pod, from the mildest to the worst."""
 
     ROOM = 0  # takes what it requests of one node
     NODE = 1  # may keep the pod from one node altogether
@@ -59,8 +59,8 @@ class Tie(IntEnum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class NewcomerKind:
-    """Newcomers that nothing tells apart: of one template and namespace, with equal labels and claims.
+class ReplacementKind:
+    """Replacements that nothing tells apart: of one template and namespace, with equal labels and claims.
 
     Attributes:
         pod: one of them, as the scheduler gets it.
@@ -74,7 +74,7 @@ class NewcomerKind:
 
 
 class Ties:
-    """Tells ties between newcomers to one cluster; those of two kinds are worked out once.
+    """Tells ties between replacements to one cluster; those of two kinds are worked out once.
 
     Args:
         namespaces: labels by namespace; None if they were not read.
@@ -84,21 +84,21 @@ class Ties:
     def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
         self._namespaces = namespaces or {}
         self._hosts_differ = hosts_differ
-        self._known: dict[tuple[NewcomerKind, NewcomerKind], Tie] = {}
+        self._known: dict[tuple[ReplacementKind, ReplacementKind], Tie] = {}
 
-    def of(self, first: NewcomerKind, then: NewcomerKind) -> Tie:
-        """Return what a newcomer of the first kind may do to one of the other kind if it comes before it."""
+    def of(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
+        """Return what a replacement of the first kind may do to one of the other kind if it comes before it."""
         tie = self._known.get((first, then))
         if tie is None:
             tie = self._known[first, then] = self._tie(first, then)
         return tie
 
-    def _tie(self, first: NewcomerKind, then: NewcomerKind) -> Tie:
+    def _tie(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
         if self._reaches_far(first, then):
             return Tie.ANYWHERE
         return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
 
-    def _reaches_far(self, first: NewcomerKind, then: NewcomerKind) -> bool:
+    def _reaches_far(self, first: ReplacementKind, then: ReplacementKind) -> bool:
         one, other = first.pod, then.pod
         labels = (one.labels, first.old_labels)
         if {*one.claims, *one.own_claims} & {*other.claims, *other.own_claims} and one.namespace == other.namespace:
@@ -148,7 +148,7 @@ def _ports(pod: Pod) -> Sequence[HostPort]:
 Spare = Mapping[str, Sequence[int]]
 
 
-class Crowd:
+class Competitors:
     """Pods that may all come first, summed up.
 
     Args:
@@ -158,7 +158,7 @@ class Crowd:
         size: how many they are.
     """
 
-    def __init__(self, kinds: Mapping[NewcomerKind, int]) -> None:
+    def __init__(self, kinds: Mapping[ReplacementKind, int]) -> None:
         self._requests = [({PODS: 1, **kind.pod.spec.requests}, count) for kind, count in kinds.items()]
         self.size = sum(kinds.values())
         self._sums: dict[str, list[int]] = {}
@@ -207,9 +207,9 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A newcomer's kind, and the names of the nodes that it could go to if it came first."""
+    """A replacement's kind, and the names of the nodes that it could go to if it came first."""
 
-    kind: NewcomerKind
+    kind: ReplacementKind
     names: tuple[str, ...]
 
 
@@ -225,15 +225,15 @@ class CertainRoom:
         self._simulation = cluster.index(Simulation)
         names = [node.labels[HOSTNAME] for node in cluster.snapshot.nodes if HOSTNAME in node.labels]
         self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=len(set(names)) == len(names))
-        self._kinds: dict[object, NewcomerKind] = {}
+        self._kinds: dict[object, ReplacementKind] = {}
         self._anyway = dict(self._coming_anyway(cluster.snapshot.pods))
-        self._gone: dict[Pod, NewcomerKind] = {}
+        self._gone: dict[Pod, ReplacementKind] = {}
         self._coming = Counter(self._anyway.values())
         self._claims: dict[Pod, _Claim] = {}
         #: The claims of pods that went, each with those pods: replicas are alike.
         self._earlier: dict[_Claim, dict[Pod, None]] = {}
         self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
-        self._blockers: dict[NewcomerKind, int] = {}
+        self._blockers: dict[ReplacementKind, int] = {}
         for pod in cluster.snapshot.pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -263,31 +263,31 @@ class CertainRoom:
             coming = chain(self._anyway.items(), self._gone.items())
             tied = (old for old, kind in coming if old is not pod and ties[kind] is Tie.ANYWHERE)
             return Doubt(tied=str(next(tied)))
-        enough = self._leaves_room(Crowd(others), claim, self._blocking(pod, claim.kind))
+        enough = self._leaves_room(Competitors(others), claim, self._blocking(pod, claim.kind))
         return None if enough else Doubt(crowd=others.total(), nodes=len(claim.names))
 
     def _ousting(self, pod: Pod, claim: _Claim) -> Doubt | None:
         """Return whose room a claim would make uncertain."""
-        crowd = Crowd(self._others(pod) + Counter((claim.kind,)))
+        crowd = Competitors(self._others(pod) + Counter((claim.kind,)))
         for earlier, gone in self._earlier.items():
             pod = next(iter(gone))
             if not self._keeps_room(pod, earlier, claim.kind, crowd):
                 return Doubt(ousted=str(pod))
         return None
 
-    def _keeps_room(self, pod: Pod, earlier: _Claim, comes: NewcomerKind, crowd: Crowd) -> bool:
+    def _keeps_room(self, pod: Pod, earlier: _Claim, comes: ReplacementKind, crowd: Competitors) -> bool:
         tie = self._ties.of(comes, earlier.kind)
         blocking = self._blocking(pod, earlier.kind) + (tie is Tie.NODE)
         return tie is not Tie.ANYWHERE and self._leaves_room(crowd, earlier, blocking)
 
-    def _blocking(self, pod: Pod, kind: NewcomerKind) -> int:
+    def _blocking(self, pod: Pod, kind: ReplacementKind) -> int:
         """Return how many that come, beside those in the place of this pod, may keep its kind from a node."""
         if kind not in self._blockers:
             coming = self._coming.items()
             self._blockers[kind] = sum(count for each, count in coming if self._ties.of(each, kind) is Tie.NODE)
         return self._blockers[kind] - sum(self._ties.of(each, kind) is Tie.NODE for each in self._own(pod))
 
-    def _leaves_room(self, crowd: Crowd, claim: _Claim, blocking: int) -> bool:
+    def _leaves_room(self, crowd: Competitors, claim: _Claim, blocking: int) -> bool:
         # As a rule more nodes have room than others come, and nothing has to be counted.
         return len(claim.names) > crowd.size or crowd.leaves_room(self._spare(claim), blocking)
 
@@ -300,11 +300,11 @@ class CertainRoom:
             self._spares[alike] = {name: [each[name] for each in spares] for name in (spares[0] if spares else ())}
         return self._spares[alike]
 
-    def _others(self, pod: Pod) -> Counter[NewcomerKind]:
-        """Return how many newcomers there are of each kind, beside those that come in the place of a pod."""
+    def _others(self, pod: Pod) -> Counter[ReplacementKind]:
+        """Return how many replacements there are of each kind, beside those that come in the place of a pod."""
         return self._coming - Counter(self._own(pod))
 
-    def _own(self, pod: Pod) -> list[NewcomerKind]:
+    def _own(self, pod: Pod) -> list[ReplacementKind]:
         return [coming[pod] for coming in (self._anyway, self._gone) if pod in coming]
 
     def left(self, pod: Pod, sign: int) -> None:
@@ -322,7 +322,7 @@ class CertainRoom:
             elif claim:
                 del self._earlier[claim][pod]
 
-    def _count(self, kind: NewcomerKind, change: int) -> None:
+    def _count(self, kind: ReplacementKind, change: int) -> None:
         self._coming[kind] += change
         for each in self._blockers:
             self._blockers[each] += change * (self._ties.of(kind, each) is Tie.NODE)
@@ -330,16 +330,16 @@ class CertainRoom:
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Do nothing: that a replacement is expected on one node does not make that certain."""
 
-    def _of_replacement(self, old: Pod) -> NewcomerKind:
+    def _of_replacement(self, old: Pod) -> ReplacementKind:
         return self._kind(old, self._simulation.replacement(old).pod)
 
-    def _kind(self, old: Pod, made: Pod | None) -> NewcomerKind:
+    def _kind(self, old: Pod, made: Pod | None) -> ReplacementKind:
         pod = made or old
         labels = frozenset(pod.labels.items()), frozenset(old.labels.items())
         alike = (id(pod.spec), pod.namespace, pod.claims, pod.own_claims, *labels, made is not None)
-        return self._kinds.setdefault(alike, NewcomerKind(pod, old.labels, made is not None))
+        return self._kinds.setdefault(alike, ReplacementKind(pod, old.labels, made is not None))
 
-    def _coming_anyway(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, NewcomerKind]]:
+    def _coming_anyway(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, ReplacementKind]]:
         """Yield pods that wait for a node, and those that go without us, each with what comes."""
         for pod in pods:
             if pod.active and not pod.node and not pod.spec.placement.gated:
@@ -352,7 +352,7 @@ class CertainRoom:
         return made.pod is not None and Moment.AFTERWARDS in made.moments
 
 
-def _claim(kind: NewcomerKind, answers: Sequence[Answer]) -> _Claim:
+def _claim(kind: ReplacementKind, answers: Sequence[Answer]) -> _Claim:
     """Return a claim on the nodes that all answers have."""
     if len(answers) == 1:
         return _Claim(kind, answers[0].feasible_nodes())

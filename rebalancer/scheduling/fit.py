@@ -17,7 +17,7 @@ from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec
 from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.taints import untolerated
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.scheduling.alike import AlikeNodes, Demands, asked_labels
+from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_labels
 
 #: The most obstacles that are listed; each may name a different pod, and nobody reads more.
 _MOST_OBSTACLES = 16
@@ -110,7 +110,7 @@ class ConstraintGroups:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = tuple(nodes)
-        self._alike = AlikeNodes(self._nodes)
+        self._alike = EquivalentNodes(self._nodes)
         self._demands = Demands()
         self._groups: dict[int, ConstraintGroup] = {}
 

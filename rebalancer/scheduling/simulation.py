@@ -34,7 +34,7 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.phase import Phase, either
+from rebalancer.scheduling.simulated_cluster import SimulatedCluster, either
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.constraints import SELECTING_OWNERS
@@ -79,17 +79,17 @@ class Simulation:
         self.taints: Mapping[str, Sequence[Taint]] = {}
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
-        self._soon = self.phase()
-        self._later: Phase | None = None  # None until something changes: both are the same till then
-        self._first: Phase | None = None  # None until a replacement has come and somebody asks
+        self._soon = self.as_read()
+        self._later: SimulatedCluster | None = None  # None until something changes: both are the same till then
+        self._first: SimulatedCluster | None = None  # None until a replacement has come and somebody asks
         self._came = 0
         self._catch_up()
 
-    def phase(self) -> Phase:
+    def as_read(self) -> SimulatedCluster:
         """Return the cluster as it was read, and the scheduler that looks at it."""
-        phase = Phase(self._read.copy(), self._scheduler)
-        phase.suppose(self.taints)
-        return phase
+        simulated = SimulatedCluster(self._read.copy(), self._scheduler)
+        simulated.suppose(self.taints)
+        return simulated
 
     def _scheduler(self, state: State) -> Simulator:
         return Simulator(state, profiles(state, self._configuration, self._loads))
@@ -132,7 +132,7 @@ class Simulation:
         `best` as in `Simulator.ask`.
         """
         moments = self.replacement(pod).moments
-        return (self.at(pod, phase, moment, best=best) for phase in self.phases for moment in moments)
+        return (self.at(pod, simulated, moment, best=best) for simulated in self.soon_and_later for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
@@ -141,11 +141,11 @@ class Simulation:
         found soon, and as a rule it decides.  Without scores, so that all pods' answers can be kept.
         """
         known, moments = self._in_turn.setdefault(pod, {}), self.replacement(pod).moments
-        for number, phase in enumerate(self.phases):
+        for number, simulated in enumerate(self.soon_and_later):
             answers: list[Answer] = []
             for roughly in (False, True):
                 if (number, roughly) not in known:
-                    answers = answers or [self.at(pod, phase, moment, best=True) for moment in moments]
+                    answers = answers or [self.at(pod, simulated, moment, best=True) for moment in moments]
                     found = [each.roughly() for each in answers] if roughly else answers
                     known[number, roughly] = reduce(either, found).without_scores()
                 yield known[number, roughly]
@@ -166,14 +166,14 @@ class Simulation:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
         return self._before_others().spare(node, requests)
 
-    def _before_others(self) -> Phase:
+    def _before_others(self) -> SimulatedCluster:
         if self._first is None and self._came:
-            self._first = self.phase()
+            self._first = self.as_read()
             for pod, ending in self._ending.items():
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
 
-    def at(self, pod: Pod, phase: Phase, moment: Moment, *, best: bool = False) -> Answer:
+    def at(self, pod: Pod, simulated: SimulatedCluster, moment: Moment, *, best: bool = False) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments.
 
         `best` as in `Simulator.ask`.
@@ -182,14 +182,14 @@ class Simulation:
         made = coming.pod
         if made is None:
             return Answer(unknown=coming.unknown)
-        return self._look(pod, phase, moment, lambda scheduler: scheduler.ask(made, best=best))
+        return self._look(pod, simulated, moment, lambda scheduler: scheduler.ask(made, best=best))
 
-    def _look(self, pod: Pod, phase: Phase, moment: Moment, question: Callable[[Simulator], T]) -> T:
+    def _look(self, pod: Pod, simulated: SimulatedCluster, moment: Moment, question: Callable[[Simulator], T]) -> T:
         there = pod if self._cluster.contains(pod) and pod.active else None
-        if there is None and phase is not self._later:
+        if there is None and simulated is not self._later:
             there = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
-        return phase.look(pod.node, there, meanwhile, question)
+        return simulated.look(pod.node, there, meanwhile, question)
 
     def weigh(self, pod: Pod) -> Weighing:
         """Return what the scheduler would think of each node for the replacement of a pod that goes now.
@@ -241,8 +241,8 @@ class Simulation:
         self._answers.clear()
         self._in_turn.clear()
         self.taints = taints
-        for phase in self.phases:
-            phase.suppose(taints)
+        for simulated in self.soon_and_later:
+            simulated.suppose(taints)
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod as terminating soon and as gone later (1), or as running again (-1)."""
@@ -253,11 +253,11 @@ class Simulation:
         if sign > 0:
             self._ending[pod] = ending
             self._terminating(pod.node, pod, ending)
-            self.phases[-1].exchange(pod.node, pod, None)
+            self.soon_and_later[-1].exchange(pod.node, pod, None)
         else:
             del self._ending[pod]
             self._terminating(pod.node, ending, pod)
-            self.phases[-1].exchange(pod.node, None, pod)
+            self.soon_and_later[-1].exchange(pod.node, None, pod)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
@@ -265,26 +265,26 @@ class Simulation:
         self._came += sign
         made = self.replacement(pod)
         coming = made.pod or pod
-        for phase in self.phases_with(pod):
-            phase.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
+        for simulated in self.with_replacement(pod):
+            simulated.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
 
-    def phases_with(self, pod: Pod) -> tuple[Phase, ...]:
+    def with_replacement(self, pod: Pod) -> tuple[SimulatedCluster, ...]:
         """Return the points in time at which the replacement of a pod may have come."""
-        return self.phases if Moment.AT_ONCE in self.replacement(pod).moments else self.phases[-1:]
+        return self.soon_and_later if Moment.AT_ONCE in self.replacement(pod).moments else self.soon_and_later[-1:]
 
     def _terminating(self, node: str, goes: Pod, comes: Pod) -> None:
         """Exchange a running pod and the same one as it terminates, or back, where pods that go still end."""
-        for phase in (self._soon, self._first) if self._first else (self._soon,):
-            phase.exchange(node, goes, comes)
+        for simulated in (self._soon, self._first) if self._first else (self._soon,):
+            simulated.exchange(node, goes, comes)
 
     def _change(self) -> None:
         self._answers.clear()
         self._in_turn.clear()
         if self._later is None:
-            self._later = self.phase()
+            self._later = self.as_read()
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def soon_and_later(self) -> tuple[SimulatedCluster, ...]:
         """The cluster soon, and, where that may differ, later."""
         return (self._soon, self._later) if self._later else (self._soon,)
 

@@ -1,4 +1,4 @@
-"""Possible histories of a cycle: what may happen between the plan and the landing of each replacement.
+"""Possible histories of a cycle: what may happen between the plan and the placement of each replacement.
 
 Nobody knows which of equal nodes the scheduler takes, whether old pods have ended when a replacement comes, where in
 its list of nodes the scheduler begins to look, and in which order replacements come.  So a number of worlds are drawn,
@@ -27,7 +27,7 @@ from hashlib import blake2b
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.phase import Exchange, Phase, SharedPhases
+from rebalancer.scheduling.simulated_cluster import Exchange, SharedClusters, SimulatedCluster
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.replacement import Moment
@@ -119,8 +119,8 @@ class Worlds:
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
-        self._phases: SharedPhases | None = None  # None as long as nothing has changed
-        self._due: list[tuple[object, int, Sequence[Exchange]]] = []  # steps that the phases have yet to take
+        self._simulated: SharedClusters | None = None  # None as long as nothing has changed
+        self._due: list[tuple[object, int, Sequence[Exchange]]] = []  # steps that are not taken yet
         self._taints = self._simulation.taints
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
         self._again: dict[Pod, dict[int, Seen]] = {}
@@ -137,7 +137,7 @@ class Worlds:
             for pod in cluster.expected_on(node):
                 self.came(pod, node, 1)
 
-    def landings(self, pod: Pod) -> Iterator[Seen]:
+    def placements(self, pod: Pod) -> Iterator[Seen]:
         """Yield world by world where the replacement lands if the pod goes now; who has seen all has drawn them.
 
         Worlds that are the same so far are asked once.
@@ -152,14 +152,14 @@ class Worlds:
         self._again.pop(pod, None)
 
     def _look(self, pod: Pod, draw: Draw, known: dict[object, Answer]) -> Seen:
-        phase = self._phase(draw)
+        simulated = self._of_world(draw)
         moment = draw.moment(pod, self._simulation.replacement(pod).moments)
-        answer = known.get((id(phase), moment))
+        answer = known.get((id(simulated), moment))
         if answer is None or answer.sampled:
-            answer = known[id(phase), moment] = self._ask(pod, phase, moment, draw)
-        return Seen(draw.number, answer, self._taken(pod, phase, answer, draw))
+            answer = known[id(simulated), moment] = self._ask(pod, simulated, moment, draw)
+        return Seen(draw.number, answer, self._taken(pod, simulated, answer, draw))
 
-    def _ask(self, pod: Pod, phase: Phase, moment: Moment, draw: Draw) -> Answer:
+    def _ask(self, pod: Pod, simulated: SimulatedCluster, moment: Moment, draw: Draw) -> Answer:
         self.questions += 1
         made, window = self._simulation.replacement(pod), draw.window(pod)
         coming = made.pod
@@ -170,18 +170,18 @@ class Worlds:
             there = None if draw.is_gone(pod) else self._gone.get(pod)
         ending = self._gone.get(pod) or self._simulation.ending(pod)
         meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
-        return phase.look(pod.node, there, meanwhile, lambda scheduler: scheduler.ask(coming, window=window))
+        return simulated.look(pod.node, there, meanwhile, lambda scheduler: scheduler.ask(coming, window=window))
 
-    def _taken(self, pod: Pod, phase: Phase, answer: Answer, draw: Draw) -> str:
+    def _taken(self, pod: Pod, simulated: SimulatedCluster, answer: Answer, draw: Draw) -> str:
         if not answer.nodes:
             return ""
         if draw.is_even:
             return min(answer.nodes, key=lambda name: (drawn(pod, name, draw.number), name))
-        return phase.first(answer.nodes, draw.window(pod, sampled=answer.sampled))
+        return simulated.first(answer.nodes, draw.window(pod, sampled=answer.sampled))
 
     def look(self, pod: Pod) -> dict[str, float]:
         """Look at all worlds, and return the shares of the nodes that were seen (see `shares`)."""
-        list(self.landings(pod))
+        list(self.placements(pod))
         return self.shares(pod)
 
     def shares(self, pod: Pod) -> dict[str, float]:
@@ -227,15 +227,15 @@ class Worlds:
                 yield arrived
 
     def _arriving(self, draw: Draw, pods: Sequence[Pod], expected: Mapping[Pod, str]) -> Iterator[tuple[Pod, Seen]]:
-        phase = self._phase(draw)
+        simulated = self._of_world(draw)
         with ExitStack() as undo:
             for pod in [each for each in expected if each not in self._seen]:
-                self._land(undo, phase, pod, expected[pod])
+                self._land(undo, simulated, pod, expected[pod])
             for pod in self._order(draw, pods):
                 seen = self._look(pod, draw, {})
                 yield pod, seen
                 if seen.node:
-                    self._land(undo, phase, pod, seen.node)
+                    self._land(undo, simulated, pod, seen.node)
 
     def _order(self, draw: Draw, pods: Sequence[Pod]) -> list[Pod]:
         """Return pods in the order in which their replacements come.
@@ -255,10 +255,10 @@ class Worlds:
         keeps = self._coming(pod).name == pod.name
         return pod if keeps or pod.controller is None else pod.controller.uid
 
-    def _land(self, undo: ExitStack, phase: Phase, pod: Pod, node: str) -> None:
+    def _land(self, undo: ExitStack, simulated: SimulatedCluster, pod: Pod, node: str) -> None:
         coming = self._coming(pod)
-        phase.exchange(node, None, coming)
-        undo.callback(phase.exchange, node, coming, None)
+        simulated.exchange(node, None, coming)
+        undo.callback(simulated.exchange, node, coming, None)
 
     def landed(self, pod: Pod) -> None:
         """Forget what was drawn for a pod: where its replacement is expected next, it has landed in all worlds."""
@@ -291,27 +291,27 @@ class Worlds:
         if sign < 0:
             del self._landed[pod]
 
-    def _phase(self, draw: Draw) -> Phase:
+    def _of_world(self, draw: Draw) -> SimulatedCluster:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""
-        if self._phases is None:
+        if self._simulated is None:
             if not self._gone and not self._landed:
-                return self._simulation.phases[0]
-            self._phases, self._taints = SharedPhases(self._simulation.phase(), SAMPLES), self._simulation.taints
+                return self._simulation.soon_and_later[0]
+            self._simulated, self._taints = SharedClusters(self._simulation.as_read(), SAMPLES), self._simulation.taints
             for pod in self._gone:
                 self._step(("left", pod), 1, self._leaving)
             for pod in self._landed:
                 self._step(("came", pod), 1, self._arrivals)
         for step, sign, exchanges in self._due:
-            (self._phases.make if sign > 0 else self._phases.take_back)(step, exchanges)
+            (self._simulated.make if sign > 0 else self._simulated.take_back)(step, exchanges)
         self._due.clear()
         if self._taints is not self._simulation.taints:
             self._taints = self._simulation.taints
-            self._phases.suppose(self._taints)
-        return self._phases[draw.number]
+            self._simulated.suppose(self._taints)
+        return self._simulated[draw.number]
 
     def _step(self, step: tuple[str, Pod], sign: int, exchanges: Callable[[Pod], Sequence[Exchange]]) -> None:
-        """Note a step for the phases, which take it when somebody asks: many are tried and taken back before."""
-        if self._phases is None:
+        """Note a step, which is taken when somebody asks: many are tried and taken back before."""
+        if self._simulated is None:
             return
         if sign < 0 and self._due and self._due[-1][:2] == (step, 1):
             self._due.pop()

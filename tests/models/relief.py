@@ -297,7 +297,7 @@ class LowRelief:
         """Where the pod is expected to land; nowhere if it does harm in some possible history."""
         if self.worlds is None or not self.scheduler_known or not self.may_be_lost(pod):
             return wanted or expected[0]
-        for seen in self.worlds.landings(pod):
+        for seen in self.worlds.placements(pod):
             nodes = [node for node in self.world.nodes if node.name in seen.answer.nodes]
             if not nodes or any(self.does_harm_in(seen.number, pod, node) for node in nodes):
                 return None

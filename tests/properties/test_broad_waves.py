@@ -37,7 +37,7 @@ def crowded(draw, zones):
 def drafted(parts):
     nodes = parts.cluster.nodes
     draft = BroadWaves(parts).next_wave(nodes, nodes)
-    return draft.pods if draft else (), draft.receivers if draft else ()
+    return draft.pods if draft else (), draft.destinations if draft else ()
 
 
 def slow(parts):

@@ -3,15 +3,16 @@
 1. Nodes at or below the mean in every resource receive, or the emptiest 15 % of all if these are more.  All others
    are avoided alike, with two taints: then all of them lose 300 points.  With one taint on some, these would lose 150,
    which is often not enough.
-2. The pods that bring most go, at most one of each node.  A wave has one move per four receivers, and at most 48.
-3. A pod goes only if at least a tenth of the nodes that it fits on are receivers that outrank every avoided node, both
-   while evicted pods still end and afterwards.  So whichever part the scheduler scores very likely has some of them.
-4. The pod may land on any receiver.  So even the fullest must have room for it twice, and on none may the spreading
+2. The pods that bring most go, at most one of each node.  A wave has one move per four destinations, and at most 48.
+3. A pod goes only if at least a tenth of the nodes that it fits on are destinations that outrank every avoided node,
+   both while evicted pods still end and afterwards.  So whichever part the scheduler scores very likely has some of
+   them.
+4. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
-   Where no pod may go to all zones, since its owner is spread evenly, the receivers of one zone receive, in turn.
+   Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.
 5. A pod that PDBs, shares or limits let not go with the others of its wave waits for a later one.
 
-An example: of 1000 nodes 120 receive, so a wave has at most 30 moves.  A pod fits on all nodes, and 110 receivers
+An example: of 1000 nodes 120 receive, so a wave has at most 30 moves.  A pod fits on all nodes, and 110 destinations
 outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.
 """
 
@@ -24,28 +25,28 @@ from math import ceil
 import numpy as np
 
 from rebalancer.balancing.candidates import Candidate
-from rebalancer.balancing.steering.draft import Draft, Parts
+from rebalancer.balancing.steering.draft import Draft, Planning
 from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Offer, in_order
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
 
-#: A wave has at most so many moves, and one for so many receivers.
+#: A wave has at most so many moves, and one for so many destinations.
 _MOST_MOVES = 48
-_RECEIVERS_PER_MOVE = 4
-#: At least this share of the nodes that a pod fits on are good receivers: about ten of a hundred nodes that are scored.
+_DESTINATIONS_PER_MOVE = 4
+#: At least this share of the nodes that a pod fits on are good destinations: about ten of a hundred that are scored.
 _LEAST_SHARE = 0.1
 #: At least this share of all nodes receives.
 _RECEIVING = 0.15
-#: Each receiver has to have room for so many times the pod.
+#: Each destination has to have room for so many times the pod.
 _SPARE = 2.0
 #: So many nodes are looked at as sources for each move of a wave; if none of their pods may go, so many in all.
 _SOURCES_PER_MOVE = 2
 _MOST_SOURCES = 200
 #: A pod joins a wave if it brings at least this share of what the first one brings.
 _WORTH_JOINING = 0.5
-#: All receivers together, among the places that receive.
+#: All destinations together, among the places that receive.
 _ALL = ""
 #: A wave is put together anew at most so often because its pods may not go together; then it is cut short.
 _TRIES = 60
@@ -55,11 +56,11 @@ class BroadWaves:
     """Puts waves together that go to many nodes.
 
     Args:
-        parts: what waves are planned with.
+        planning: what waves are planned with.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, planning: Planning) -> None:
+        self._planning = planning
         self._turns: Counter[object] = Counter()
         self._unfit: defaultdict[object, defaultdict[str, set[Pod]]] = defaultdict(lambda: defaultdict(set))
         self._fit: defaultdict[object, dict[str, tuple[Sequence[Candidate], int, Sequence[Candidate]]]] = defaultdict(
@@ -69,49 +70,49 @@ class BroadWaves:
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
 
-        All receivers together come first, then those of each place: a pod that stays in its zone spreads nothing worse.
+        All destinations together come first, then those of each place: a pod that stays in its zone spreads no worse.
         The place that received last comes last.
 
         Args:
             nodes: all that pods could go to.
             open_to: those of them that may be destinations.
         """
-        goal, fullness = self._parts.goal, self._parts.fullness
-        receivers = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
+        goal, fullness = self._planning.goal, self._planning.fullness
+        destinations = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
         least = ceil(_RECEIVING * len(nodes))
-        names = tuple([name for place, (highest, name) in enumerate(receivers) if highest <= 0 or place < least])
-        by_place = self._parts.zones.by_place(names)
+        names = tuple([name for place, (highest, name) in enumerate(destinations) if highest <= 0 or place < least])
+        by_place = self._planning.zones.by_place(names)
         places = sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ()
         groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
-        givers = self._parts.offers.givers()
+        givers = self._planning.offers.givers()
         for place, group in groups:
             if draft := self._wave(nodes, group, givers):
                 self._turns[place] += 1
                 return draft
         return None
 
-    def _wave(self, nodes: Sequence[Node], receivers: tuple[str, ...], givers: Sequence[str]) -> Draft | None:
-        avoided = frozenset(node.name for node in nodes).difference(receivers)
+    def _wave(self, nodes: Sequence[Node], destinations: tuple[str, ...], givers: Sequence[str]) -> Draft | None:
+        avoided = frozenset(node.name for node in nodes).difference(destinations)
         avoid = avoiding_others(sorted(avoided), ())
-        with self._parts.foresight.avoiding(avoid):
-            return self._filled(Draft((), avoid, receivers), givers)
+        with self._planning.foresight.avoiding(avoid):
+            return self._filled(Draft((), avoid, destinations), givers)
 
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         """Return the wave with the pods of these nodes that bring most and may go together."""
-        by_place = self._parts.zones.by_place(empty.receivers)
+        by_place = self._planning.zones.by_place(empty.destinations)
         places = frozenset(by_place)
         may_go = self._may_go(empty, [names[-1] for names in by_place.values()], self._unfit[places])
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
-            middle = empty.receivers[len(empty.receivers) // 2]
+            middle = empty.destinations[len(empty.destinations) // 2]
             fit = [each for name in givers[:count] for each in self._fit_on(name, places)]
-            offers = in_order(self._parts.offers.offers(fit, (middle,)))
+            offers = in_order(self._planning.offers.offers(fit, (middle,)))
             if (draft := self._together(empty, offers, may_go)).offers:
                 return draft
         return None
 
     def _fit_on(self, name: str, places: frozenset[object]) -> Sequence[Candidate]:
-        """Return the candidates of a node that may go to receivers in these places; no pod becomes fit later."""
-        present, unfit = self._parts.pool.on([name]), self._unfit[places][name]
+        """Return the candidates of a node that may go to destinations in these places; no pod becomes fit later."""
+        present, unfit = self._planning.pool.on([name]), self._unfit[places][name]
         before, count, fit = self._fit[places].get(name, ((), -1, ()))
         if count != len(unfit) or before != present:
             fit = [each for each in present if each.pod not in unfit]
@@ -120,7 +121,7 @@ class BroadWaves:
 
     def _most(self, empty: Draft) -> int:
         """Return how many moves such a wave may have."""
-        return min(_MOST_MOVES, max(1, len(empty.receivers) // _RECEIVERS_PER_MOVE))
+        return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
 
     def _together(self, empty: Draft, offers: Iterator[Offer], may_go: Callable[[Pod], bool]) -> Draft:
         """Return the wave with the first of these offers that may go at once."""
@@ -128,7 +129,7 @@ class BroadWaves:
         while True:
             offers, again = tee(offers)  # as a rule a wave takes the first few
             draft = self._chosen(empty, again, may_go, held_back)
-            refused = self._parts.evict.first_refusal(draft.pods)
+            refused = self._planning.evict.first_refusal(draft.pods)
             if refused is None:
                 return draft
             if len(held_back) == _TRIES - 1:
@@ -142,7 +143,7 @@ class BroadWaves:
 
         From a pod on that is held back no pod of its owner goes: what holds it back holds them back.
         """
-        draft, receivers, most = empty, empty.receivers, self._most(empty)
+        draft, destinations, most = empty, empty.destinations, self._most(empty)
         gave: set[str] = set()
         waiting: set[Owner | None] = set()
         for offer in offers:
@@ -153,9 +154,9 @@ class BroadWaves:
                 continue
             if len(draft.offers) == most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
                 break
-            owner = pod.controller.uid if pod.controller and self._parts.zones.matter else ""
+            owner = pod.controller.uid if pod.controller and self._planning.zones.matter else ""
             if pod.node not in gave and owner not in gave and may_go(pod):
-                expected = receivers[len(draft.offers) % len(receivers)]
+                expected = destinations[len(draft.offers) % len(destinations)]
                 draft = draft.with_offer(Offer(offer.candidate, expected, offer.gain, offer.deal))
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
@@ -168,7 +169,7 @@ class BroadWaves:
             last: of each place where nodes receive, one.
             unfit: by node, the pods that may not go to these places; others are added.
         """
-        places = [node for name in last if (node := self._parts.cluster.node(name))]
+        places = [node for name in last if (node := self._planning.cluster.node(name))]
         outranks = self._outranking(empty)
 
         @cache
@@ -181,21 +182,21 @@ class BroadWaves:
         return may_go
 
     def _is_allowed(self, pod: Pod, empty: Draft, places: Sequence[Node], outranks: Callable[[Pod], bool]) -> bool:
-        parts, fullest = self._parts, empty.receivers[-1]
+        planning, fullest = self._planning, empty.destinations[-1]
         return (
-            parts.fullness.has_room(fullest, [pod], parts.ceilings, _SPARE)
-            and not any(parts.zones.worsened_by(pod, place) for place in places)
-            and parts.evict.first_refusal([pod]) is None
+            planning.fullness.has_room(fullest, [pod], planning.ceilings, _SPARE)
+            and not any(planning.zones.worsened_by(pod, place) for place in places)
+            and planning.evict.first_refusal([pod]) is None
             and outranks(pod)
         )
 
     def _outranking(self, empty: Draft) -> Callable[[Pod], bool]:
-        """Return what says whether enough receivers outrank all avoided nodes, and a pod fits on no other.
+        """Return what says whether enough destinations outrank all avoided nodes, and a pod fits on no other.
 
         What the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
         """
-        simulation = self._parts.foresight.simulation
-        receiving, avoided = simulation.among(empty.receivers), simulation.among(empty.avoid)
+        simulation = self._planning.foresight.simulation
+        receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
         def is_ahead(answer: Answer) -> bool:
             if answer.totals is None:

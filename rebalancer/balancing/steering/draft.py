@@ -23,14 +23,14 @@ class Draft:
     Attributes:
         offers: the moves, in order.
         avoid: how many taints each node carries.
-        receivers: the nodes on which its pods may land as foreseen.
+        destinations: the nodes on which its pods may land as foreseen.
         answers: what the scheduler says of them in the histories that were looked at.
         shares: by pod, how likely it lands on which of them; empty where that is not known.
     """
 
     offers: tuple[Offer, ...]
     avoid: Avoid
-    receivers: tuple[str, ...]
+    destinations: tuple[str, ...]
     shares: Mapping[Pod, Mapping[str, float]] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()
 
@@ -49,7 +49,7 @@ class Draft:
     ) -> "Draft":
         """Return the same with one more move, with how likely it lands where, and with what was answered."""
         known = self.shares if shares is None else {**self.shares, offer.candidate.pod: shares}
-        return Draft((*self.offers, offer), self.avoid, self.receivers, known, (*self.answers, *answers))
+        return Draft((*self.offers, offer), self.avoid, self.destinations, known, (*self.answers, *answers))
 
     def with_shares(self, shares: Mapping[Pod, Mapping[str, float]]) -> "Draft":
         """Return the same with other shares of nodes that were known to be likely."""
@@ -58,16 +58,16 @@ class Draft:
 
     def avoiding(self, avoid: Avoid) -> "Draft":
         """Return the same without moves, while these nodes are avoided."""
-        return Draft((), avoid, self.receivers)
+        return Draft((), avoid, self.destinations)
 
     def until(self, pod: Pod) -> "Draft":
         """Return the same with only the moves before this pod's."""
-        return Draft(self.offers[: self.pods.index(pod)], self.avoid, self.receivers)
+        return Draft(self.offers[: self.pods.index(pod)], self.avoid, self.destinations)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a planner; all of them follow the cluster.
+class Planning:
+    """What waves are planned with; all of it follows the cluster.
 
     Attributes:
         cluster: the cluster.

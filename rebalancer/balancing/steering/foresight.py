@@ -80,9 +80,9 @@ def untainted_total(answer: Answer, name: str, destination: str) -> int | None:
     return sum(scores.values()) + lost
 
 
-def avoiding_others(nodes: Iterable[str], receivers: Collection[str], hot: Collection[str] | None = None) -> Avoid:
+def avoiding_others(nodes: Iterable[str], destinations: Collection[str], hot: Collection[str] | None = None) -> Avoid:
     """Return what avoids all of these nodes but those that receive: hot ones more than others, or without hot all."""
-    others = (name for name in nodes if name not in receivers)
+    others = (name for name in nodes if name not in destinations)
     return {name: HOT if hot is None or name in hot else MIDDLING for name in others}
 
 

@@ -103,56 +103,56 @@ class Offers:
         self._least_outside = least * _OUTSIDE
         self._roused: set[str] = set()
         self._sources: dict[str, _Side] = {}
-        self._receivers: dict[str, _Side] = {}
+        self._destinations: dict[str, _Side] = {}
         self._as_sources: dict[str, tuple[Fill, tuple[float, float, str]]] = {}
 
     def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
         """Return what these pods, node by node, would bring on these nodes."""
-        receivers = [self._side(self._receivers, name, self._fullness.peak(name)) for name in destinations]
+        sides = [self._side(self._destinations, name, self._fullness.peak(name)) for name in destinations]
         found: list[Offer] = []
         for name, group in groupby(candidates, key=lambda each: each.pod.node):
             source, pods = self._side(self._sources, name, self._fullness.fill(name)), list(group)
-            for receiver in receivers:
-                if receiver.name != name and (source.is_roused or receiver.is_roused):
-                    found += self._between(source, receiver, pods)
+            for destination in sides:
+                if destination.name != name and (source.is_roused or destination.is_roused):
+                    found += self._between(source, destination, pods)
         return found
 
-    def _between(self, source: _Side, receiver: _Side, candidates: Sequence[Candidate]) -> list[Offer]:
-        least = self._least_outside if source.is_out or receiver.is_out else self._least
-        if source.outside + receiver.outside < least:
+    def _between(self, source: _Side, destination: _Side, candidates: Sequence[Candidate]) -> list[Offer]:
+        least = self._least_outside if source.is_out or destination.is_out else self._least
+        if source.outside + destination.outside < least:
             return []
-        as_it_was, known = source.offers.get(receiver.name, (None, {}))
-        if as_it_was is not receiver:
+        as_it_was, known = source.offers.get(destination.name, (None, {}))
+        if as_it_was is not destination:
             known = {}
-            source.offers[receiver.name] = (receiver, known)
+            source.offers[destination.name] = (destination, known)
         if missing := [each for each in candidates if each.pod not in known]:
             known.update(dict.fromkeys([each.pod for each in missing]))
-            known.update((each.candidate.pod, each) for each in self._worked_out(missing, source, receiver, least))
+            known.update((each.candidate.pod, each) for each in self._worked_out(missing, source, destination, least))
         return [offer for each in candidates if (offer := known[each.pod])]
 
     def _worked_out(
-        self, candidates: Sequence[Candidate], source: _Side, receiver: _Side, least: float
+        self, candidates: Sequence[Candidate], source: _Side, destination: _Side, least: float
     ) -> Iterator[Offer]:
-        """Yield what pods would bring, without those that bring less than the least or too much for the receiver."""
+        """Yield what pods would bring, without those that bring less than the least or too much for the destination."""
         goal, nodes = self._goal, self._fullness.sources
         given = [
-            (each, given) for each, given in self._given(candidates, source) if given[0] + receiver.outside >= least
+            (each, given) for each, given in self._given(candidates, source) if given[0] + destination.outside >= least
         ]
         if not given:
             return
-        joined = plus(receiver.fill, self._fullness.arrivals([each.pod for each, _ in given], receiver.name))
+        joined = plus(destination.fill, self._fullness.arrivals([each.pod for each, _ in given], destination.name))
         columns = (goal.any_over(joined), goal.all_outside(joined), goal.all_unevenness(joined))
         for (candidate, (relief, evened)), is_over, outside, unevenness in zip(given, *columns, strict=True):
-            brought = relief + receiver.outside - outside
+            brought = relief + destination.outside - outside
             if brought < least or is_over:
                 continue
-            deal = self._worth.deal(candidate, nodes[source.name], nodes[receiver.name])
+            deal = self._worth.deal(candidate, nodes[source.name], nodes[destination.name])
             if deal.refusal:
                 known = self.unworthy.get(candidate.pod, deal)
                 self.unworthy[candidate.pod] = max(deal, known, key=lambda each: each.gain)
             else:
-                gain = brought + evened + receiver.unevenness - unevenness
-                yield Offer(candidate, receiver.name, max(gain, least), deal)
+                gain = brought + evened + destination.unevenness - unevenness
+                yield Offer(candidate, destination.name, max(gain, least), deal)
 
     def _given(self, candidates: Sequence[Candidate], source: _Side) -> Iterator[tuple[Candidate, tuple[float, float]]]:
         """Return the candidates, each with the points that their node costs less without it."""
@@ -188,9 +188,9 @@ class Offers:
             known = self._as_sources[name] = (fill, (-self._goal.above(fill), -self._goal.highest(fill), name))
         return known[1]
 
-    def takers(self, receivers: Iterable[Node]) -> list[str]:
+    def takers(self, nodes: Iterable[Node]) -> list[str]:
         """Return these nodes as destinations: those with most room first."""
-        return [each[-1] for each in sorted((*self._room(node.name), node.name) for node in receivers)]
+        return [each[-1] for each in sorted((*self._room(node.name), node.name) for node in nodes)]
 
     def sources(self, givers: Sequence[str], takers: Sequence[str]) -> list[str]:
         """Return which of these nodes to look at as sources, for these destinations; both as they are ordered above.

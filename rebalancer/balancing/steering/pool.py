@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from rebalancer.balancing.candidates import Candidate, Selection
-from rebalancer.balancing.figures import why_relieved
+from rebalancer.balancing.cause_details import why_relieved
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.cluster import Cluster

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from rebalancer.balancing.figures import arrival, why_relieved, with_pod_gone
+from rebalancer.balancing.cause_details import arrival, why_relieved, with_pod_gone
 from rebalancer.balancing.relief import staying_over
-from rebalancer.balancing.steering.draft import Draft, Parts
+from rebalancer.balancing.steering.draft import Draft, Planning
 from rebalancer.balancing.steering.foresight import Avoid
 from rebalancer.balancing.steering.offers import Offer
 from rebalancer.balancing.steering.waves import Waves
@@ -22,14 +22,14 @@ class Steered:
     """Makes waves until no move pays, or until replacements land on other nodes than foreseen.
 
     Args:
-        parts: what waves are planned with; above its ceilings a node should lose pods.
+        planning: what waves are planned with; above its ceilings a node should lose pods.
         steer: what carries waves out.
         waves: what puts waves together.
         mean: of all nodes, by resource.
     """
 
-    def __init__(self, parts: Parts, steer: Steer, waves: Waves, mean: Percentages) -> None:
-        self._parts = parts
+    def __init__(self, planning: Planning, steer: Steer, waves: Waves, mean: Percentages) -> None:
+        self._planning = planning
         self._steer = steer
         self._waves = waves
         self._mean = mean
@@ -58,40 +58,41 @@ class Steered:
                 self._waves.close(closed)
                 continue
             avoid = wave.avoid
-            landings = self._carry_out(wave)
-            in_a_row = in_a_row + 1 if mostly_elsewhere(landings) else 0
-        self._parts.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
+            placements = self._carry_out(wave)
+            in_a_row = in_a_row + 1 if mostly_elsewhere(placements) else 0
+        self._planning.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=in_a_row))
 
     def _warn_of_over(self) -> None:
-        for pod, deal in self._parts.offers.unworthy.items():
-            why = why_relieved(self._parts.fullness.sources[pod.node], self._parts.ceilings, filling=False)
-            if why.details["measured"] and deal.refusal and self._parts.cluster.contains(pod):
-                self._parts.evict.refuse(pod, why, deal.refusal)
-        for each in staying_over(self._parts.fullness.sources.values(), self._parts.ceilings):
-            self._parts.evict.warn(each)
+        for pod, deal in self._planning.offers.unworthy.items():
+            why = why_relieved(self._planning.fullness.sources[pod.node], self._planning.ceilings, filling=False)
+            if why.details["measured"] and deal.refusal and self._planning.cluster.contains(pod):
+                self._planning.evict.refuse(pod, why, deal.refusal)
+        for each in staying_over(self._planning.fullness.sources.values(), self._planning.ceilings):
+            self._planning.evict.warn(each)
 
     def _wave(self, draft: Draft) -> Wave:
         moves: list[Move] = []
-        with self._parts.cluster.scope():
+        with self._planning.cluster.scope():
             for offer in draft.offers:
                 pod, usage = offer.candidate.pod, offer.candidate.usage
                 shares = draft.shares.get(pod, {})
-                likely = tuple(shares) or draft.receivers
+                likely = tuple(shares) or draft.destinations
                 moves.append(Move(pod, offer.destination, likely, self._made(offer), usage, shares))
         return Wave(draft.avoid, tuple(moves))
 
     def _made(self, offer: Offer) -> Cause:
         """Make a move after the wave's earlier ones, and return why the pod goes, with the figures then."""
         pod, points = offer.candidate.pod, offer.candidate.points
-        source = self._parts.fullness.sources[pod.node]
-        excess = source.above(self._parts.ceilings)
-        because = why_relieved(source, self._parts.ceilings if excess.points else self._mean, filling=not excess.points)
+        source = self._planning.fullness.sources[pod.node]
+        excess = source.above(self._planning.ceilings)
+        edges = self._planning.ceilings if excess.points else self._mean
+        because = why_relieved(source, edges, filling=not excess.points)
         relieved = excess.total - excess.left(points)
-        node = self._parts.cluster.node(offer.destination)
+        node = self._planning.cluster.node(offer.destination)
         assert node is not None
-        self._parts.cluster.remove(pod)
-        self._parts.cluster.place(pod, node)
-        peak, usage = self._parts.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
+        self._planning.cluster.remove(pod)
+        self._planning.cluster.place(pod, node)
+        peak, usage = self._planning.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
         lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
         return with_pod_gone(because, points).with_details(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
 
@@ -100,22 +101,22 @@ class Steered:
         self._steer.begin(wave)
         moved: list[tuple[Move, Verdict]] = []
         for move in wave.moves:
-            verdict = self._parts.evict(move.pod, move.because, move.destination)
+            verdict = self._planning.evict(move.pod, move.because, move.destination)
             if verdict.leaving:
-                self._parts.pool.lost(move.pod)
+                self._planning.pool.lost(move.pod)
                 moved.append((move, verdict))
             else:
-                self._parts.pool.exclude(move.pod)
-        landings = self._steer.settle(wave, moved)
+                self._planning.pool.exclude(move.pod)
+        placements = self._steer.settle(wave, moved)
         for move in wave.moves:
-            self._parts.foresight.worlds.landed(move.pod)
-        for landing in landings:
-            node = self._parts.cluster.node(landing.node) if landing.node else None
+            self._planning.foresight.worlds.landed(move.pod)
+        for placement in placements:
+            node = self._planning.cluster.node(placement.node) if placement.node else None
             if node is not None:
-                self._parts.cluster.place(landing.move.pod, node)
-        return landings
+                self._planning.cluster.place(placement.move.pod, node)
+        return placements
 
 
-def mostly_elsewhere(landings: Sequence[Landing]) -> bool:
+def mostly_elsewhere(placements: Sequence[Landing]) -> bool:
     """Return whether most replacements landed on other nodes than foreseen."""
-    return sum(not each.foreseen for each in landings) * 2 > len(landings)
+    return sum(not each.foreseen for each in placements) * 2 > len(placements)

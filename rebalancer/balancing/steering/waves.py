@@ -24,7 +24,7 @@ from math import ceil
 
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.broad import BroadWaves
-from rebalancer.balancing.steering.draft import Draft, Parts
+from rebalancer.balancing.steering.draft import Draft, Planning
 from rebalancer.balancing.steering.foresight import (
     SPARE_POINTS,
     Avoid,
@@ -42,7 +42,7 @@ from rebalancer.scheduling.worlds import Seen
 
 #: A wave has at most so many moves, to so many nodes.
 MOST_MOVES = 16
-_MOST_RECEIVERS = 3
+_MOST_OF_A_WAVE = 3
 #: Room for the wave, and a quarter more.
 SPARE = 1.25
 #: At most so many offers are tried for the first move of a wave, and in a row for the next one.
@@ -59,20 +59,20 @@ class Waves:
     """Puts waves together.
 
     Args:
-        parts: what waves are planned with.
+        planning: what waves are planned with.
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._broad = BroadWaves(parts)
-        self._eligible = parts.cluster.index(EligibleNodes)
-        self._open = [node for node in parts.cluster.nodes if not node.unschedulable]
-        known = parts.fullness.sources.keys() - parts.cluster.held
-        self._receivers = [node for node in self._open if takes_pods(node) and node.name in known]
+    def __init__(self, planning: Planning) -> None:
+        self._planning = planning
+        self._broad = BroadWaves(planning)
+        self._eligible = planning.cluster.index(EligibleNodes)
+        self._open = [node for node in planning.cluster.nodes if not node.unschedulable]
+        known = planning.fullness.sources.keys() - planning.cluster.held
+        self._takers = [node for node in self._open if takes_pods(node) and node.name in known]
 
     def close(self, names: Collection[str]) -> None:
         """Send no pods to these nodes any more; they are avoided like all others."""
-        self._receivers = [node for node in self._receivers if node.name not in names]
+        self._takers = [node for node in self._takers if node.name not in names]
 
     def next_wave(self, former: Avoid) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -81,7 +81,7 @@ class Waves:
             former: what is avoided already.
         """
         are_many = len(self._open) > _MANY
-        if are_many and (draft := self._broad.next_wave(self._open, self._receivers)):
+        if are_many and (draft := self._broad.next_wave(self._open, self._takers)):
             return draft
         found, asked = self._offers(), 0
         sources = list(dict.fromkeys(offer.candidate.pod.node for offer in found))
@@ -92,8 +92,8 @@ class Waves:
             if not self._spreads_well(offer) or not self._may_go(pod):
                 continue
             asked += 1
-            if self._parts.foresight.simulation.ask(pod).sampled:
-                return None if are_many else self._broad.next_wave(self._open, self._receivers)
+            if self._planning.foresight.simulation.ask(pod).sampled:
+                return None if are_many else self._broad.next_wave(self._open, self._takers)
             for empty in self._ways(self._destinations(offer, found)):
                 if draft := self._wave(empty, offer, sources, former):
                     return draft
@@ -101,9 +101,9 @@ class Waves:
 
     def _offers(self) -> list[Offer]:
         """Return the moves that bring most, each to a node that the pod may use, whatever runs there."""
-        offers, pool = self._parts.offers, self._parts.pool
+        offers, pool = self._planning.offers, self._planning.pool
         givers = [name for name in offers.givers() if pool.on([name])]
-        takers = offers.takers(self._receivers)
+        takers = offers.takers(self._takers)
         reaching: dict[frozenset[str], list[Candidate]] = {}
         for candidate in pool.on(offers.sources(givers, takers)):
             reaching.setdefault(self._eligible.by_constraints(candidate.pod.spec), []).append(candidate)
@@ -117,9 +117,9 @@ class Waves:
 
         Nodes that no pod of a group may use are no destinations for it: twelve empty ones would leave it no others.
         """
-        places = list(self._parts.zones.by_place(takers).values())[:MOST_DESTINATIONS]
+        places = list(self._planning.zones.by_place(takers).values())[:MOST_DESTINATIONS]
         most = ceil(MOST_DESTINATIONS / len(places)) if places else 0
-        return [name for place in places for name in self._parts.offers.destinations(place, most)]
+        return [name for place in places for name in self._planning.offers.destinations(place, most)]
 
     def _destinations(self, first: Offer, found: Iterable[Offer]) -> list[str]:
         """Return where a wave with this first move may go: there, and where others of these moves bring about as much.
@@ -131,7 +131,7 @@ class Waves:
         others = in_order(each for each in found if each.gain > least and each.destination in names)
         known = {first.destination: True}
         for name in (each.destination for each in others):
-            if sum(known.values()) == _MOST_RECEIVERS:
+            if sum(known.values()) == _MOST_OF_A_WAVE:
                 break
             if name not in known:
                 known[name] = self._spreads_well(Offer(first.candidate, name, 0.0))
@@ -139,32 +139,32 @@ class Waves:
 
     def _spreads_well(self, offer: Offer) -> bool:
         """Return whether the owner's pods are spread over zones no worse after a move."""
-        node = self._parts.cluster.node(offer.destination)
-        return node is not None and not self._parts.zones.worsened_by(offer.candidate.pod, node)
+        node = self._planning.cluster.node(offer.destination)
+        return node is not None and not self._planning.zones.worsened_by(offer.candidate.pod, node)
 
     def _may_go(self, pod: Pod) -> bool:
         """Return whether a pod would be let go by itself; one that would not is offered no more."""
-        refusal = self._parts.evict.first_refusal([pod])
+        refusal = self._planning.evict.first_refusal([pod])
         if refusal:
-            self._parts.pool.exclude(pod)
+            self._planning.pool.exclude(pod)
         return refusal is None
 
     def _ways(self, destinations: Sequence[str]) -> Iterator[Draft]:
         """Yield empty waves to this node: with others that receive too, then alone, with more and more taints."""
         names = [node.name for node in self._open]
         for count in range(len(destinations), 1, -1):
-            receivers = tuple(destinations[:count])
-            yield Draft((), avoiding_others(names, receivers), receivers)
+            chosen = tuple(destinations[:count])
+            yield Draft((), avoiding_others(names, chosen), chosen)
         destination = destinations[0]
-        for hot in ([name for name in self._parts.fullness.sources if self._is_hot(name)], None):
+        for hot in ([name for name in self._planning.fullness.sources if self._is_hot(name)], None):
             yield Draft((), avoiding_others(names, (destination,), hot), (destination,))
 
     def _is_hot(self, name: str) -> bool:
         """Return whether a node is over its band, or would be at its peak; not if its usage is unknown."""
-        goal = self._parts.goal
-        if name not in self._parts.fullness.sources:
+        goal = self._planning.goal
+        if name not in self._planning.fullness.sources:
             return False
-        return goal.is_over(self._parts.fullness.fill(name)) or goal.is_over(self._parts.fullness.peak(name))
+        return goal.is_over(self._planning.fullness.fill(name)) or goal.is_over(self._planning.fullness.peak(name))
 
     def _wave(self, empty: Draft, first: Offer, sources: Sequence[str], former: Avoid) -> Draft | None:
         """Return the wave with a first move, and with the pods of these nodes that bring about as much.
@@ -172,14 +172,15 @@ class Waves:
         None if the first pod does not do well wherever it may land.  Taints that the wave does not need are left out;
         those there already stay if its pods land as well.
         """
-        with self._parts.foresight.avoiding(empty.avoid):
+        with self._planning.foresight.avoiding(empty.avoid):
             draft = self._joined(empty, first, sources)
         if not draft.offers:
             return None
         middling = [name for name in draft.avoid if not self._is_hot(name)]
         unneeded = needless(self._answers(draft), middling)
         fewer = {name: level for name, level in draft.avoid.items() if name not in unneeded}
-        kept = {name: max(level, fewer.get(name, 0)) for name, level in former.items() if name not in draft.receivers}
+        names = former.keys() - set(draft.destinations)
+        kept = {name: max(former[name], fewer.get(name, 0)) for name in former if name in names}
         for avoid in ({**fewer, **kept}, fewer):
             sparing = replace(draft, avoid=avoid)
             if not self._land_as_before(draft, avoid):
@@ -206,39 +207,39 @@ class Waves:
 
     def _is_plain(self, name: str) -> bool:
         """Return whether a node has no soft taint but those of waves."""
-        node = self._parts.cluster.node(name)
-        return node is not None and takes_pods(node) and name not in self._parts.cluster.held
+        node = self._planning.cluster.node(name)
+        return node is not None and takes_pods(node) and name not in self._planning.cluster.held
 
     def _verified(self, draft: Draft) -> Draft | None:
         """Return the wave without pods that land elsewhere in a drawn order; None if none is left."""
         while draft.offers:
-            with self._parts.foresight.avoiding(draft.avoid):
+            with self._planning.foresight.avoiding(draft.avoid):
                 failing = self._astray(draft)
                 if failing is None:
-                    return draft.with_shares({pod: self._parts.foresight.worlds.shares(pod) for pod in draft.pods})
+                    return draft.with_shares({pod: self._planning.foresight.worlds.shares(pod) for pod in draft.pods})
             others = [each for each in draft.offers if each.candidate.pod is not failing]
             draft = self._again(draft.avoiding(draft.avoid), others)
         return None
 
     def _astray(self, draft: Draft) -> Pod | None:
         """Return a pod that lands on another node or has no room, in a drawn order of arrival; None if none does."""
-        with self._parts.cluster.scope():
+        with self._planning.cluster.scope():
             for pod in draft.pods:
-                self._parts.cluster.remove(pod)
-            for arrived in self._parts.foresight.worlds.in_drawn_orders(draft.expected):
+                self._planning.cluster.remove(pod)
+            for arrived in self._planning.foresight.worlds.in_drawn_orders(draft.expected):
                 there: dict[str, list[Pod]] = {}
                 for pod, seen in arrived:
-                    if not seen.node or not set(draft.receivers).issuperset(seen.answer.nodes):
+                    if not seen.node or not set(draft.destinations).issuperset(seen.answer.nodes):
                         return pod
                     there.setdefault(seen.node, []).append(pod)
                 for name, pods in there.items():
-                    if not self._parts.fullness.has_room(name, pods, self._parts.ceilings, SPARE):
+                    if not self._planning.fullness.has_room(name, pods, self._planning.ceilings, SPARE):
                         return pods[-1]
         return None
 
     def _joined(self, empty: Draft, first: Offer, sources: Sequence[str]) -> Draft:
         """Return a wave with this move, if it does well, and with the pods of these nodes that do so beside it."""
-        with self._parts.cluster.scope():
+        with self._planning.cluster.scope():
             draft = self._with(empty, first, _AS_GOOD * first.gain) or empty
             size, refused = 0, set[Pod](draft.pods)
             while size < len(draft.offers) < MOST_MOVES:
@@ -248,15 +249,15 @@ class Waves:
 
     def _again(self, draft: Draft, offers: Iterable[Offer]) -> Draft:
         """Return a wave with these moves, as far as they do well one after the other."""
-        with self._parts.foresight.avoiding(draft.avoid), self._parts.cluster.scope():
+        with self._planning.foresight.avoiding(draft.avoid), self._planning.cluster.scope():
             for offer in offers:
                 draft = self._with(draft, offer) or draft
         return draft
 
     def _with_more(self, draft: Draft, sources: Sequence[str], least: float, refused: set[Pod]) -> Draft:
         """Return the wave with the pods that do well in it, ranked once; then others of these nodes may do so too."""
-        candidates = [each for each in self._parts.pool.on(sources) if each.pod not in refused]
-        found = self._parts.offers.offers(candidates, draft.receivers)
+        candidates = [each for each in self._planning.pool.on(sources) if each.pod not in refused]
+        found = self._planning.offers.offers(candidates, draft.destinations)
         in_a_row = 0
         for offer in in_order(each for each in found if each.gain >= least):
             pod = offer.candidate.pod
@@ -270,14 +271,14 @@ class Waves:
 
     def _has_sibling(self, draft: Draft, pod: Pod) -> bool:
         """Return whether nobody knows over which zones a pod and another one of the wave would be spread."""
-        return len(draft.receivers) > 1 and self._parts.zones.matter and _owner(pod) in map(_owner, draft.pods)
+        return len(draft.destinations) > 1 and self._planning.zones.matter and _owner(pod) in map(_owner, draft.pods)
 
     def _with(self, draft: Draft, offer: Offer, least: float = 0.0) -> Draft | None:
         """Return the wave with one more move, which is expected from now on; None if it may do badly."""
-        parts, pod = self._parts, offer.candidate.pod
+        planning, pod = self._planning, offer.candidate.pod
         if self._has_sibling(draft, pod):
             return None
-        offers = parts.offers.offers([offer.candidate], draft.receivers)
+        offers = planning.offers.offers([offer.candidate], draft.destinations)
         gains = {each.destination: each for each in in_order(each for each in offers if self._spreads_well(each))}
         answers: list[Answer] = []
         fine = [name for name, each in gains.items() if each.gain >= least]
@@ -286,51 +287,51 @@ class Waves:
             return None
         expected = next(iter(shares))
         others = [name for name in gains if name not in shares and self._is_fine(draft, name, pod)]
-        node = parts.cluster.node(expected)
-        if node is None or parts.evict.try_out(pod):
+        node = planning.cluster.node(expected)
+        if node is None or planning.evict.try_out(pod):
             return None
-        parts.cluster.place(pod, node)
+        planning.cluster.place(pod, node)
         return draft.with_offer(gains[expected], {**shares, **dict.fromkeys(sorted(others), 0.0)}, answers)
 
     def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
         """Return whether a pod would do well on a node where it lands in no history that was drawn."""
         there = [each for each, at in draft.expected.items() if at == name]
-        return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
+        return self._planning.fullness.has_room(name, [pod], self._planning.ceilings, SPARE, there)
 
     def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str], judged: list[Answer]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
-        parts, close = self._parts, set[str]()
-        for seen in parts.foresight.worlds.landings(pod) if fine else ():
+        planning, close = self._planning, set[str]()
+        for seen in planning.foresight.worlds.placements(pod) if fine else ():
             if any(seen.answer is each for each in judged):  # histories that are the same so far have one answer
                 continue
             judged.append(seen.answer)
-            names = {*seen.answer.nodes, *_close_behind(seen.answer, draft.receivers)}
+            names = {*seen.answer.nodes, *_close_behind(seen.answer, draft.destinations)}
             if not seen.node or not names.issubset(fine):
                 return {}
             if not all(self._has_room(draft, seen, name, pod) for name in names):
                 return {}
             close |= names
-        shares = parts.foresight.worlds.shares(pod) if close else {}
+        shares = planning.foresight.worlds.shares(pod) if close else {}
         return {**shares, **{name: 0.0 for name in sorted(close) if name not in shares}}
 
     def _has_room(self, draft: Draft, seen: Seen, name: str, pod: Pod) -> bool:
         """Return whether a node has room for a pod, beside those of the wave that are there in that world."""
-        worlds = self._parts.foresight.worlds
+        worlds = self._planning.foresight.worlds
         more, fewer = worlds.others_on(seen.number, name)
         there = worlds.landed_on(seen.number, name, draft.pods)
-        with self._parts.fullness.exchanged(name, fewer, more):
-            return self._parts.fullness.has_room(name, [pod], self._parts.ceilings, SPARE, there)
+        with self._planning.fullness.exchanged(name, fewer, more):
+            return self._planning.fullness.has_room(name, [pod], self._planning.ceilings, SPARE, there)
 
     def _answers(self, draft: Draft) -> list[Answer]:
         """Return what the scheduler says of each pod, after those before it."""
         answers: list[Answer] = []
-        with self._parts.foresight.avoiding(draft.avoid), self._parts.cluster.scope():
+        with self._planning.foresight.avoiding(draft.avoid), self._planning.cluster.scope():
             for offer in draft.offers:
-                pod, node = offer.candidate.pod, self._parts.cluster.node(offer.destination)
+                pod, node = offer.candidate.pod, self._planning.cluster.node(offer.destination)
                 assert node is not None
-                answers.append(self._parts.foresight.simulation.ask(pod))
-                self._parts.cluster.remove(pod)
-                self._parts.cluster.place(pod, node)
+                answers.append(self._planning.foresight.simulation.ask(pod))
+                self._planning.cluster.remove(pod)
+                self._planning.cluster.place(pod, node)
         return answers
 
 

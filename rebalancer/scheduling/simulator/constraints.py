@@ -14,7 +14,7 @@ from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
-from rebalancer.scheduling.alike import asked_labels
+from rebalancer.scheduling.equivalence import asked_labels
 from rebalancer.scheduling.simulator.nodes import Mask
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.replacement import of_constraint

@@ -19,7 +19,7 @@ from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.alike import AlikeNodes, BySpec, Demands
+from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
 from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.rules import RuleBook
@@ -73,7 +73,7 @@ class State:
         self.names = [node.name for node in self.nodes]
         self.index = {name: index for index, name in enumerate(self.names)}
         self.everywhere = Nodes(np.arange(len(self.nodes)))
-        self.alike = AlikeNodes(self.nodes)
+        self.alike = EquivalentNodes(self.nodes)
         self.demands = Demands()
         self.requested = BySpec(_requested)
         self.namespaces = snapshot.namespaces

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalancer.balancing.figures import above_caps, underutilized
+from rebalancer.balancing.cause_details import above_caps, underutilized
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources

@@ -9,7 +9,7 @@ from rebalancer.cluster.pod import HostPort, Placement, PodAffinityTerm, SpreadC
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
-from rebalancer.scheduling.certain_room import Crowd, NewcomerKind
+from rebalancer.scheduling.certain_room import Competitors, ReplacementKind
 from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector
 from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 
@@ -156,7 +156,7 @@ def test_counting_is_by_node() -> None:
     """The example of the module: five others of a core each, and nodes with 0, 1 and 2 cores left."""
 
     def leaves_room(size: int, each: str, blocking: int = 0, **spare: list[int]) -> bool:
-        return Crowd({NewcomerKind(pod("one", cpu=each), {}, known=True): size}).leaves_room(spare, blocking)
+        return Competitors({ReplacementKind(pod("one", cpu=each), {}, known=True): size}).leaves_room(spare, blocking)
 
     assert leaves_room(5, "1", cpu=[0, 1000, 2000])
     assert not leaves_room(5, "1", blocking=1, cpu=[0, 1000, 2000])

@@ -41,7 +41,7 @@ def test_a_later_pod_lands_beside_the_one_before_in_no_world() -> None:
     goes(cluster, pods[0])
     first = {each.number: each.node for each in worlds._seen[pods[0]]}
 
-    second = {each.number: each.node for each in worlds.landings(pods[1])}
+    second = {each.number: each.node for each in worlds.placements(pods[1])}
 
     assert set(second.values()) == {"n2", "n3"}
     assert all(first[number] != second[number] for number in range(SAMPLES))
@@ -62,7 +62,7 @@ def test_what_is_taken_back_leaves_no_trace() -> None:
     cluster, pods = scene()
     worlds = cluster.index(Worlds)
     goes(cluster, pods[0])
-    before = [(each.node, each.answer.nodes) for each in worlds.landings(pods[1])]
+    before = [(each.node, each.answer.nodes) for each in worlds.placements(pods[1])]
     node = cluster.node("n2")
     assert node
     with cluster.scope():
@@ -70,7 +70,7 @@ def test_what_is_taken_back_leaves_no_trace() -> None:
         cluster.remove(pods[2])
         cluster.place(pods[2], node)
 
-    assert [(each.node, each.answer.nodes) for each in worlds.landings(pods[1])] == before
+    assert [(each.node, each.answer.nodes) for each in worlds.placements(pods[1])] == before
 
 
 @pytest.mark.parametrize("nodes", [3, 150])

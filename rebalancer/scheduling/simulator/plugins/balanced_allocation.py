@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import Resources
-from rebalancer.scheduling.alike import BySpec
+from rebalancer.scheduling.equivalence import BySpec
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
 from rebalancer.scheduling.simulator.shapes import Shapes

@@ -11,7 +11,7 @@ import numpy as np
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
-from rebalancer.scheduling.alike import asked_labels
+from rebalancer.scheduling.equivalence import asked_labels
 from rebalancer.scheduling.simulator.nodes import ByNode, Nodes, scaled
 from rebalancer.scheduling.simulator.plugin import Reasons, Refusals
 from rebalancer.scheduling.simulator.state import State

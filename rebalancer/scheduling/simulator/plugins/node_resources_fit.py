@@ -13,7 +13,7 @@ import numpy as np
 
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
-from rebalancer.scheduling.alike import BySpec
+from rebalancer.scheduling.equivalence import BySpec
 from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals
 from rebalancer.scheduling.simulator.scorers import Column, Scorer, least_allocated

@@ -45,7 +45,7 @@ def test_nodes_below_the_mean_receive_and_all_others_are_avoided_alike():
     draft = drafted(hot((pod("a", "n0"), 20), (pod("b", "n0"), 40), (pod("c", "n1"), 40)))
 
     assert draft.avoid == {"n0": HOT, "n1": HOT}
-    assert draft.receivers == tuple(f"n{number}" for number in range(2, 10))
+    assert draft.destinations == tuple(f"n{number}" for number in range(2, 10))
 
 
 def test_at_least_the_emptiest_15_percent_receive():
@@ -54,7 +54,7 @@ def test_at_least_the_emptiest_15_percent_receive():
     pods = [pod("a", "n0"), stays("b", "n0"), *(pod(f"on-{name}", name) for name in names[1:])]
     usage = {"a": 5, "b": 47, "on-n1": 1} | {f"on-{name}": 38 for name in names[2:]}
 
-    assert drafted(cluster([node(name) for name in names], pods, usage)).receivers == ("n1", "n2")
+    assert drafted(cluster([node(name) for name in names], pods, usage)).destinations == ("n1", "n2")
 
 
 def test_a_pod_that_brings_less_than_half_of_the_first_waits():
@@ -119,7 +119,7 @@ def test_a_pod_that_would_spread_its_owner_less_evenly_goes_within_its_zone():
 
     draft = drafted(two_of_one_owner(labels=labels))
 
-    assert (moved(draft), draft.receivers) == (["a"], ("n2",))
+    assert (moved(draft), draft.destinations) == (["a"], ("n2",))
 
 
 def test_what_fits_later_alone_is_judged_by_the_scores_of_that_time():

@@ -10,7 +10,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.phase import Phase
+from rebalancer.scheduling.simulated_cluster import SimulatedCluster
 from rebalancer.scheduling.simulator.nodes import ByNode
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
 from rebalancer.scheduling.simulator.profile import Profile, profiles
@@ -66,10 +66,10 @@ def test_to_ask_about_a_replacement_scores_no_node_anew() -> None:
     pods = [make.pod(f"p{number}", node=f"n{number:03}") for number in range(200)]
     state = state_of([make.node(f"n{number:03}") for number in range(200)], pods)
     simulator, scored = counting(state)
-    phase = Phase(state, lambda _: simulator)
+    simulated = SimulatedCluster(state, lambda _: simulator)
     for pod in pods:
         ending = msgspec.structs.replace(pod, terminating=True)
-        phase.look(pod.node, pod, ending, lambda scheduler: scheduler.ask(make.pod("new")))
+        simulated.look(pod.node, pod, ending, lambda scheduler: scheduler.ask(make.pod("new")))
 
     assert scored == [200]
 

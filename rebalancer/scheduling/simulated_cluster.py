@@ -1,9 +1,9 @@
 """The cluster as the scheduler sees it at one point in time, and where it would put a pod then.
 
-The clusters of some histories of a cycle (`SharedPhases`) are such phases; those in which the same pods are on the same
-nodes share one.  For example, a pod goes for which two nodes are equal.  In worlds 0 and 1 it lands on n2, in world 2
-on n3: the third gets a copy of the cluster, and both follow their own worlds from then on.  If the pod stays after all,
-that is taken back, and the three share one cluster again.
+Each world has such a cluster (`SharedClusters`); worlds in which the same pods are on the same nodes share one.  For
+example, a pod goes for which two nodes are equal.  In worlds 0 and 1 it lands on n2, in world 2 on n3: the third gets a
+copy of the cluster, and both follow their own worlds from then on.  If the pod stays after all, that is taken back, and
+the three share one cluster again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from rebalancer.scheduling.simulator.state import State
 T = TypeVar("T")
 
 
-class Phase:
+class SimulatedCluster:
     """One point in time: the state, in which pods come and go, and the scheduler that looks at it.
 
     Args:
@@ -35,9 +35,9 @@ class Phase:
         self._scheduler = scheduler
         self._simulator = scheduler(state)
 
-    def copy(self) -> "Phase":
+    def copy(self) -> "SimulatedCluster":
         """Return the cluster as it is now, to follow it elsewhere."""
-        return Phase(self._state.copy(), self._scheduler)
+        return SimulatedCluster(self._state.copy(), self._scheduler)
 
     def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
         """Remove a pod from a node or add one to it, or exchange one for itself as it is when it terminates.
@@ -108,31 +108,31 @@ Exchange = tuple[str, Pod | None, Pod | None] | None
 _FIRST = 32
 
 
-class _Cluster:
-    """A phase, and the exchanges that were made in it since the start."""
+class _Followed:
+    """A simulated cluster, and the exchanges that were made in it since the start."""
 
-    __slots__ = ("made", "phase")
+    __slots__ = ("made", "simulated")
 
-    def __init__(self, phase: Phase) -> None:
-        self.phase = phase
+    def __init__(self, simulated: SimulatedCluster) -> None:
+        self.simulated = simulated
         self.made: dict[tuple[str, Pod | None, Pod | None], None] = {}  # in order
 
     def make(self, exchange: Exchange) -> None:
         if exchange:
-            self.phase.exchange(*exchange)
+            self.simulated.exchange(*exchange)
             self.made[exchange] = None
 
     def take_back(self, exchange: Exchange) -> None:
         if exchange:
             node, goes, comes = exchange
-            self.phase.exchange(node, comes, goes)
+            self.simulated.exchange(node, comes, goes)
             del self.made[exchange]
 
-    def likeness(self, other: "_Cluster") -> int:
+    def likeness(self, other: "_Followed") -> int:
         """Return how many of the first exchanges the other one has made too: they tell whether old pods have ended."""
         return sum(each in other.made for each in islice(self.made, _FIRST))
 
-    def become(self, other: "_Cluster") -> None:
+    def become(self, other: "_Followed") -> None:
         """Make what the other one has made, and nothing else."""
         for exchange in [each for each in reversed(self.made) if each not in other.made]:
             self.take_back(exchange)
@@ -140,31 +140,31 @@ class _Cluster:
             self.make(exchange)
 
 
-class SharedPhases:
-    """The phase of each world.
+class SharedClusters:
+    """The simulated cluster of each world.
 
     Args:
-        phase: the cluster of all worlds as they begin.
+        simulated: the cluster of all worlds as they begin.
         count: how many worlds there are.
     """
 
-    def __init__(self, phase: Phase, count: int) -> None:
-        self._clusters = [_Cluster(phase)] * count
-        self._spare: list[_Cluster] = []  # a copy costs more than to make some exchanges anew
-        self._steps: list[tuple[object, list[_Cluster]]] = []  # the latest ones, each with the clusters before it
+    def __init__(self, simulated: SimulatedCluster, count: int) -> None:
+        self._clusters = [_Followed(simulated)] * count
+        self._spare: list[_Followed] = []  # a copy costs more than to make some exchanges anew
+        self._steps: list[tuple[object, list[_Followed]]] = []  # the latest ones, each with the clusters before it
 
-    def __getitem__(self, number: int) -> Phase:
-        return self._clusters[number].phase
+    def __getitem__(self, number: int) -> SimulatedCluster:
+        return self._clusters[number].simulated
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
-        """Assume these soft taints in each cluster (see `Phase.suppose`)."""
+        """Assume these soft taints in each cluster (see `SimulatedCluster.suppose`)."""
         for each in {*self._clusters, *self._spare}:
-            each.phase.suppose(taints)
+            each.simulated.suppose(taints)
 
     def make(self, step: object, exchanges: Sequence[Exchange]) -> None:
         """Make a step, which is an exchange in each world.  Worlds that differ from now on part."""
-        before, after = self._clusters, dict[tuple[_Cluster, Exchange], _Cluster]()
-        kept: set[_Cluster] = set()
+        before, after = self._clusters, dict[tuple[_Followed, Exchange], _Followed]()
+        kept: set[_Followed] = set()
         for each in zip(before, exchanges, strict=True):
             if each not in after:
                 after[each] = self._copy(each[0]) if each[0] in kept else each[0]
@@ -184,12 +184,12 @@ class SharedPhases:
         else:
             self._steps.clear()
 
-    def _copy(self, cluster: _Cluster) -> _Cluster:
+    def _copy(self, cluster: _Followed) -> _Followed:
         if self._spare:
             spare = max(self._spare, key=cluster.likeness)
             self._spare.remove(spare)
             spare.become(cluster)
             return spare
-        new = _Cluster(cluster.phase.copy())
+        new = _Followed(cluster.simulated.copy())
         new.made = dict(cluster.made)
         return new

@@ -2,7 +2,7 @@
 
 from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.alike import AlikeNodes, Demands, asked_labels
+from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_labels
 from tests.make import node, toleration
 
 IN_A = Requirement("zone", "In", ("a",))
@@ -11,7 +11,7 @@ IN_A = Requirement("zone", "In", ("a",))
 def test_only_taints_and_labels_that_are_asked_about_tell_nodes_apart() -> None:
     """Each node has a serial number of its own; a missing label is a value like others."""
     labels = [{"zone": "a"}, {"zone": "b"}, {"zone": "a"}, {}, {"zone": "a"}]
-    nodes = AlikeNodes(
+    nodes = EquivalentNodes(
         node(f"n{number}", labels={**each, "serial": str(number)}, taints=["spot:NoSchedule"] if number == 4 else [])
         for number, each in enumerate(labels)
     )

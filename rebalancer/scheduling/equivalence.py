@@ -47,7 +47,7 @@ class Demands(BySpec[int]):
         return self._numbers.setdefault(key, len(self._numbers))
 
 
-class AlikeNodes:
+class EquivalentNodes:
     """Groups a fixed list of nodes."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:

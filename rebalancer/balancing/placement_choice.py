@@ -7,7 +7,7 @@ be, with one the others; if that is not enough, since siblings or affinities out
 receive in this order: those that have received pods already, those that are not to be emptied, and then the nodes that
 would be emptied last.  At first as few as have room for all pods; if the scheduler does not place all pods well there,
 twice as many, and so on up to sixteen times.  What cannot be emptied so is tried again at the end, with all nodes in
-use: a node that receives is not emptied, and so many receivers would keep the others from being emptied.
+use: a node that receives is not emptied, and so many destinations would keep the others from being emptied.
 
 An example: n1 is to be emptied of 15 points.  n5 has room for 10 points, n4 for 20, n3 and n2 for 30.  The pods may go
 to n5 and n4, while n1 has two soft taints, n2 and n3 one each.  If the scheduler would fill n5 above its ceiling, they
@@ -89,69 +89,69 @@ _GROWTH = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Choice:
     """One way to empty a node.
 
     Attributes:
         barred: on which nodes none of its pods may land.
-        receivers: on which nodes they should land, any of them; empty if that is the scheduler's business.
+        destinations: on which nodes they should land, any of them; empty if that is the scheduler's business.
         avoid: by name, how many soft taints nodes carry meanwhile.
     """
 
     barred: Collection[str]
-    receivers: tuple[str, ...] = ()
+    destinations: tuple[str, ...] = ()
     avoid: Avoid = field(default_factory=dict)
 
 
-class Unsteered:
+class UnsteeredPlacement:
     """The scheduler places replacements as it likes.
 
     Attributes:
-        rounds: how often all nodes are tried; False for the ways to few nodes, True for those to all.
+        rounds: how often all nodes are tried; False for the choices to few nodes, True for those to all.
     """
 
     rounds = (True,)
 
-    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Way]:  # noqa: ARG002  as in Steering
-        """Yield the one way: no pod may land on a node that is empty, or about to be."""
-        yield Way({*empty, node.name})
+    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Choice]:  # noqa: ARG002  as in the other
+        """Yield the only choice: no pod may land on a node that is empty, or about to be."""
+        yield Choice({*empty, node.name})
 
-    def avoiding(self, way: Way) -> AbstractContextManager[None]:  # noqa: ARG002  as in Steering
+    def avoiding(self, choice: Choice) -> AbstractContextManager[None]:  # noqa: ARG002  as in the other
         """Change nothing."""
         return nullcontext()
 
-    def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:  # noqa: ARG002  as in Steering
+    def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:  # noqa: ARG002  as in the other
         """Return None: where replicas stand is the scheduler's business."""
         return None
 
-    def occupied_by(self, landing: Landing) -> Collection[str]:
+    def occupied_by(self, placement: Landing) -> Collection[str]:
         """Return the nodes on which a replacement may run: all that were likely, as nobody has looked."""
-        return landing.move.likely
+        return placement.move.likely
 
 
-def receiving_order(receivers: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]) -> list[Node]:
+def destination_order(destinations: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]) -> list[Node]:
     """Return the nodes that are not to be emptied, the fullest first, and then those that would be emptied last."""
     emptied = {each.node.name for each in candidates}
-    others = [each for each in receivers if each.node.name not in emptied]
+    others = [each for each in destinations if each.node.name not in emptied]
     fullest = sorted(others, key=lambda each: (-each.fullness, each.node.name))
     open_candidates = [each for each in reversed(candidates) if not each.node.unschedulable]
     return [each.node for each in (*fullest, *open_candidates)]
 
 
-class SteeredWay:
+class SteeredPlacement:
     """Replacements go to nodes of our choice, as far as the scheduler follows.
 
     Args:
         nodes: all nodes of the cycle.
-        receivers: those that may receive, those that should do so first; without nodes that others have given soft
-            taints: they want them to receive nothing.
+        order: those that may receive, those that should do so first; without nodes that others have given soft taints:
+            they want them to receive nothing.
         destinations: knows how much room they have.
         ceilings: up to which percentage.
         foresight: what the scheduler would do.
         replicas: where the pods of owners are.
 
     Attributes:
-        rounds: as in `Unsteered`.
+        rounds: as in `UnsteeredPlacement`.
     """
 
     rounds = (False, True)
@@ -159,23 +159,23 @@ class SteeredWay:
     def __init__(
         self,
         nodes: Iterable[Node],
-        receivers: Iterable[Node],
+        order: Iterable[Node],
         destinations: Destinations,
         ceilings: Percentages,
         foresight: Foresight,
         replicas: Replicas,
     ) -> None:
         self._open = [node.name for node in nodes if not node.unschedulable]
-        self._receivers = [node for node in receivers if takes_pods(node)]
+        self._takers = [node for node in order if takes_pods(node)]
         self._destinations = destinations
         self._ceilings = ceilings
         self._foresight = foresight
         self._replicas = replicas
-        self._nodes = {node.name: node for node in self._receivers}
+        self._nodes = {node.name: node for node in self._takers}
         self._received: set[str] = set()
 
-    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Way]:
-        """Yield ways, those with few receivers first.
+    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Choice]:
+        """Yield choices, those with few destinations first.
 
         Args:
             node: the node to be emptied.
@@ -186,18 +186,18 @@ class SteeredWay:
         hot = frozenset((*empty, node.name))
         able = [each.name for each in self._ranked() if each.name not in hot and self._has_room(each, usage[0])]
         if wide:
-            yield Way(hot, tuple(able), avoiding_others(self._open, able, hot))
+            yield Choice(hot, tuple(able), avoiding_others(self._open, able, hot))
             return
         least = self._enough(able, usage)
         for count in sorted({least * each for each in _GROWTH if least * each < len(able)}):
             chosen = tuple(able[:count])
             for most in (hot, None):
                 avoid = avoiding_others(self._open, chosen, most)
-                yield Way({*hot, *avoid}, chosen, avoid)
+                yield Choice({*hot, *avoid}, chosen, avoid)
 
-    def avoiding(self, way: Way) -> AbstractContextManager[None]:
-        """Answer within this context as if the nodes of a way were avoided."""
-        return self._foresight.avoiding(way.avoid)
+    def avoiding(self, choice: Choice) -> AbstractContextManager[None]:
+        """Answer within this context as if the nodes of a choice were avoided."""
+        return self._foresight.avoiding(choice.avoid)
 
     def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:
         """Return why these moves off a node must not be: all pods of an owner would come to stand on one node."""
@@ -206,18 +206,18 @@ class SteeredWay:
             return None
         return gathered.pod, refused(Code.NO_DESTINATION, gathers=gathered.expected)
 
-    def occupied_by(self, landing: Landing) -> Collection[str]:
-        """Return the node where a replacement runs; it is a receiver before others from now on."""
-        if landing.node is None:
+    def occupied_by(self, placement: Landing) -> Collection[str]:
+        """Return the node where a replacement runs; it is a destination before others from now on."""
+        if placement.node is None:
             return ()
-        self._received.add(landing.node)
-        return (landing.node,)
+        self._received.add(placement.node)
+        return (placement.node,)
 
     def _headroom(self, name: str) -> Resources:
         return self._destinations.on(self._nodes[name]).headroom(self._ceilings)
 
     def _ranked(self) -> list[Node]:
-        return sorted(self._receivers, key=lambda each: each.name not in self._received)
+        return sorted(self._takers, key=lambda each: each.name not in self._received)
 
     def _has_room(self, node: Node, usage: Resources) -> bool:
         return self._destinations.on(node).passed(usage, self._ceilings) is None
