@@ -81,6 +81,14 @@ def test_a_nominated_pod_takes_its_node_from_pods_of_no_higher_priority(priority
     assert answer.nodes == ("a", "b")[-feasible:]
 
 
+def test_what_a_nominated_pod_takes_is_told_beside_what_was_lacking_before() -> None:
+    """`b` is full for the pod anyway, `a` because of the pod that is nominated for it."""
+    waiting = make.pod("w", node="", nominated_node="a", phase="Pending", priority=7, cpu="4")
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="1")]
+
+    assert ask(nodes, [waiting], make.pod("p", cpu="2")).reason == "0/2 nodes are available: 2 Insufficient cpu."
+
+
 def test_a_kind_that_was_not_read_makes_unknown_what_hangs_on_it() -> None:
     """Default spreading goes by Services; volumes by claims."""
     assert "Services" in ask([make.node("a")], [], make.pod("p"), NOTHING_READ).unknown
