@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from rebalancer.cluster.pod import PreferredTerm, SpreadConstraint
-from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.cluster.selectors import NodeSelectorTerm
 from rebalancer.scheduling.simulator.configuration import Args, ConfigurationError, converted
-from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
-from rebalancer.scheduling.simulator.scorers import (
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import (
+    EVEN,
     Scorer,
     least_allocated,
     most_allocated,
@@ -123,27 +123,13 @@ def spread(args: Args) -> tuple[tuple[SpreadConstraint, ...] | None]:
     )
 
 
-class _NodeTerm(msgspec.Struct, rename="camel"):
-    match_expressions: tuple[Requirement, ...] = ()
-    match_fields: tuple[Requirement, ...] = ()
-
-    @property
-    def selector(self) -> NodeSelectorTerm:
-        return NodeSelectorTerm(self.match_expressions, self.match_fields)
-
-
 class _NodeTerms(msgspec.Struct, rename="camel"):
-    node_selector_terms: tuple[_NodeTerm, ...] = ()
-
-
-class _PreferredNodes(msgspec.Struct):
-    weight: int
-    preference: _NodeTerm
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class _AddedAffinity(msgspec.Struct):
     required: _NodeTerms | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: tuple[_PreferredNodes, ...] = msgspec.field(
+    preferred: tuple[PreferredTerm, ...] = msgspec.field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
 
@@ -155,8 +141,7 @@ class _NodeAffinity(msgspec.Struct, rename="camel"):
 def node_affinity(args: Args) -> tuple[tuple[NodeSelectorTerm, ...] | None, tuple[PreferredTerm, ...]]:
     """Return required and preferred terms that the profile adds."""
     added = converted("NodeAffinity", args, _NodeAffinity).added_affinity
-    required = None if added.required is None else tuple(each.selector for each in added.required.node_selector_terms)
-    return required, tuple(PreferredTerm(each.weight, each.preference.selector) for each in added.preferred)
+    return None if added.required is None else added.required.node_selector_terms, added.preferred
 
 
 #: By name of each plugin of Kubernetes that is configured, what reads that as the arguments with which it is made.

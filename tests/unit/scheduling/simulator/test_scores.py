@@ -5,8 +5,12 @@ import pytest
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import (
+    Column,
+    most_allocated,
+    requested_to_capacity_ratio,
+)
 from rebalancer.scheduling.simulator.profile import profiles
-from rebalancer.scheduling.simulator.scorers import Column, most_allocated, requested_to_capacity_ratio
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make

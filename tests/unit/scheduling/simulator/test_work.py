@@ -12,9 +12,8 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulated_cluster import SimulatedCluster
 from rebalancer.scheduling.simulator.nodes import ByNode
-from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
+from rebalancer.scheduling.simulator.plugins.node_resources_fit import Column, NodeResourcesFit, least_allocated
 from rebalancer.scheduling.simulator.profile import Profile, profiles
-from rebalancer.scheduling.simulator.scorers import Column, least_allocated
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
