@@ -11,7 +11,9 @@ and in each of them all of that is fixed:
 - **The list.**  By arrival in half of the worlds, by name in the others.  In large clusters the start is drawn for each
   pod, evenly over the worlds, so that windows cover the whole list.
 - **The order.**  While pods are granted, replacements come in turn.  When all are decided (`played`), half of the
-  worlds are played once more with the orders drawn for them; both ways count for half.
+  worlds are played once more with the orders drawn for them; both ways count for half.  In half of these again old pods
+  end together, as they do where they have the same grace period: what is made at once comes while all still end, and
+  what waits comes when all are gone.
 
 Each draw is a hash of the pod's UID, the node's name and the number of the world.  So the same cluster gives the same
 plan, and a change elsewhere alters no other draw.  What was drawn is followed as pods go and come.  Worlds that are
@@ -49,9 +51,15 @@ def drawn(pod: Pod, node: str, number: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What is fixed in one world."""
+    """What is fixed in one world.
+
+    Attributes:
+        number: the world's.
+        ended: whether all old pods are gone, or none; None where that is drawn.
+    """
 
     number: int
+    ended: bool | None = None
 
     @property
     def is_even(self) -> bool:
@@ -65,9 +73,15 @@ class Draw:
 
     def is_gone(self, pod: Pod) -> bool:
         """Return whether a pod that went is gone when others come."""
+        if self.ended is not None:
+            return self.ended
         if self.fate < _ENDED_TOO:
             return self.fate == 1
         return (drawn(pod, "", _ENDED_TOO) < 0.5) is (self.fate == _ENDED_TOO)  # noqa: PLR2004  a coin
+
+    def at_turn(self, *, late: bool) -> "Draw":
+        """Return what is fixed when the early replacements come, or the late ones, if the world is played once more."""
+        return Draw(self.number, ended=late) if self.fate > _ENDED_TOO else self
 
     def window(self, pod: Pod, *, sampled: bool = True) -> SamplingWindow:
         """Return where the scheduler begins to look for the replacement of a pod."""
@@ -227,18 +241,29 @@ class Worlds:
                 yield arrived
 
     def _arriving(self, draw: Draw, pods: Sequence[Pod], expected: Mapping[Pod, str]) -> Iterator[tuple[Pod, Seen]]:
-        simulated = self._of_world(draw)
+        simulated, now = self._of_world(draw), draw
         with ExitStack() as undo:
             for pod in [each for each in expected if each not in self._seen]:
                 self._land(undo, simulated, pod, expected[pod])
-            for pod in self._order(draw, pods):
-                seen = self._look(pod, draw, {})
+            for pod, late in self._order(draw, pods):
+                before, now = now, draw.at_turn(late=late)
+                self._end_some(undo, simulated, [each for each in expected if each in self._gone], before, now)
+                seen = self._look(pod, now, {})
                 yield pod, seen
                 if seen.node:
                     self._land(undo, simulated, pod, seen.node)
 
-    def _order(self, draw: Draw, pods: Sequence[Pod]) -> list[Pod]:
-        """Return pods in the order in which their replacements come.
+    def _end_some(
+        self, undo: ExitStack, simulated: SimulatedCluster, pods: Iterable[Pod], before: Draw, after: Draw
+    ) -> None:
+        """Let old pods be as they are in one draw, where they were as in another."""
+        for pod in pods:
+            was, becomes = (None if each.is_gone(pod) else self._gone[pod] for each in (before, after))
+            simulated.exchange(pod.node, was, becomes)
+            undo.callback(simulated.exchange, pod.node, becomes, was)
+
+    def _order(self, draw: Draw, pods: Sequence[Pod]) -> list[tuple[Pod, bool]]:
+        """Return pods in the order in which their replacements come, each with whether it is among the late ones.
 
         Those that wait come after the others.  Replacements of one owner are alike, so they keep their order.
         """
@@ -248,7 +273,7 @@ class Worlds:
         waiting: dict[object, list[Pod]] = {}
         for pod in reversed(pods):
             waiting.setdefault(self._identity(pod), []).append(pod)
-        return [waiting[self._identity(pod)].pop() for pod in coming]
+        return [(waiting[self._identity(pod)].pop(), late[pod]) for pod in coming]
 
     def _identity(self, pod: Pod) -> object:
         """Return what tells a replacement from others: its owner, or the pod where the replacement keeps its name."""

@@ -91,6 +91,26 @@ def test_other_orders_are_played_in_half_of_the_worlds(nodes: int) -> None:
     assert [round(sum(worlds.shares(pod).values()), 6) for pod in pods[:2]] == [1, 1]
 
 
+@pytest.mark.parametrize("drawn_by", range(8))
+def test_where_old_pods_end_together_the_early_ones_meet_all_of_them_and_the_late_ones_none(drawn_by: int) -> None:
+    """n1 is full while both still end, so the ReplicaSet's goes to n2; once both are gone, n1 is the emptier one."""
+    owner = (make.owner("s", kind="StatefulSet"),)
+    late = make.pod("late", uid=f"late-{drawn_by}", node="n1", cpu="1", owners=owner)
+    early = make.pod("early", uid=f"early-{drawn_by}", node="n1", cpu="1", owners="r")
+    nodes = [make.node("n1", cpu="2", memory="8Gi"), make.node("n2", cpu="3", memory="8Gi")]
+    cluster = make.cluster(nodes, [late, early])
+    worlds = cluster.index(Worlds)
+    with cluster.scope():
+        for pod in (late, early):
+            goes(cluster, pod)
+
+    orders = list(worlds.in_drawn_orders({late: "n1", early: "n2"}))
+
+    assert len(orders) == SAMPLES // 2
+    together = [[(pod.name, seen.node) for pod, seen in order] for order in orders[SAMPLES // 4 :]]
+    assert together == [[("early", "n2"), ("late", "n1")]] * (SAMPLES // 4)
+
+
 def test_windows_cover_the_whole_list() -> None:
     """Of 150 nodes 100 are scored: the last 15, which are best, win only where the window has one of them."""
     nodes = [make.node(f"n{number:03}", cpu="4" if number < 135 else "8", memory="8Gi") for number in range(150)]
