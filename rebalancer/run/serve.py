@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from rebalancer.report.layout import count
 from rebalancer.run.options import ServingOptions, in_pod
 from rebalancer.run.telemetry import Telemetry
-from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, TlsSettings, health_page
+from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, health_page
 
 #: The descheduler's port, which the probes in its manifests and its chart use.
 DEFAULT_PORT = 10258
@@ -60,8 +60,8 @@ def served(
     from rebalancer.telemetry.server import Identity, Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
 
     suites = tuple(filter(None, options.tls_cipher_suites.split(",")))
-    tls = TlsSettings(options.tls_cert_file, options.tls_private_key_file, options.tls_min_version, suites)
-    identity = None if options.insecure_http else Identity(tls)
+    tls = (options.tls_cert_file, options.tls_private_key_file, options.tls_min_version, suites)
+    identity = None if options.insecure_http else Identity(*tls)
     metrics = not options.disable_metrics
     last = dict.fromkeys(("/report", "/status") if metrics else (), lambda _: _report(telemetry))
     found = {**pages(telemetry, metrics=metrics), **(more or last)}

@@ -1,6 +1,6 @@
-"""What is served, and how: pages, health as probes see it, and the settings of TLS."""
+"""What is served: pages, and health as probes see it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 #: What is wrong, by the name of the check; empty where the check passed.
@@ -29,31 +29,8 @@ class ServedPage:
 PageOf = Callable[[bool], ServedPage]
 
 
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
-    """How to serve TLS; names as on the command line.
-
-    Attributes:
-        cert_file: a PEM file with the certificate and its chain; empty for a self-signed one, made at the start.
-        key_file: a PEM file with its key.
-        min_version: `VersionTLS12` or `VersionTLS13`; empty for TLS 1.2.
-        cipher_suites: for TLS 1.2, by their OpenSSL or IANA names; empty for the default ones.
-    """
-
-    cert_file: str = ""
-    key_file: str = ""
-    min_version: str = ""
-    cipher_suites: Sequence[str] = ()
-
-
 def health_page(name: str, checks: Checks, *, verbose: bool) -> ServedPage:
-    """Return 200 and `ok`, or 500 and every check with its outcome, in the format of the Kubernetes components.
-
-    Args:
-        name: of the page, like `healthz`.
-        checks: the outcome of each check.
-        verbose: whether to name the checks even if all have passed.
-    """
+    """Return 200 and `ok`, or 500 and every check with its outcome, in the format of the Kubernetes components."""
     bad = any(checks.values())
     if not bad and not verbose:
         return ServedPage(200, b"ok")

@@ -8,6 +8,7 @@ metric, from the cluster (namespace, node): there `MOST_SERIES` bounds them.
 import platform
 import time
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import prometheus_client as prometheus
@@ -90,7 +91,11 @@ class ProcessMetrics:
     def ledger_closed(self, ledger: Ledger) -> None:
         """Count what a cycle refused, and how long its strategies took."""
         for entry in ledger.refusals:
-            self._count_refusal(entry)
+            assert isinstance(entry.verdict, Refused)
+            by = entry.verdict.by
+            self._refused.labels(entry.profile, entry.strategy, by, self._dry_run).inc()
+            if by in _LIMITS or by in _ERRORS:
+                self._count_evicted(entry, _LIMITS.get(by, "error"))
         for entry in (*ledger.evictions, *ledger.refusals, *ledger.failures):
             self._considered.labels(entry.profile, entry.strategy, self._dry_run).inc()
         for run in ledger.runs:
@@ -105,8 +110,9 @@ class ProcessMetrics:
             states = [str(node["state"]) for node in nodes]
             for state in set(states):
                 self._nodes.labels(run["profile"], run["strategy"], state).set(states.count(state))
-            for node in nodes:
-                self._weigh(node)
+            for node, moment in product(nodes, ("before", "after")):
+                for resource, percent in (node.get(moment) or {}).items():
+                    self._utilization.labels(resource, moment).observe(percent)
 
     def marked(self, nodes_by_rule: Mapping[str, int]) -> None:
         """Record how many nodes each marking rule marks."""
@@ -182,18 +188,6 @@ class ProcessMetrics:
         else:
             self._evicted_series.add(series)
         self._evicted.labels(*series).inc()
-
-    def _count_refusal(self, entry: Entry) -> None:
-        assert isinstance(entry.verdict, Refused)
-        by = entry.verdict.by
-        self._refused.labels(entry.profile, entry.strategy, by, self._dry_run).inc()
-        if by in _LIMITS or by in _ERRORS:
-            self._count_evicted(entry, _LIMITS.get(by, "error"))
-
-    def _weigh(self, node: Mapping[str, Any]) -> None:
-        for moment in ("before", "after"):
-            for resource, percent in (node.get(moment) or {}).items():
-                self._utilization.labels(resource, moment).observe(percent)
 
 
 def _result(verdict: Verdict) -> str:

@@ -8,8 +8,9 @@ import ssl
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from tornado.iostream import IOStream
 from tornado.web import Application, RequestHandler
 
 from rebalancer.errors import UsageError
-from rebalancer.telemetry.checks import PageOf, ServedPage, TlsSettings
+from rebalancer.telemetry.checks import PageOf, ServedPage
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,27 +39,33 @@ _TIMEOUT = 10.0
 #: Seconds between two checks of the certificate's files.
 _REFRESH_SECONDS = 10.0
 _VALID_FOR = timedelta(days=3 * 365)
-_VERSIONS = {
-    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
-    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
-}
+_VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 _SUITES_OF_TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
 class Identity:
     """The server's TLS context, with its certificate, which is read again when it changes.
 
+    Args:
+        cert_file: a PEM file with the certificate and its chain; empty for a self-signed one, made at the start.
+        key_file: a PEM file with its key.
+        min_version: `VersionTLS12` or `VersionTLS13`; empty for TLS 1.2.
+        cipher_suites: for TLS 1.2, by their OpenSSL or IANA names; empty for the default ones.
+
     Raises:
-        UsageError: the settings cannot be used.
+        UsageError: they cannot be used.
     """
 
-    def __init__(self, settings: TlsSettings) -> None:
-        if bool(settings.cert_file) != bool(settings.key_file):
+    def __init__(
+        self, cert_file: str = "", key_file: str = "", min_version: str = "", cipher_suites: Sequence[str] = ()
+    ) -> None:
+        if bool(cert_file) != bool(key_file):
             raise UsageError("--tls-cert-file and --tls-private-key-file go together")
-        self._settings = settings
-        self.context = _context(settings)
+        self._files = (cert_file, key_file) if cert_file else ()
+        self._new_context = partial(_context, min_version, cipher_suites)
+        self.context = self._new_context()
         self._content: tuple[bytes, ...] = ()
-        if settings.cert_file:
+        if self._files:
             self._load()
         else:
             with _as_file(self_signed(datetime.now(UTC))) as path:
@@ -66,22 +73,19 @@ class Identity:
 
     def refresh(self) -> None:
         """Load the files again if they have changed; if they cannot be used, log a warning and keep the old ones."""
-        if not self._settings.cert_file:
-            return
         try:
             self._load()
         except UsageError as error:
             _LOG.warning("%s; the certificate of before is still served", error)
 
     def _load(self) -> None:
-        files = (self._settings.cert_file, self._settings.key_file)
         try:
-            content = tuple(Path(file).read_bytes() for file in files)
+            content = tuple(Path(file).read_bytes() for file in self._files)
             if content != self._content:
-                _context(self._settings).load_cert_chain(*files)  # a bad pair must not touch the context in use
-                self.context.load_cert_chain(*files)
+                self._new_context().load_cert_chain(*self._files)  # a bad pair must not touch the context in use
+                self.context.load_cert_chain(*self._files)
         except OSError as error:  # ssl.SSLError is one
-            raise UsageError(f"the certificate in {' and '.join(files)} cannot be used: {error}") from error
+            raise UsageError(f"the certificate in {' and '.join(self._files)} cannot be used: {error}") from error
         self._content = content
 
 
@@ -107,15 +111,13 @@ def self_signed(now: datetime) -> bytes:
     return key.private_bytes(encoding, form, serialization.NoEncryption()) + certificate.public_bytes(encoding)
 
 
-def _context(settings: TlsSettings) -> ssl.SSLContext:
+def _context(min_version: str, suites: Sequence[str]) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if settings.min_version:
-        if settings.min_version not in _VERSIONS:
-            raise UsageError(f"--tls-min-version {settings.min_version!r}: there are {', '.join(_VERSIONS)}")
-        context.minimum_version = _VERSIONS[settings.min_version]
-    if settings.cipher_suites:
-        context.set_ciphers(":".join(_offered(settings.cipher_suites)))
+    if min_version and min_version not in _VERSIONS:
+        raise UsageError(f"--tls-min-version {min_version!r}: there are {', '.join(_VERSIONS)}")
+    context.minimum_version = _VERSIONS[min_version or "VersionTLS12"]
+    if suites:
+        context.set_ciphers(":".join(_offered(suites)))
     return context
 
 
@@ -185,11 +187,8 @@ class Server:
 
     Args:
         address: to listen on; empty for all.
-        port: to listen on; 0 for any that is free.
+        port: to listen on; 0 for any that is free; the attribute is the one that was taken.
         identity: for TLS; None serves plain HTTP.
-
-    Attributes:
-        port: the port that it listens on.
 
     Raises:
         UsageError: it cannot listen on this port.
@@ -229,7 +228,8 @@ class Server:
 
     async def _serve(self) -> None:
         server = _BoundedServer(
-            Application([(".*", _Handler, {"pages": self._pages})], log_function=_say_nothing),
+            # Probes stay out of the log: one comes every few seconds, for months.
+            Application([(".*", _Handler, {"pages": self._pages})], log_function=lambda _: None),
             ssl_options=self._identity.context if self._identity else None,
             idle_connection_timeout=CLIENT_SECONDS,
             body_timeout=CLIENT_SECONDS,
@@ -240,16 +240,13 @@ class Server:
         server.add_sockets([self._listener])
         self._ready.set()
         while not self._over.is_set():
-            await self._pause()
-        server.stop()
-        await asyncio.wait_for(server.close_all_connections(), _TIMEOUT)
-
-    async def _pause(self) -> None:
-        try:
-            await asyncio.wait_for(self._over.wait(), _REFRESH_SECONDS)
-        except TimeoutError:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), _REFRESH_SECONDS)
+                break
             if self._identity:
                 self._identity.refresh()
+        server.stop()
+        await asyncio.wait_for(server.close_all_connections(), _TIMEOUT)
 
 
 class _BoundedServer(HTTPServer):
@@ -321,7 +318,3 @@ def _listen(address: str, port: int) -> socket.socket:
         ) from None
     listener.setblocking(False)
     return listener
-
-
-def _say_nothing(_handler: RequestHandler) -> None:
-    """Keep probes out of the log: one comes every few seconds, for months."""

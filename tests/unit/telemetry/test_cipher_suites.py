@@ -5,13 +5,11 @@ import logging
 import pytest
 
 from rebalancer.errors import UsageError
-from rebalancer.telemetry.checks import TlsSettings
 from rebalancer.telemetry.server import Identity
 
 
 def served(*suites: str) -> list[str]:
-    """The suites of TLS 1.2 that are served, by OpenSSL's names."""
-    context = Identity(TlsSettings(cipher_suites=suites)).context
+    context = Identity(cipher_suites=suites).context
     return [each["name"] for each in context.get_ciphers() if each["protocol"] != "TLSv1.3"]
 
 
@@ -52,13 +50,11 @@ def test_suites_of_tls_1_3_choose_nothing_of_1_2(caplog: pytest.LogCaptureFixtur
 
 @pytest.mark.parametrize("suites", [("FOO",), ("TLS_AES_128_GCM_SHA256",)])
 def test_none_that_is_offered_is_bad_usage(suites: tuple[str, ...]) -> None:
-    """With the flag's name and the cure."""
     with pytest.raises(UsageError, match=r"--tls-cipher-suites .*for TLS 1\.2.*--tls-min-version"):
         served(*suites)
 
 
 @pytest.mark.parametrize("version", ["VersionTLS10", "VersionTLS11", "1.2"])
 def test_versions_before_tls_1_2_are_bad_usage(version: str) -> None:
-    """With the versions that there are."""
     with pytest.raises(UsageError, match=r"--tls-min-version .*VersionTLS12, VersionTLS13"):
-        Identity(TlsSettings(min_version=version))
+        Identity(min_version=version)

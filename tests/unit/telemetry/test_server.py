@@ -9,7 +9,7 @@ import pytest
 
 from rebalancer.errors import UsageError
 from rebalancer.telemetry import server as serving
-from rebalancer.telemetry.checks import ServedPage, TlsSettings, health_page
+from rebalancer.telemetry.checks import ServedPage, health_page
 from rebalancer.telemetry.server import Identity, Server
 from tests.e2e.waiting import wait_for
 from tests.functional.probing import ask, ask_once
@@ -20,7 +20,7 @@ PAGES = {"/healthz": lambda verbose: health_page("healthz", {"ping": ""}, verbos
 
 @pytest.fixture
 def server():
-    with Server("127.0.0.1", 0, PAGES, Identity(TlsSettings())) as running:
+    with Server("127.0.0.1", 0, PAGES, Identity()) as running:
         yield running
 
 
@@ -46,14 +46,12 @@ def test_pages_and_what_is_none(server):
 
 
 def test_a_check_that_fails_is_named():
-    """A probe's output says what is wrong."""
     page = health_page("readyz", {"policy": "", "api": "no answer"}, verbose=False)
 
     assert page == ServedPage(500, b"[+]policy ok\n[-]api failed: no answer\nreadyz check failed\n")
 
 
 def test_a_hundred_answers_leave_no_descriptor(server):
-    """Scraped for months."""
     ask(server.port, "/healthz")
     before = descriptors()
 
@@ -80,7 +78,7 @@ def test_slow_clients_do_not_keep_others_waiting(server):
 def test_a_slow_client_is_dropped_after_a_while(server, monkeypatch):
     """Neither its handshake nor its headers may take longer than the time that all of it has."""
     monkeypatch.setattr(serving, "CLIENT_SECONDS", 0.3)
-    with Server("127.0.0.1", 0, PAGES, Identity(TlsSettings())) as hurried:
+    with Server("127.0.0.1", 0, PAGES, Identity()) as hurried:
         with connect(hurried) as silent:
             assert silent.recv(1) == b""
         with connect(hurried) as plain:
@@ -107,7 +105,6 @@ def is_dropped(plain, begun):
     ids=["headers", "body", "nonsense"],
 )
 def test_what_no_probe_sends_is_refused(server, request_):
-    """And the next client is served."""
     with secure(connect(server)) as client:
         try:
             client.sendall(request_)
@@ -135,7 +132,6 @@ def test_bad_tls_is_dropped_without_a_line_in_the_log(server, caplog):
 
 
 def test_the_certificate_that_is_made_is_named_as_the_descheduler_names_its_own(server):
-    """Scrapers that go by the name find it."""
     with secure(connect(server)) as client:
         pem = ssl.DER_cert_to_PEM_cert(client.getpeercert(binary_form=True) or b"")
     told = subprocess.run(
@@ -149,7 +145,7 @@ def test_a_certificate_that_changes_is_served(tmp_path):
     """Without a restart; a bad one leaves the old one in force."""
     file = tmp_path / "tls.pem"
     file.write_bytes(CERTIFICATE.read_bytes())
-    identity = Identity(TlsSettings(str(file), str(file)))
+    identity = Identity(str(file), str(file))
     with Server("127.0.0.1", 0, PAGES, identity) as running:
         first = served_by(running)
         file.write_text("no certificate")
@@ -173,14 +169,12 @@ def served_by(server):
         return client.getpeercert(binary_form=True)
 
 
-@pytest.mark.parametrize("settings", [TlsSettings("a.crt", ""), TlsSettings("/absent.crt", "/absent.key")])
-def test_certificates_that_cannot_be_used(settings):
-    """Bad usage, with the flags' or the files' names."""
+@pytest.mark.parametrize("files", [("a.crt", ""), ("/absent.crt", "/absent.key")])
+def test_certificates_that_cannot_be_used(files):
     with pytest.raises(UsageError):
-        Identity(settings)
+        Identity(*files)
 
 
 def test_a_port_that_is_taken(server):
-    """Bad usage with the flag's name, as the program starts."""
     with pytest.raises(UsageError, match="--secure-port"):
         Server("127.0.0.1", server.port, PAGES, None)
