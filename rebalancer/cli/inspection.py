@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,6 @@ from rebalancer.untrusted.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rebalancer.recommendation.workloads import Recommendation
-    from rebalancer.run.doctor import Finding
     from rebalancer.run.recommend import PrometheusOptions
 
 #: So many pods of an owner or of a node are explained on a terminal.
@@ -66,17 +65,13 @@ def doctor(output: str, **options: Any) -> None:
             if asked.snapshot is not None:
                 raise
             findings.append(Finding("objects", WRONG, str(error).splitlines()[0], "see permissions"))
-    _print_checks(findings, output)
-    sys.exit(int(any(each.state == WRONG for each in findings)))
-
-
-def _print_checks(findings: Iterable["Finding"], output: str) -> None:
-    documents = [asdict(each) for each in findings]
     if output == "json":
-        click.echo(json.dumps({"apiVersion": "rebalancer/v1", "kind": "Checks", "checks": documents}, indent=2))
-    for each in documents if output == "table" else ():
-        cure = f"; {each['cure']}" if each["cure"] else ""
-        click.echo(printable(f"{each['state']:8} {each['check']}: {each['says']}{cure}"))
+        checks = [asdict(each) for each in findings]
+        click.echo(json.dumps({"apiVersion": "rebalancer/v1", "kind": "Checks", "checks": checks}, indent=2))
+    for found in findings if output == "table" else ():
+        cure = f"; {found.cure}" if found.cure else ""
+        click.echo(printable(f"{found.state:8} {found.check}: {found.says}{cure}"))
+    sys.exit(int(any(each.state == WRONG for each in findings)))
 
 
 @click.command(short_help="Say why a pod goes or stays, and where it could go.")
@@ -274,11 +269,7 @@ def recommend(
 
 
 def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | None) -> None:
-    """Write the files that were asked for into new folders, and say how many.
-
-    Raises:
-        UsageError: a folder holds something, or cannot be written.
-    """
+    """Write the files that were asked for into new folders, and say how many."""
     from rebalancer.report.layout import count  # noqa: PLC0415  as above
     from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
     from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415

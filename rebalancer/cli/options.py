@@ -27,13 +27,9 @@ _COMPLETION_SECONDS = 2.0
 
 
 class Completed(click.ParamType[str]):
-    """A text that a shell completes.
+    """A text that a shell completes: by the words that are `known`, given the other parameters, or by files.
 
-    Args:
-        name: what it is, for messages.
-        known: returns the words that it may be, given the other parameters.
-        or_file: whether it may be a file, too.
-        missing: what to say where it is required and not given.
+    `missing` is what to say where it is required and not given.
     """
 
     def __init__(
@@ -110,11 +106,7 @@ class _Parsed(click.ParamType[Any]):
 
 
 def seconds(text: str) -> float:
-    """Return a duration such as `90s` or `1h30m` in seconds.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return a duration such as `90s` or `1h30m` in seconds; raise ValueError if it is none."""
     from rebalancer.policy.arguments import parse_duration  # noqa: PLC0415  not needed for `--help`
 
     return parse_duration(text).total_seconds()

@@ -48,7 +48,16 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
         for line in markdown(made):
             click.echo(line)
     if not summary or out != "-":
-        _write(made, out)
+        if out.endswith((".yaml", ".yml")):
+            import yaml  # noqa: PLC0415  as above
+
+            text = yaml.safe_dump(made.document(), sort_keys=False, allow_unicode=True)
+        else:
+            text = json.dumps(made.document(), indent=2) + "\n"
+        write_out(text, out)
+    if out != "-":
+        count = len(made.moves)
+        click.echo(f"{printable(out)}: {count} move{'' if count == 1 else 's'}", err=True)
     sys.exit(code or (CHANGES if detailed_exitcode and made.moves else 0))
 
 
@@ -90,10 +99,15 @@ def apply(
     Exit codes are those of `run`.
     """
     from rebalancer.policy.moving import parse_hold  # noqa: PLC0415  `--help` answers at once
+    from rebalancer.report.plan import policy_hash  # noqa: PLC0415
     from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
+    from rebalancer.run.policies import policy_text  # noqa: PLC0415
 
-    read = _read(path)
-    text = _same_policy(policy, path, read)
+    if policy == path == "-":
+        raise UsageError("the plan and --policy cannot both be standard input")
+    read, text = _read(path), policy_text(policy)
+    if policy_hash(text) != read.policy.hash:  # a weaker one must not slip in
+        raise UsageError(f"plan {path} was made with another policy than {policy}: give that one, or make a new plan")
     moves = read.picked(only, exclude)
     if read.moves and not moves:
         raise UsageError("--only and --exclude leave no move of the plan")
@@ -108,19 +122,6 @@ def apply(
             max_evictions=given.max_evictions,
         )
         sys.exit(carry_out(asked, output, interruption, yes=yes))
-
-
-def _same_policy(policy: str, path: str, read: "Plan") -> str:
-    """Return the text of the policy with which a plan was made: a weaker one must not slip in."""
-    from rebalancer.report.plan import policy_hash  # noqa: PLC0415  as above
-    from rebalancer.run.policies import policy_text  # noqa: PLC0415
-
-    if policy == path == "-":
-        raise UsageError("the plan and --policy cannot both be standard input")
-    text = policy_text(policy)
-    if policy_hash(text) != read.policy.hash:
-        raise UsageError(f"plan {path} was made with another policy than {policy}: give that one, or make a new plan")
-    return text
 
 
 @click.command(short_help="Compare two plans, two policies, or two snapshots.")
@@ -235,11 +236,7 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
 
 
 def write_out(text: str, out: str) -> None:
-    """Write a text to the file that `--out` names, `-` for standard output.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    """Write a text to the file that `--out` names, `-` for standard output."""
     if out == "-":
         click.echo(text, nl=False)
         return
@@ -247,20 +244,6 @@ def write_out(text: str, out: str) -> None:
         Path(out).write_text(text)
     except OSError as error:
         raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
-
-
-def _write(made: "Plan", out: str) -> None:
-    document = made.document()
-    if out.endswith((".yaml", ".yml")):
-        import yaml  # noqa: PLC0415  as above
-
-        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    else:
-        text = json.dumps(document, indent=2) + "\n"
-    write_out(text, out)
-    count = len(made.moves)
-    if out != "-":
-        click.echo(f"{printable(out)}: {count} move{'' if count == 1 else 's'}", err=True)
 
 
 def _read(path: str) -> "Plan":

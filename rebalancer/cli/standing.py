@@ -45,20 +45,17 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
         is_loop = bool(asked.interval)
 
         def delivered(outcome: Outcome) -> int:
+            report = outcome.report
+            wrong = [*report["warnings"], *(each for each in report["rules"] if each["problem"])]
+            news = [each for each in report["nodes"] if each["problem"] or each["change"] not in ("", "renewed")]
             if output == "json":
-                click.echo(json.dumps(outcome.report, indent=None if is_loop else 2))
-            elif not is_loop or _is_news(outcome.report):
-                for line in marking_lines(outcome.report):
+                click.echo(json.dumps(report, indent=None if is_loop else 2))
+            elif not is_loop or news or wrong:
+                for line in marking_lines(report):
                     click.echo(line)
             return outcome.exit_code
 
         sys.exit(marking(rules, asked, delivered, interruption))
-
-
-def _is_news(report: dict[str, Any]) -> bool:
-    """Return whether an evaluation of a loop is worth a table: something was marked or cleared, or went wrong."""
-    changes = [each["change"] for each in report["nodes"] if each["problem"] or each["change"] not in ("", "renewed")]
-    return bool(changes or report["warnings"] or any(each["problem"] for each in report["rules"]))
 
 
 @click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
