@@ -80,6 +80,7 @@ class ProgressWatch(Progress):
     """
 
     def __init__(self, display: "Lines | MovingLine", retries: Retries | None = None) -> None:
+        super().__init__()
         self._display = display
         self._standing: Stage | None = None
         self._retries = retries

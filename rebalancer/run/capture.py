@@ -34,7 +34,7 @@ from rebalancer.run.cluster_lists import no_list, unread_in_words
 from rebalancer.run.live import LiveCluster, open_cluster
 from rebalancer.run.memory import PAUSE_KEY, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions
-from rebalancer.run.progress import Progress, RunProgress
+from rebalancer.run.progress import Progress
 from rebalancer.untrusted.documents import Unreadable, in_words
 
 #: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
@@ -47,9 +47,6 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file with mode 0600; an older one stays as it is until the new one is complete.
 
     What is not a file, like /dev/stdout, is written to directly; a pipe only where somebody reads it.
-
-    Raises:
-        OSError: it cannot be written.
     """
     if path.exists() and not path.is_file():
         _write_to_device(path, content)
@@ -79,24 +76,21 @@ def _write_to_device(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _encoded(item: Any) -> msgspec.Raw:
-    try:
-        return msgspec.Raw(msgspec.json.encode(item))
-    except RecursionError as error:
-        raise Unreadable(in_words(error)) from error
-
-
-def _read(live: LiveCluster, progress: RunProgress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+def _read(live: LiveCluster, progress: Progress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
     """Read all objects of a kind, keep of each what may leave the cluster, and tell of each page."""
     fields = kept_fields()[kind]
 
-    def new() -> Items[dict[str, Any], msgspec.Raw]:
-        return Items(kind, dict[str, Any], lambda item: _encoded(kept(item, fields)))
+    def encoded(item: dict[str, Any]) -> msgspec.Raw:
+        try:
+            return msgspec.Raw(msgspec.json.encode(kept(item, fields)))
+        except RecursionError as error:
+            raise Unreadable(in_words(error)) from error
 
     def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
         progress.reading(KINDS[kind][1], len(found.items), found.more)
 
     try:
+        new = partial(Items, kind, dict[str, Any], encoded)
         return read_list(live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
     except ValueError as error:
         raise no_list(live, kind, error) from error
@@ -111,24 +105,18 @@ def capture(
 
     Returns:
         The number of objects by kind, and warnings about kinds for which the permission is missing.
-
-    Raises:
-        ClusterError: the cluster cannot be reached, or the permission to read nodes or pods is missing.
-        UsageError: the file cannot be written.
     """
     live = open_cluster(client)
     now = datetime.now(UTC)
-    steps = RunProgress(progress)
-    with steps.stage("read"):
+    progress = progress or Progress()
+    with progress.stage("read"):
         memory = _memory(live)
-        lists, warnings = _read_everything(partial(_read, live, steps))
+        lists, warnings = _read_everything(partial(_read, live, progress))
     document = {
         "apiVersion": "v1",
         "kind": "List",
         "rebalancer": {"now": timestamp(now), **live.description, **memory},
-        "items": [
-            {"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": items} for kind, items in lists.items()
-        ],
+        "items": [{"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": each} for kind, each in lists.items()],
     }
     content, target = msgspec.json.encode(document), Path(path)
     try:
@@ -187,12 +175,6 @@ _OWNER_REFERENCES = """
     metadata.ownerReferences.apiVersion  metadata.ownerReferences.kind  metadata.ownerReferences.name
     metadata.ownerReferences.uid  metadata.ownerReferences.controller
 """
-_POD = """
-    metadata.annotations  status.nominatedNodeName
-    status.phase  status.reason  status.qosClass  status.startTime
-    status.conditions.type  status.conditions.status  status.conditions.reason
-    status.conditions.lastTransitionTime
-"""
 #: Fields of a pod's spec and of a pod template's spec.
 _SPEC = """
     nodeName  priority  priorityClassName  schedulerName  hostNetwork
@@ -220,6 +202,12 @@ _WORKLOAD = f"""
 """
 _MADE_FROM_TEMPLATES = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 _KINDS = {
+    "Pod": f"""
+        {_OWNER_REFERENCES}  metadata.annotations  status.nominatedNodeName
+        status.phase  status.reason  status.qosClass  status.startTime
+        status.conditions.type  status.conditions.status  status.conditions.reason
+        status.conditions.lastTransitionTime
+    """,
     "Node": """
         metadata.annotations
         spec.unschedulable  spec.taints.key  spec.taints.value  spec.taints.effect
@@ -273,6 +261,7 @@ _KINDS = {
 }
 #: The annotations that are kept.
 _ANNOTATIONS = {
+    "Pod": ANNOTATIONS,
     "Node": NODE_ANNOTATIONS,
     "PersistentVolumeClaim": storage.ANNOTATIONS,
     "StorageClass": (storage.DEFAULT_CLASS,),
@@ -286,21 +275,12 @@ def kept_fields() -> Mapping[str, Tree]:
     trees = {kind: _tree(f"{_METADATA} {paths}".split()) for kind, paths in _KINDS.items()}
     for kind in _MADE_FROM_TEMPLATES:
         trees[kind]["spec"]["template"] = {"metadata": {"labels": {_ALL: {}}}, "spec": _pod_spec()}
+    trees["Pod"]["spec"] = _pod_spec()
+    for group in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        trees["Pod"]["status"][group] = _tree(_CONTAINER_STATUS.split())
     for kind, annotations in _ANNOTATIONS.items():
         trees[kind]["metadata"]["annotations"] = {name: {} for name in annotations}
-    return trees | {"Pod": _pod()}
-
-
-def _pod() -> Tree:
-    statuses = [
-        f"status.{group}.{path}"
-        for group in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-        for path in _CONTAINER_STATUS.split()
-    ]
-    tree = _tree([*f"{_METADATA} {_OWNER_REFERENCES} {_POD}".split(), *statuses])
-    tree["metadata"]["annotations"] = {name: {} for name in ANNOTATIONS}
-    tree["spec"] = _pod_spec()
-    return tree
+    return trees
 
 
 def _pod_spec() -> Tree:

@@ -58,9 +58,6 @@ def read_cluster(
     `helpful` kinds are read after the pods, so that the objects that pods refer to are there; the snapshot has a
     warning where the permission for one is missing.  If pods are evicted later, an error about a missing permission
     names that one too.
-
-    Raises:
-        ClusterError: the API server cannot be reached, is too slow for the deadline, or a permission is missing.
     """
     now = datetime.now(UTC)
     collection = Collection()
@@ -76,10 +73,11 @@ def read_cluster(
             _read_kind(live, collection, kind, halt, tell)
         except (Forbidden, Rejected) as error:
             unread[kind] = error
-    others = {kind: error for kind, error in unread.items() if kind in SCHEDULER_KINDS}
-    left = {kind: error for kind, error in unread.items() if kind not in others}
-    parts = (("where the scheduler puts pods", others), ("what others scale", left))
-    warnings = (f"{what} is unknown in part: {problem}" for what, of in parts if (problem := unread_in_words(of)))
+    warnings = []
+    for what, concerns_scheduler in (("where the scheduler puts pods", True), ("what others scale", False)):
+        of = {kind: error for kind, error in unread.items() if (kind in SCHEDULER_KINDS) == concerns_scheduler}
+        if of:
+            warnings.append(f"{what} is unknown in part: {unread_in_words(of)}")
     return collection.snapshot(now, tuple(warnings))
 
 
@@ -179,11 +177,7 @@ def live_providers(
 
 
 def _read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
-    """Read usage from metrics-server: the lists of these kinds, of nodes and of pods.
-
-    Raises:
-        SourceError: it does not answer, or the permission is missing.
-    """
+    """Read usage from metrics-server: the lists of these kinds, of nodes and of pods."""
     collection = Collection()
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
@@ -200,12 +194,12 @@ def _read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...])
     return Metrics(collectors["NodeMetrics"].items, collectors["PodMetrics"].items, malformed)
 
 
-def _read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
-    """Read the bearer token that a Secret holds.
+class _Secret(msgspec.Struct):
+    data: Mapping[str, str] | None = None
 
-    Raises:
-        SourceError: the Secret cannot be read, or holds no token.
-    """
+
+def _read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
+    """Read the bearer token that a Secret holds."""
     name = f"the Secret {secret.namespace}/{secret.name}"
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
     try:
@@ -216,7 +210,3 @@ def _read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference)
         raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None
     except (ClusterError, Unreadable, binascii.Error, UnicodeDecodeError) as error:
         raise SourceError(f"{name} cannot be read: {error}") from error
-
-
-class _Secret(msgspec.Struct):
-    data: Mapping[str, str] | None = None

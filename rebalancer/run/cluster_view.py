@@ -13,7 +13,6 @@ from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Finished, document
 from rebalancer.report.view import new_pods
-from rebalancer.run import policies
 from rebalancer.run.cluster_lists import live_usage, read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import LiveCluster
@@ -21,8 +20,6 @@ from rebalancer.run.memory import MemorySource, MemoryView, recollect
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work, plan
-
-Report = Mapping[str, Any]
 
 #: A view of the cluster that is older than this is not used: the cluster is read again.
 FRESH_SECONDS = 60.0
@@ -75,42 +72,32 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
-        needed, helpful = policies.kinds_needed(work.plans), work.helpful_kinds
-        helpful |= {"Namespace"} if options.identify else frozenset()
+        helpful = work.helpful_kinds | ({"Namespace"} if options.identify else frozenset())
         helpful |= SCHEDULER_KINDS if options.explains else frozenset()
         source = MemorySource.of(cluster, options.lease)
         found = source.read(datetime.now(UTC)) if work.trust else None
         reading, evicts = telemetry.progress.reading, not options.dry_run
-        snapshot = work.seen(read_cluster(cluster, needed, halt, helpful, reading, evicts=evicts))
+        snapshot = work.seen(read_cluster(cluster, work.needed_kinds, halt, helpful, reading, evicts=evicts))
     if options.chosen:
         options.chosen.demand(snapshot)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    memory = None
+    view = LiveView(snapshot, measure, taken_at)
     if work.trust and found:
-        memory = MemoryView(source, found, recollect(found, work.trust, snapshot))
-    return LiveView(snapshot, measure, taken_at, memory)
+        view = replace(view, memory=MemoryView(source, found, recollect(found, work.trust, snapshot)))
+    return view
 
 
 class Person(Protocol):
     """The person who is asked before a live run."""
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Return whether the person has to be asked; nothing has been read yet.
-
-        Raises:
-            UsageError: a person has to be asked, and nobody is there to answer.
-        """
+        """Return whether to ask; raise UsageError where nobody is there to answer.  Nothing has been read yet."""
         ...
 
-    def agree(self, report: Report, unseen: Sequence[str]) -> None:
-        """Show a plan, and ask whether to carry it out.
+    def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
+        """Show the report of a plan, and ask whether to carry it out; raise Declined if the answer is no.
 
-        Args:
-            report: of the plan, with its `overview`.
-            unseen: when the question is asked again, the pods of the plan that were not shown before.
-
-        Raises:
-            Declined: the answer is no.
+        When the question is asked again, the pods of the plan that were not shown before are `unseen`.
         """
         ...
 
@@ -132,12 +119,7 @@ class Consent:
     _has_waited: bool = False
 
     def obtain(self, *, for_later: bool = False) -> None:
-        """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too.
-
-        Raises:
-            Declined: the answer is no.
-            ClusterError: the cluster cannot be read.
-        """
+        """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
         _, finished = self._planned()
         report = document(finished)
         if report["evictions"] or for_later:
@@ -156,7 +138,6 @@ class Consent:
 
         Raises:
             Unseen: the plan of the new view has a pod that was not shown.
-            ClusterError: the cluster cannot be read.
         """
         if self._view is not None and self._is_fresh(self._view):
             return self._view

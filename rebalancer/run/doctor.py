@@ -28,7 +28,6 @@ from rebalancer.report.layout import count, listed
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
-from rebalancer.run.policies import kinds_needed
 from rebalancer.run.work import Work
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
@@ -61,13 +60,21 @@ class Finding:
 def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what the objects of the cluster show, and a dry run of the policy on it."""
     cluster = Cluster(snapshot)
-    yield _strategies(report)
+    errors = [f"{run['strategy']}: {run['error']}" for run in report["strategies"] if run["error"]]
+    fine = f"{len(report['strategies'])} run; {count(len(report['evictions']), 'pod')} would go"
+    yield _none_of("strategies", errors, "", "mend the policy or its source of usage", fine)
     yield _metrics(snapshot, work)
     yield _budgets(snapshot)
     yield _without_budget(snapshot)
     yield _single_replicas(cluster)
     yield _room(cluster)
-    yield _scheduler(snapshot, work)
+    names = {pod.spec.placement.scheduler for pod in snapshot.pods} - {"default-scheduler"}
+    configured = snapshot.scheduler_configuration is not None or bool(work.scheduler.warnings)
+    if names and not configured:
+        cure = "give its configuration with --scheduler-config"
+        yield Finding("scheduler", UNKNOWN, f"pods name other schedulers: {listed(sorted(names), _NAMED)}", cure)
+    else:
+        yield Finding("scheduler", FINE, "its defaults are assumed" if not configured else "configured")
 
 
 def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
@@ -78,12 +85,6 @@ def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
 def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) -> Finding:
     """Return what is wrong with each of some names, if there are any."""
     return _either(check, f"{says}{listed(names, _NAMED)}" if names else "", cure, fine)
-
-
-def _strategies(report: Mapping[str, Any]) -> Finding:
-    errors = [f"{run['strategy']}: {run['error']}" for run in report["strategies"] if run["error"]]
-    fine = f"{len(report['strategies'])} run; {count(len(report['evictions']), 'pod')} would go"
-    return _none_of("strategies", errors, "", "mend the policy or its source of usage", fine)
 
 
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:
@@ -155,21 +156,8 @@ def _is_full(node: Node, cluster: Cluster) -> bool:
     return free(PODS) <= 0 or bool(offered and 100 * (1 - free(CPU) / offered) >= _FULL)
 
 
-def _scheduler(snapshot: Snapshot, work: Work) -> Finding:
-    names = {pod.spec.placement.scheduler for pod in snapshot.pods} - {"default-scheduler"}
-    configured = snapshot.scheduler_configuration is not None or bool(work.scheduler.warnings)
-    if names and not configured:
-        cure = "give its configuration with --scheduler-config"
-        return Finding("scheduler", UNKNOWN, f"pods name other schedulers: {listed(sorted(names), _NAMED)}", cure)
-    return Finding("scheduler", FINE, "its defaults are assumed" if not configured else "configured")
-
-
 def of_server(cluster: LiveCluster, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
-    """Yield what the API server says: version, clock, permissions, the Lease, the breaker, marks, and others.
-
-    Raises:
-        ClusterError: it cannot be reached.
-    """
+    """Yield what the API server says: version, clock, permissions, the Lease, the breaker, marks, and others."""
     yield from _version(cluster)
     yield _permissions(cluster, work)
     yield _lease(cluster, lease)
@@ -205,7 +193,7 @@ _ALWAYS = (
 def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     """Ask for all that a live run by this policy does."""
     deadline = Deadline.after(_SECONDS, cluster.client.retry_policy.clock)
-    kinds = sorted({"Node", "Pod", *kinds_needed(work.plans), *work.helpful_kinds})
+    kinds = sorted({"Node", "Pod", *work.needed_kinds, *work.helpful_kinds})
     wanted = [("list", *resource_of(kind)) for kind in kinds] + list(_ALWAYS)
     if work.policy.steering or work.hold:
         wanted += [(verb, "", "nodes") for verb in WRITE_VERBS]
@@ -247,9 +235,8 @@ def _lease(cluster: LiveCluster, options: LeaseOptions) -> Finding:
         return Finding("Lease", FINE, f"nobody holds {name}")
     if _is_renewed(found):
         return Finding("Lease", FINE, f"{name} is held by {found.holder}: a run is at work")
-    return Finding(
-        "Lease", FINE, f"{name} is left over from {found.holder}: the next run waits for a moment, and takes it"
-    )
+    says = f"{name} is left over from {found.holder}: the next run waits for a moment, and takes it"
+    return Finding("Lease", FINE, says)
 
 
 def _is_renewed(lease: Lease) -> bool:

@@ -35,10 +35,7 @@ _KINDS = {each: kind for kind, spellings in _SPELLINGS.items() for each in spell
 def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:
     """Return the node that a target (`NAME`, `deploy/NAME`, `node/NAME` ...) names, if it is one, and its pods.
 
-    The namespace is that of the pod or of its owner.
-
-    Raises:
-        UsageError: there is none, or no such kind.
+    The namespace is that of the pod or of its owner; raise UsageError where there is none, or no such kind.
     """
     short, slash, name = target.rpartition("/")
     kind = _KINDS.get(short.lower()) if slash else "Pod"
@@ -71,10 +68,12 @@ def explained(
 ) -> dict[str, Any]:
     """Return why a pod goes or stays; the cluster is as the cycle began, and the report that of the dry run."""
     restarted = restarting(trust, cluster)
-    names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
     went = next((each for each in report["evictions"] if _is_about(each, pod)), None)
     return {
-        **names,
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "node": pod.node,
         "goes": went is not None,
         "because": went and {key: went[key] for key in ("profile", "strategy", "reason", "cause", "destination")},
         "profiles": [
@@ -86,11 +85,10 @@ def explained(
 
 
 def _by_profile(pod: Pod, plan: ProfilePlan, evictor: Evictor, report: Report) -> dict[str, Any]:
-    causes = [text(each) for each in evictor.causes(pod)]
     strategies = [strategy.name for strategy in (*plan.deschedule, *plan.balance)]
     return {
         "profile": plan.name,
-        "heldBy": causes,
+        "heldBy": [text(each) for each in evictor.causes(pod)],
         "strategies": [{"strategy": name, "says": _says(pod, plan.name, name, report)} for name in strategies],
     }
 

@@ -21,11 +21,8 @@ this shortcut compares wall clocks: those of the two machines must not differ by
 """
 
 import logging
-import os
-import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -43,7 +40,6 @@ REQUEST_SECONDS = 5.0
 _LOOK_EVERY_SECONDS = 2.0
 #: How long after the request that last showed us as the holder we may write, seconds; and how long the next one waits.
 _SURE_SECONDS = _LOOK_EVERY_SECONDS + REQUEST_SECONDS
-
 #: How long giving the Lease back may take, seconds.
 _GIVE_BACK_SECONDS = 5.0
 #: The annotation of a Lease that its holder gave back; whoever takes the Lease removes it.
@@ -51,15 +47,8 @@ GIVEN_BACK = "kube-rebalancer/given-back"
 
 #: By how much two wall clocks of a cluster may differ, seconds.
 _CLOCKS_DIFFER_BY = 60.0
-
-
 #: The renew deadline has to be more than this many retry periods (client-go's rule).
 _JITTER_FACTOR = 1.2
-
-
-def new_identity() -> str:
-    """Return a name that only this process has: host name, process id and a random UUID."""
-    return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +95,7 @@ class Leadership:
     """The part of one process in taking turns; its identity is a name that only this process has.
 
     `wait` waits for so many seconds before the next look at a Lease that cannot be seen, and returns whether to give
-    up.
-
-    Attributes:
-        holder: who held it when it was last looked at; empty for nobody.
+    up.  The `holder` is who held it when it was last looked at; empty for nobody.
     """
 
     def __init__(
@@ -134,9 +120,7 @@ class Leadership:
         self._seen_at = 0.0
         self._mine: Lease | None = None
         self._has_claimed = False
-        self._from = 0.0
-        self._until = 0.0
-        self._sure_at = 0.0
+        self._from = self._until = self._sure_at = 0.0
         self._looking = threading.Lock()
         self._over = threading.Event()
         self._renewing: threading.Thread | None = None
@@ -172,12 +156,8 @@ class Leadership:
     def acquire(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
         """Wait for the Lease, and renew it from then on; return whether it is held.
 
-        Args:
-            seconds: to wait for others at most; the pause of one that may write comes on top.
-            sleep: waits for that many seconds.
-
-        Raises:
-            ClusterError: as `take`.
+        Others are waited for so many seconds at most; the pause of one that may write comes on top.  Errors are those
+        of `take`.
         """
         until = self._clock() + seconds
         while not self.take():
@@ -230,21 +210,15 @@ class Leadership:
         self._has_claimed = False
         until = boottime() + self._give_back_seconds
         try:
-            while not self._give_back(until):
-                pass
+            while (found := self._leases.read(max(0.0, until - boottime()))) and found.holder == self._identity:
+                notes = {**found.annotations, GIVEN_BACK: self._identity}
+                given = replace(found, holder="", duration=1, renewed=self._wall(), annotations=notes)
+                if self._leases.update(given, max(0.0, until - boottime())):  # else it was changed meanwhile
+                    return
         except NotFound:
             return
         except ClusterError as error:
             _LOG.warning("the lease %s was not given back, and is free after its duration: %s", self.name, error)
-
-    def _give_back(self, until: float) -> bool:
-        """Try once to give the Lease back; return False if it was changed meanwhile."""
-        found = self._leases.read(max(0.0, until - boottime()))
-        if found is None or found.holder != self._identity:
-            return True
-        notes = {**found.annotations, GIVEN_BACK: self._identity}
-        given = replace(found, holder="", duration=1, renewed=self._wall(), annotations=notes)
-        return self._leases.update(given, max(0.0, until - boottime())) is not None
 
     def _is_free(self, found: Lease) -> bool:
         """Return whether a Lease may be taken: nobody holds it, or its holder has not renewed it for its duration.
@@ -323,12 +297,8 @@ class Leadership:
         except NotFound:
             return self._lost("it was deleted")
         except ClusterError as error:
-            _LOG.warning(
-                "the lease %s was not renewed, and is held for %.0f s more: %s",
-                self.name,
-                max(0.0, self._until - self._clock()),
-                error,
-            )
+            left = max(0.0, self._until - self._clock())
+            _LOG.warning("the lease %s was not renewed, and is held for %.0f s more: %s", self.name, left, error)
             return True
 
     def _renew_on_newest(self) -> bool:

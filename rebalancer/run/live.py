@@ -31,11 +31,6 @@ from rebalancer.run.options import ClientOptions
 _LOG = logging.getLogger(__name__)
 
 
-def new_run() -> str:
-    """Return a name that only this run has and that is valid as the value of a taint."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-
-
 #: Time for Events at the end: after a signal or the deadline, and otherwise.  Both are shorter than the 30 s that a pod
 #: has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 3.0
@@ -48,6 +43,11 @@ _LARGEST_NAMESPACES = 16 << 20
 
 _LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
 _TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
+
+
+def new_run() -> str:
+    """Return a name that only this run has and that is valid as the value of a taint."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,8 @@ def open_cluster(
     connection = connect(client.kubeconfig, client.context, overrides=client.overrides)
     policy = retry_policy or RetryPolicy()
     seconds = client.request_timeout or LONGEST_READ_SECONDS
-    return LiveCluster(
-        connection, Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe), policy
-    )
+    asking = Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe)
+    return LiveCluster(connection, asking, policy)
 
 
 def contexts(kubeconfig: str | None) -> Iterable[str]:
@@ -137,11 +136,7 @@ class LiveSink:
         )
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
-        """Evict a pod.
-
-        Raises:
-            CycleStopped: a signal came, the deadline has passed, the permit ended, or no eviction succeeds.
-        """
+        """Evict a pod; raise CycleStopped once the run is told to halt, or where no eviction succeeds."""
         if reason := self._halt.reason or self.closures.ended:
             raise CycleStopped(reason)
         with self._learning:

@@ -8,7 +8,7 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from rebalancer.eviction.verdict import refused
 from rebalancer.kube.halt import Halt, Permit, RetryPolicy
 from rebalancer.report.document import Finished
 from rebalancer.report.overview import NO_LIMITS
-from rebalancer.run import live, policies, steered
+from rebalancer.run import live, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live_steer import LiveSteer, in_words
@@ -75,10 +75,7 @@ def run_live(
 def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
     """Run a cycle, count its outcome, show its report, and only then export metrics: that may take long, or hang.
 
-    Arguments and errors are those of `cycle`.
-
-    Returns:
-        The outcome, with the exit code that showing it returns.
+    Arguments and errors are those of `cycle`; the exit code is the one that showing the report returns.
     """
     try:
         with run.telemetry.cycle():
@@ -102,9 +99,7 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
         consent: of the person who was asked, with the view that was agreed to.
 
     Raises:
-        ClusterError: the cluster cannot be read.
         Unseen: the person has to be asked again.
-        Interrupted: a signal came before anything was evicted.
     """
     if consent is not None and (nothing := consent.nothing_to_do()):
         return nothing
@@ -158,7 +153,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
         _LOG.warning("%s", notice)
     marks = f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
     alarms = (turn.alarm,) if turn.alarm else ()
-    notes = ("" if policies.limits(work.policy) else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
+    notes = ("" if work.limits else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
     notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
     notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", *alarms)
     warnings = (*work.warnings, *filter(None, notes))
@@ -175,7 +170,7 @@ def _evict(
     steer: LiveSteer | None,
 ) -> Ledger:
     """Run the strategies; every verdict is logged, counted, told in an Event and written down."""
-    telemetry, limits, diary = run.telemetry, policies.limits(work.policy), watch.diary
+    telemetry, diary = run.telemetry, watch.diary
     hearers = [live.log_verdict, telemetry.observe, events.observe, *([diary.observe] if diary else [])]
 
     def observe(entry: Entry) -> None:
@@ -186,7 +181,7 @@ def _evict(
     holder = steered.LiveHolder(run.cluster.client, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
         parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
-        ledger = run_cycle(left, work.plans, limits, watch, *parts, run.options.max_parallel)
+        ledger = run_cycle(left, work.plans, work.limits, watch, *parts, run.options.max_parallel)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
@@ -205,17 +200,20 @@ def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
         return
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
     reached = {entry.pod.key for entry in asked}
-    for entry in plan(view.cluster(work), work, recollection=view.recollection).evictions:
+    for entry in _planned(view, work):
         if entry.pod.key not in reached:
             ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
 
 
 def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
     """Name the pods that went in place of others which the API server did not let go."""
-    listed = plan(view.cluster(work), work, recollection=view.recollection).evictions
-    planned = {entry.pod.key for entry in listed}
+    planned = {entry.pod.key for entry in _planned(view, work)}
     extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
     return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
+
+
+def _planned(view: LiveView, work: Work) -> Sequence[Entry]:
+    return plan(view.cluster(work), work, recollection=view.recollection).evictions
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
@@ -247,5 +245,5 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
 
 def warn_of_no_limits(work: Work) -> None:
     """Warn at the start that nothing limits a live run: at the end it would be too late."""
-    if not policies.limits(work.policy):
+    if not work.limits:
         _LOG.warning("%s", NO_LIMITS)

@@ -67,11 +67,7 @@ class _Arrival:
     ready_seconds: float | None = None
 
     def placement(self, *, is_over: bool) -> Landing:
-        """Return what became of the replacement.
-
-        Args:
-            is_over: whether the wait was completed; if not, a replacement may still come, or get a node.
-        """
+        """Return what became of the replacement; unless the wait is over, one may still come, or get a node."""
         node = (self.seen.node or None) if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
         # Another controller moves such a pod in its own time: its replacement may come later.
@@ -91,7 +87,6 @@ class Arrivals:
         moved: the moves whose pods go, with the answers to their evictions.
         known: UIDs of the pods that were there before the first eviction.
         settle_seconds: the shortest wait for each replacement that does not become Ready.
-        restarted: which pods go by a rollout.
     """
 
     def __init__(
@@ -106,11 +101,9 @@ class Arrivals:
         self._each = [_Arrival(move, verdict, bool(owner_uid(move.pod)), settle_seconds) for move, verdict in moved]
 
     def look(self, pods: Sequence[Pod], seconds: float) -> None:
-        """Record which pods are there now; for a replacement that has gone itself, the next one is waited for.
+        """Record which pods of the wave's namespaces are there now, so many seconds after the evictions.
 
-        Args:
-            pods: of all namespaces of the wave.
-            seconds: since the evictions.
+        For a replacement that has gone itself, the next one is waited for.
         """
         by_uid = {pod.uid: pod for pod in pods}
         for each in self._each:
@@ -212,14 +205,12 @@ class LiveSteer:
         Raises:
             CycleStopped: they could not be looked at.
         """
-        wanted = sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely})
-
-        def why(name: str) -> str:
-            until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
-            return self._barred.get(name) or why_closed(self._client, self._nodes[name], self.keys, until)
-
+        reasons: dict[str, str] = {}
         try:
-            reasons = {name: found for name in wanted if (found := why(name))}
+            for name in sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely}):
+                until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
+                why = self._barred.get(name) or why_closed(self._client, self._nodes[name], self.keys, until)
+                reasons |= {name: why} if why else {}
         except ClusterError as error:
             raise CycleStopped(f"a node that pods should go to could not be looked at: {error}") from error
         for name, reason in reasons.items():
@@ -252,11 +243,16 @@ class LiveSteer:
         arrivals = Arrivals(moved, self._known, self._settle_seconds, self._restarted)
         clock = self._halt.deadline.clock
         began, pause = clock(), _FIRST_LOOK_SECONDS
-        self._look(arrivals, wave, clock() - began)
-        while not (self._halt.reason or arrivals.is_over(clock() - began)):
+        while True:
+            seconds = clock() - began
+            try:
+                arrivals.look(self._see(wave, self._look_until()), seconds)
+            except ClusterError as error:
+                _LOG.warning("where replacements are could not be looked at: %s", error)
+            if self._halt.reason or arrivals.is_over(clock() - began):
+                break
             self._sleep(pause)
             pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
-            self._look(arrivals, wave, clock() - began)
         found = arrivals.placements(is_over=not self._halt.reason)
         self._unready |= {owner_uid(each.move.pod) for each in found if each.node and each.ready_seconds is None}
         return found
@@ -286,9 +282,11 @@ class LiveSteer:
         if not waited_for:
             return
         until = Deadline.after(self._settle_seconds, self._halt.deadline.clock)
-        while (
-            unready := {owner_uid(pod) for pod in self._pods(wave) if not (_is_ready(pod) or _is_out(pod))} & waited_for
-        ):
+        while True:
+            pods = (pod for pod in self._pods(wave) if not (_is_ready(pod) or _is_out(pod)))
+            unready = waited_for.intersection(map(owner_uid, pods))
+            if not unready:
+                break
             if self._halt.reason or not until.left():
                 names = sorted({str(move.pod) for move in wave.moves if owner_uid(move.pod) in unready})
                 raise CycleStopped(f"a replacement is not Ready, and its owner would lose another pod: {names[0]}")
@@ -323,12 +321,6 @@ class LiveSteer:
             return self._see(wave, self._halt.deadline)
         except ClusterError as error:
             raise CycleStopped(f"pods could not be looked at: {error}") from error
-
-    def _look(self, arrivals: Arrivals, wave: Wave, seconds: float) -> None:
-        try:
-            arrivals.look(self._see(wave, self._look_until()), seconds)
-        except ClusterError as error:
-            _LOG.warning("where replacements are could not be looked at: %s", error)
 
     def _see(self, wave: Wave, until: Deadline) -> list[Pod]:
         return pods_now(self._client, siblings_of((move.pod for move in wave.moves), self._restarted), lambda: until)

@@ -23,7 +23,6 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple, NoReturn
@@ -62,13 +61,7 @@ def run_loop(
     interruption: Interruption,
     progress: Progress | None = None,
 ) -> None:
-    """Run cycles until a signal comes.
-
-    Raises:
-        UsageError: an option or the policy cannot be used.
-        Declined: the answer to the question was no.
-        ClusterError: the API server is not configured or not reachable, or the permission for the Lease is missing.
-    """
+    """Run cycles until a signal comes; arguments and errors are those of `rebalancer.run.start.run`."""
     options.demand_no_conflict()
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
@@ -80,7 +73,7 @@ def run_loop(
             return make(policy.value)  # with new strategies: these keep nothing from cycle to cycle
 
         def show(outcome: Outcome) -> int:
-            telemetry.show(outcome.report)
+            telemetry.last_report = outcome.report
             deliver(outcome)
             return outcome.exit_code  # a report that is lost does not make the next cycle wait longer
 
@@ -109,13 +102,7 @@ class Start(NamedTuple):
 
 
 class Ticks:
-    """The ticks of a loop.
-
-    Args:
-        interval: seconds from start to start; more than 0.
-        start: when the first cycle starts, on a clock in seconds.
-        jitter: returns a random number between two bounds.
-    """
+    """The ticks of a loop: an interval apart, the first one at `start`, in seconds; `jitter` is between two bounds."""
 
     def __init__(self, interval: float, start: float, jitter: Callable[[float, float], float] = random.uniform) -> None:
         self._interval = interval
@@ -137,11 +124,10 @@ class Ticks:
         return Start(self._tick + self._jitter(0.0, self._interval * _JITTER), skipped)
 
 
-@dataclass(slots=True)
 class Rounds:
     """The same work again and again, in turn with other processes, until a signal comes.
 
-    Attributes:
+    Args:
         live: says how often, and whether one process leads; a signal ends the rounds.
         refresh: reads the settings again if they have changed.
         act: does the work once, and returns whether it succeeded.  Its argument returns why no further write is
@@ -149,52 +135,46 @@ class Rounds:
         flag: the option that says how often, for messages.
     """
 
-    live: LiveRun
-    refresh: Callable[[], None]
-    act: Callable[[Permit | None], bool]
-    flag: str
-    _failures: int = 0
-    _schedule: Ticks = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._schedule = Ticks(self.live.options.interval, boottime())
+    def __init__(
+        self, live: LiveRun, refresh: Callable[[], None], act: Callable[[Permit | None], bool], flag: str
+    ) -> None:
+        self._interruption = live.interruption
+        self._telemetry = live.telemetry
+        self._options = live.options
+        self._cluster = live.cluster
+        self._refresh, self._act, self._flag = refresh, act, flag
+        self._failures = 0
+        self._schedule = Ticks(live.options.interval, boottime())
 
     def run(self) -> None:
-        """Run until a signal comes.
-
-        Raises:
-            ClusterError: the permission for the Lease or its namespace is missing.
-        """
-        self.live.interruption.then(_leave)
-        leads = self.live.options.lease.leader_elect and not self.live.options.dry_run
+        """Run until a signal comes; raise ClusterError where the Lease's namespace, or a permission, is missing."""
+        self._interruption.then(_leave)
+        leads = self._options.lease.leader_elect and not self._options.dry_run
         try:
             while not leads:
                 self._act_and_wait(None)
-            self._lead_again_and_again()
+            self._lead(candidate(self._cluster, self._options.lease, LEADER))
         except Interrupted as signal:
             _LOG.info("the loop ends: %s", signal)
 
-    def _lead_again_and_again(self) -> NoReturn:
-        leadership = candidate(self.live.cluster, self.live.options.lease, LEADER)
+    def _lead(self, leadership: Leadership) -> NoReturn:
+        """Wait for the Lease, and run cycles as long as it is held; again and again."""
+        leads = self._telemetry.metrics.leader
         try:
             while True:
-                self._lead(leadership)
+                self._follow_until_held(leadership)
+                leads.set(True)
+                self._telemetry.health.lead()
+                self._schedule = Ticks(self._options.interval, boottime())
+                while leadership.is_held():
+                    self._act_and_wait(leadership.permit, leadership.is_held)
+                leads.set(False)
         finally:
             leadership.release()
-            self.live.telemetry.metrics.leader.set(False)
-
-    def _lead(self, leadership: Leadership) -> None:
-        """Wait for the Lease, and run cycles as long as it is held."""
-        self._follow_until_held(leadership)
-        self.live.telemetry.metrics.leader.set(True)
-        self.live.telemetry.health.lead()
-        self._schedule = Ticks(self.live.options.interval, boottime())
-        while leadership.is_held():
-            self._act_and_wait(leadership.permit, leadership.is_held)
-        self.live.telemetry.metrics.leader.set(False)
+            leads.set(False)
 
     def _follow_until_held(self, leadership: Leadership) -> None:
-        self.live.telemetry.health.follow()
+        self._telemetry.health.follow()
         while True:
             try:
                 if leadership.take():
@@ -207,32 +187,31 @@ class Rounds:
             sleep(leadership.timing.retry)
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
-        self.refresh()
+        self._refresh()
         try:
-            succeeds = self.act(permit)
+            succeeds = self._act(permit)
         except RebalancerError as error:
             _LOG.error("the cycle failed: %s", error)
             succeeds = False
         self._failures = 0 if succeeds else self._failures + 1
-        self.live.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
-        self.live.interruption.then(_leave)
-        if self.live.interruption.signal:
-            _leave(self.live.interruption.signal)
+        self._interruption.then(_leave)
+        if self._interruption.signal:
+            _leave(self._interruption.signal)
         start = self._next_start()
-        self.live.telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
+        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
         while boottime() < start.at and go_on():
             time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
 
     def _next_start(self) -> Start:
         start = self._schedule.after(boottime(), self._failures)
         if start.skipped:
-            self.live.telemetry.metrics.skipped_ticks.inc(start.skipped)
-            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self.flag, start.skipped)
+            self._telemetry.metrics.skipped_ticks.inc(start.skipped)
+            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self._flag, start.skipped)
         if self._failures:
-            _LOG.warning(
-                "failed cycles in a row: %d; the next one starts in %.0f s", self._failures, start.at - boottime()
-            )
+            left = start.at - boottime()
+            _LOG.warning("failed cycles in a row: %d; the next one starts in %.0f s", self._failures, left)
         return start
 
 

@@ -67,7 +67,6 @@ class Recalled:
     """What was read: the memory, or why there is none.
 
     Attributes:
-        memory: None if nothing is known.
         problem: why it cannot be used; empty if it can, or is absent.
         is_ours: whether it may be written: not one of a later version, and not without permission.
         paused: why all runs are paused; empty if they are not.
@@ -125,17 +124,14 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
     memory = settled(memory, snapshot.pods, now, settings.ready_within)
     breaker = judged(memory, now)
     memory = breaker.of(memory)
-    rests = resting(Code.MEMORY_UNUSABLE, f"nothing is balanced in this cycle: {found.problem}")
-    off = missed(memory, now)
-    astray = cause(Code.FORECAST_MISSED, hits=off[0], of=off[1]) if off else None
-    stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
+    rests = None
+    if found.problem:
+        rests = resting(Code.MEMORY_UNUSABLE, f"nothing is balanced in this cycle: {found.problem}")
+    elif off := missed(memory, now):
+        rests = cause(Code.FORECAST_MISSED, hits=off[0], of=off[1])
+    stopped = found.paused or (f"the breaker is open: {breaker.stopped}" if breaker.stopped else "")
     return Recollection(
-        settings,
-        memory,
-        rests if found.problem else astray,
-        is_new=found.memory is None,
-        skipped=found.paused or stopped,
-        is_trial=breaker.is_trial,
+        settings, memory, rests, is_new=found.memory is None, skipped=stopped, is_trial=breaker.is_trial
     )
 
 
@@ -183,12 +179,7 @@ def told(recollection: Recollection | None) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """Where the memory of a release is.
-
-    Attributes:
-        map: the ConfigMap.
-        leases: the Lease beside it, whose annotations have what must not be lost with the memory.
-    """
+    """Where the memory of a release is: a ConfigMap, and beside it a Lease, which has what must not be lost with it."""
 
     map: "MemoryMap"
     leases: "Leases"
@@ -221,12 +212,14 @@ class MemorySource:
     def read(self, now: datetime) -> Recalled:
         """Return the memory; one that cannot be read is a problem, not an error."""
         notes = self.notes()
+        nothing = recalled({}, self.name, now, notes)
         try:
             return recalled(self.map.read().data, self.name, now, notes)
+        except Forbidden as error:
+            problem = f"the memory {self.name} may not be read: {error}"
+            return dataclasses.replace(nothing, problem=problem, is_ours=False)
         except ClusterError as error:
-            is_forbidden = isinstance(error, Forbidden)
-            problem = f"the memory {self.name} {'may not' if is_forbidden else 'cannot'} be read: {error}"
-            return dataclasses.replace(recalled({}, self.name, now, notes), problem=problem, is_ours=not is_forbidden)
+            return dataclasses.replace(nothing, problem=f"the memory {self.name} cannot be read: {error}")
 
 
 def leases_of(cluster: "LiveCluster", lease: LeaseOptions) -> "Leases":
@@ -258,8 +251,7 @@ class Diary:
     """
 
     def __init__(self, view: MemoryView, snapshot: Snapshot) -> None:
-        self.problem = ""
-        self.stopped = ""
+        self.problem = self.stopped = ""
         self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
         self.moves: tuple[PastMove, ...] = ()
         self.gone: list[Pod] = []

@@ -49,11 +49,8 @@ class LeaseOptions:
     """Taking turns with other runs; names as on the command line, durations in seconds.
 
     Attributes:
-        leader_elect: whether a loop holds the Lease from cycle to cycle.
         lease_duration: None for the default of this kind of run; the same for the two fields after it.
         memory: the ConfigMap in which cycles remember, in the namespace of the Lease.
-        no_lease: whether to evict without the Lease.
-        lease_wait: how long a run waits for another to end.
     """
 
     leader_elect: bool = False
@@ -77,10 +74,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class TracingOptions:
-    """Traces over OTLP; names as on the command line.
-
-    Without an endpoint OpenTelemetry's environment variables decide.
-    """
+    """Traces over OTLP; without an endpoint OpenTelemetry's environment variables decide."""
 
     collector_endpoint: str = ""
     transport_ca_cert: str = ""
@@ -93,13 +87,7 @@ class TracingOptions:
 class ClientOptions:
     """How the API server is found and asked; names as on the command line, durations in seconds.
 
-    Attributes:
-        kubeconfig: the explicit file; None finds one as kubectl does.
-        context: of that file; None for its current one.
-        as_user: whom to act as; empty for oneself.
-        as_group: in which groups to act.
-        request_timeout: how long the server may be silent before a request is given up; 0 for the longest possible.
-        exec_timeout: how long a credentials plugin may take.
+    Without a kubeconfig one is found as kubectl does; a `request_timeout` of 0 is the longest possible.
     """
 
     kubeconfig: str | None = None
@@ -127,14 +115,10 @@ class Options:
     Attributes:
         policy_text: what the policy says, where it was read already; standard input can be read once only.
         interval: from start to start of cycles; 0 for one cycle.
-        max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy.
-        max_parallel: how many eviction requests may be under way at once, where their order does not matter.
-        steer: whether to steer replacements even if the policy does not say so.
-        hold: how long emptied nodes are kept empty, whatever the policy says; None leaves that to the policy.
+        max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy, as with `hold`.
         chosen: what of a plan is to be applied; None for whatever the policy picks.
         identify: whether to read which cluster it is.
         explains: whether to read all that the scheduler goes by, whatever the policy asks.
-        scheduler_config: a file with a KubeSchedulerConfiguration; None for the scheduler's defaults.
     """
 
     policy: str

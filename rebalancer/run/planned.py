@@ -16,7 +16,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.strategy import Balance
 from rebalancer.errors import UsageError
@@ -36,12 +36,9 @@ _NOT_PICKED = "no strategy picks it any more; --force-premises evicts it all the
 
 @dataclass(frozen=True, slots=True)
 class ChosenPart:
-    """What of a plan is to be applied.
+    """What of a plan is to be applied: the moves that were picked, unless the plan is older than `max_age`.
 
-    Attributes:
-        moves: those that were picked.
-        max_age: an older plan is refused.
-        force: whether pods go that no strategy picks any more; protections, limits and PDBs hold.
+    With `force` pods go that no strategy picks any more; protections, limits and PDBs hold.
     """
 
     plan: Plan
@@ -59,11 +56,7 @@ class ChosenPart:
         return tuple(found)
 
     def demand(self, snapshot: Snapshot) -> None:
-        """Refuse a plan of another cluster, or one that is too old.
-
-        Raises:
-            UsageError: it is.
-        """
+        """Refuse a plan of another cluster, or one that is too old, by a UsageError."""
         wanted, found = self.plan.cluster.get("uid"), snapshot.cluster_uid
         if not wanted or not found:
             where = "the plan does" if not wanted else "this cluster's objects do"
@@ -103,15 +96,21 @@ class AsPlanned(Balance[AsPlannedArgs]):
 
 def applied(chosen: ChosenPart, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
     """Return what became of the moves of a plan: which went, and why others were skipped."""
-    gone, there = {entry.pod.uid for entry in ledger.evictions}, {pod.uid for pod in cluster.snapshot.pods}
-    stayed: list[Entry] = [*ledger.refusals, *ledger.failures, *ledger.unknown]
-    reasons = {entry.pod.uid: _told(entry) for entry in reversed(stayed)}
-
-    def why(uid: str) -> str:
-        return (reasons.get(uid) or _NOT_PICKED) if uid in there else _GONE
-
+    gone, reasons = {entry.pod.uid for entry in ledger.evictions}, {}
+    there = {pod.uid for pod in cluster.snapshot.pods}
+    for entry in reversed((*ledger.refusals, *ledger.failures, *ledger.unknown)):
+        match entry.verdict:
+            case Refused(cause=cause):
+                reasons[entry.pod.uid] = text(cause)
+            case Failed(error=error) | Unknown(error=error):
+                reasons[entry.pod.uid] = error
     skipped = [
-        {"namespace": move.namespace, "name": move.name, "uid": move.uid, "reason": why(move.uid)}
+        {
+            "namespace": move.namespace,
+            "name": move.name,
+            "uid": move.uid,
+            "reason": (reasons.get(move.uid) or _NOT_PICKED) if move.uid in there else _GONE,
+        }
         for move in chosen.moves
         if move.uid not in gone
     ]
@@ -125,15 +124,6 @@ def skipped_in_words(skipped: Sequence[Mapping[str, str]]) -> Iterator[str]:
         yield f"of the plan, {each['namespace']}/{each['name']} is skipped: {each['reason']}"
     if len(skipped) > _NAMED:
         yield f"of the plan, {len(skipped) - _NAMED} more are skipped; `--output json` names them under plan.skipped"
-
-
-def _told(entry: Entry) -> str:
-    match entry.verdict:
-        case Refused(cause=cause):
-            return text(cause)
-        case Failed(error=error) | Unknown(error=error):
-            return error
-    return ""
 
 
 def make_plan(

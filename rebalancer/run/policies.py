@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -11,18 +11,14 @@ from typing import Any
 import yaml
 
 import rebalancer
-from rebalancer.engine.cycle import ProfilePlan
-from rebalancer.engine.limits import Limits
 from rebalancer.engine.plugins import plugin, strategies
 from rebalancer.errors import UsageError
-from rebalancer.eviction.causes import Code
 from rebalancer.policy.arguments import DURATION_PATTERN, Plugin
-from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
+from rebalancer.policy.evictor import DEFAULT_EVICTOR
 from rebalancer.policy.findings import did_you_mean
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
-from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.policy.v1alpha2 import policy_schema
-from rebalancer.policy.values import LoadedPolicy, Policy
+from rebalancer.policy.values import LoadedPolicy
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 
 
@@ -44,9 +40,6 @@ def settings_text(name: str, what: str, missing: str) -> str:
         raise UsageError(f"{what} {name} cannot be read: {error}") from error
 
 
-_PACKAGE = Path(rebalancer.__file__).parent
-
-
 def known_plugins() -> Mapping[str, Plugin]:
     """Return the plugins that a policy may name, by name."""
     return {DEFAULT_EVICTOR.name: DEFAULT_EVICTOR} | {name: plugin(strategy) for name, strategy in strategies().items()}
@@ -54,8 +47,9 @@ def known_plugins() -> Mapping[str, Plugin]:
 
 def preset_directory() -> Path:
     """Return the folder of the presets: inside the package in a wheel, beside it in a checkout."""
-    inside = _PACKAGE / "policies"
-    return (inside if inside.is_dir() else _PACKAGE.parent / "policies") / "presets"
+    package = Path(rebalancer.__file__).parent
+    inside = package / "policies"
+    return (inside if inside.is_dir() else package.parent / "policies") / "presets"
 
 
 def presets() -> tuple[str, ...]:
@@ -69,37 +63,23 @@ def read_policy(name: str, text: str | None = None, *, strict: bool, live: bool 
     If it is strict, warnings count as errors; if it is live, unknown keys do.
 
     Raises:
-        PolicyError: it has problems.
-        UsageError: there is no such file and no such preset.
+        UsageError: there is no such file and no such preset, or it has problems (PolicyError).
     """
     return parse_policy(policy_text(name) if text is None else text, name, strict=strict, live=live)
 
 
 def parse_policy(text: str, name: str, *, strict: bool, live: bool = False) -> LoadedPolicy:
-    """Load a policy from its text; `name` is what messages call it; see `load_policy` for the other arguments.
-
-    Raises:
-        PolicyError: it has problems.
-    """
+    """Load a policy from its text; `name` is what messages call it."""
     return load_policy(text, known_plugins(), source=name, strict=strict, live=live)
 
 
 def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:
-    """Load a policy of which only the sources of usage are needed: it need not enable any strategy.
-
-    Raises:
-        PolicyError: it has problems.
-    """
+    """Load a policy of which only the sources of usage are needed: it need not enable any strategy."""
     return decode_policy(text, known_plugins(), source=name, strict=strict)
 
 
 def convert(name: str) -> str:
-    """Return a policy of either form as YAML of the present one.
-
-    Raises:
-        PolicyError: it cannot be used.
-        UsageError: there is no such file.
-    """
+    """Return a policy of either form as YAML of the present one."""
     return converted_policy(policy_text(name), known_plugins(), source=name)
 
 
@@ -115,46 +95,6 @@ def policy_text(name: str) -> str:
     hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""
     missing = f"there is no policy file {name}, and the presets are {', '.join(presets())}{hint}"
     return settings_text(name, "policy", missing)
-
-
-def limits(policy: Policy) -> Limits:
-    """Return the policy's limits on evictions."""
-    return Limits(policy.max_per_node, policy.max_per_namespace, policy.max_total)
-
-
-def plans(policy: Policy, *, balances: bool = True) -> tuple[ProfilePlan, ...]:
-    """Return the profiles made ready to run; without those strategies that even nodes out unless it `balances`."""
-    known, found = strategies(), []
-    for each in policy.profiles:
-        args, evictor = each.args, each.args[DEFAULT_EVICTOR.name]
-        assert isinstance(evictor, DefaultEvictorArgs)
-        deschedule = tuple(known[name](args[name]) for name in each.deschedule)
-        wanted = (name for name in each.balance if balances or not isinstance(args[name], UtilizationArgs))
-        balance = tuple(known[name](args[name]) for name in wanted)
-        found.append(ProfilePlan(each.name, evictor, deschedule, balance, each.schedule))
-    return tuple(found)
-
-
-def kinds_needed(profiles: Iterable[ProfilePlan]) -> frozenset[str]:
-    """Return the kinds that these plans need besides nodes and pods; PDBs are always needed."""
-    needed = {"PodDisruptionBudget"}
-    for profile in profiles:
-        evictor = profile.evictor
-        if evictor.namespace_label_selector:
-            needed.add("Namespace")
-        if evictor.priority_threshold.name:
-            needed.add("PriorityClass")
-        if Code.PVC in evictor.protections() and evictor.protected_storage_classes():
-            needed.add("PersistentVolumeClaim")
-        for strategy in (*profile.deschedule, *profile.balance):
-            needed |= strategy.needs
-    return frozenset(needed)
-
-
-def utilization(profiles: Iterable[ProfilePlan]) -> list[UtilizationArgs]:
-    """Return the arguments of the strategies that even nodes out or empty them."""
-    args = (each.args for profile in profiles for each in profile.balance)
-    return [each for each in args if isinstance(each, UtilizationArgs)]
 
 
 Schema = Mapping[str, Any]
@@ -176,7 +116,10 @@ def _argument_lines(models: Schema, model: Schema, indent: str = _INDENT) -> Ite
     required = model.get("required", ())
     for key, field in model.get("properties", {}).items():
         meaning = f": {field['description']}" if "description" in field else ""
-        yield f"{indent}{key} ({_kind(models, field)}{_default(field, required=key in required)}){meaning}"
+        default = field.get("default")
+        is_shown = isinstance(default, bool | int | float | str) and default != ""
+        known = ", required" if key in required else f", default {json.dumps(default)}" if is_shown else ""
+        yield f"{indent}{key} ({_kind(field)}{known}){meaning}"
         if inner := _model(models, field):
             yield from _argument_lines(models, inner, indent + _INDENT)
 
@@ -185,29 +128,20 @@ def _choices(field: Schema) -> list[Schema]:
     return [each for each in field.get("anyOf", [field]) if each.get("type") != "null"]
 
 
-def _kind(models: Schema, field: Schema) -> str:
-    return " or ".join(_one_kind(models, each) for each in _choices(field))
+def _kind(field: Schema) -> str:
+    return " or ".join(map(_one_kind, _choices(field)))
 
 
-def _one_kind(models: Schema, field: Schema) -> str:
+def _one_kind(field: Schema) -> str:
     if "enum" in field or "const" in field:
         return " | ".join(str(each) for each in field.get("enum", [field.get("const")]) if each != "")
     if field.get("type") == "array":
-        return f"list of {_kind(models, field['items'])}" if field.get("items") else "list"
+        return f"list of {_kind(field['items'])}" if field.get("items") else "list"
     if field.get("type") == "object" or "$ref" in field:
         return "map"
     if field.get("pattern") == DURATION_PATTERN:
         return "duration"
     return _WORDS.get(str(field.get("type")), "any value")
-
-
-def _default(field: Schema, *, required: bool) -> str:
-    if required:
-        return ", required"
-    default = field.get("default")
-    if isinstance(default, bool | int | float | str) and default != "":
-        return f", default {json.dumps(default)}"
-    return ""
 
 
 def _model(models: Schema, field: Schema) -> Schema | None:
@@ -264,31 +198,27 @@ def describe_strategy(name: str) -> Iterator[str]:
 
 def example(name: str) -> str:
     """Return a policy that can be run as it is: with this strategy, or with the evictor and a strategy."""
-    strategy = strategies().get(name)
-    chosen = strategy or strategies()["RemoveDuplicates"]
-    configured: list[dict[str, Any]] = [{"name": chosen.name, "args": _plain(chosen.example)}]
-    if strategy is None:
+    chosen = strategies().get(name) or strategies()["RemoveDuplicates"]
+    configured = [{"name": chosen.name, "args": _plain(chosen.example)}]
+    if chosen.name != name:
         configured.insert(0, {"name": name, "args": _EVICTOR_EXAMPLE})
-    profile = {
-        "name": "default",
-        "pluginConfig": configured,
-        "plugins": {chosen.point: {"enabled": [chosen.name]}},
-    }
+    plugins = {chosen.point: {"enabled": [chosen.name]}}
     policy = {
         "apiVersion": "descheduler/v1alpha2",
         "kind": "DeschedulerPolicy",
         "maxNoOfPodsToEvictTotal": 10,
-        "profiles": [profile],
+        "profiles": [{"name": "default", "pluginConfig": configured, "plugins": plugins}],
     }
     return yaml.safe_dump(policy, sort_keys=False)
 
 
 def list_presets() -> Iterator[str]:
-    """Yield a line for each preset: its name, and whom it suits."""
-    names = presets()
-    width = max(map(len, names))
-    for name in names:
-        yield f"{name:<{width}}  {_suits(name)}"
+    """Yield a line for each preset: its name, and whom it suits, as the first sentence of its comment has it."""
+    width = max(map(len, presets()))
+    for name in presets():
+        comment = takewhile(lambda line: line.startswith("#"), describe_preset(name).splitlines())
+        suits = " ".join(line.removeprefix("#").strip() for line in comment)
+        yield f"{name:<{width}}  {suits.split('. ')[0].removesuffix('.')}."
 
 
 def describe_preset(name: str) -> str:
@@ -300,13 +230,6 @@ def describe_preset(name: str) -> str:
     if name not in presets():
         raise UsageError(f"there is no preset {name!r}{did_you_mean(name, presets())}")
     return (preset_directory() / f"{name}.yaml").read_text(encoding="utf-8").rstrip()
-
-
-def _suits(name: str) -> str:
-    """Return the first sentence of the comment that a preset begins with."""
-    lines = takewhile(lambda line: line.startswith("#"), describe_preset(name).splitlines())
-    text = " ".join(line.removeprefix("#").strip() for line in lines)
-    return text.split(". ")[0].removesuffix(".") + "."
 
 
 def _plain(value: Any) -> Any:

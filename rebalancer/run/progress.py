@@ -48,7 +48,14 @@ _STARTING = {"read": "reading the cluster", "events": "writing Events"}
 
 
 class Progress:
-    """What shows signs of life; this one shows nothing."""
+    """Turns the steps of a run into stages, and tells these; what shows them overrides `shown` and `tell`."""
+
+    def __init__(self) -> None:
+        self._planned: int | None = None
+        self._limit: int | None = None
+        self._left: Callable[[], float] | None = None
+        self._stage = self._strategy = ""
+        self._gone = 0
 
     def shown(self) -> AbstractContextManager[object]:
         """Return what shows signs of life while it is entered, and removes them afterwards."""
@@ -57,33 +64,20 @@ class Progress:
     def tell(self, standing: Stage) -> None:
         """Record how far the run is; called often, so it must be cheap."""
 
-
-class RunProgress:
-    """Turns the steps of a run into stages, and tells these."""
-
-    def __init__(self, progress: Progress | None = None) -> None:
-        self._progress = progress or Progress()
-        self._planned: int | None = None
-        self._limit: int | None = None
-        self._left: Callable[[], float] | None = None
-        self._stage = ""
-        self._strategy = ""
-        self._gone = 0
-
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Show signs of life of a stage: `read`, `plan`, `evict` or `events`."""
         self._stage, self._strategy, self._gone = name, "", 0
-        self._progress.tell(Stage(_STARTING.get(name, _RUNNING.get(name, name))))
+        self.tell(Stage(_STARTING.get(name, _RUNNING.get(name, name))))
         try:
-            with self._progress.shown():
+            with self.shown():
                 yield
         finally:
             self._planned = None if name == "evict" else self._planned
 
     def reading(self, resource: str, count: int, more: int | None) -> None:
         """Report a page: how many objects were read so far, and how many are to come if the server says so."""
-        self._progress.tell(Stage(f"reading {resource}", count, None if more is None else count + more))
+        self.tell(Stage(f"reading {resource}", count, None if more is None else count + more))
 
     def planned(self, count: int) -> None:
         """Record how many evictions the plan has."""
@@ -96,16 +90,16 @@ class RunProgress:
     def around(self, _profile: str, strategy: str) -> AbstractContextManager[object]:
         """Report that a strategy runs (a `rebalancer.engine.cycle.Around`)."""
         self._strategy = strategy
-        self._tell()
+        self._tell_strategy()
         return nullcontext()
 
     def observed(self, entry: Entry) -> None:
         """Count the pod if it is gone; a refusal does not count."""
         if entry.verdict.gone:
             self._gone += 1
-            self._tell()
+            self._tell_strategy()
 
-    def _tell(self) -> None:
+    def _tell_strategy(self) -> None:
         doing = f"{_RUNNING.get(self._stage, self._stage)}: {self._strategy}"
         counted = (f"{doing}, pods", self._gone, self._planned, self._limit, self._left)
-        self._progress.tell(Stage(*counted) if self._stage == "evict" else Stage(doing))
+        self.tell(Stage(*counted) if self._stage == "evict" else Stage(doing))

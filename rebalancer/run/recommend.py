@@ -84,12 +84,9 @@ class RecommendOptions:
 
 @dataclass(frozen=True, slots=True)
 class PrometheusOptions:
-    """Where the history is, and how it is asked for.
+    """Where the history is, and how it is asked for: at a URL, or by a policy with a Prometheus in metricsProviders.
 
     Attributes:
-        url: of a Prometheus that asks for no credentials; None for that of the policy.
-        policy: a policy with a Prometheus in its metricsProviders; a file, or a preset's name.
-        queries: for CPU and memory.
         seconds: so long a history, until now.
         step: seconds from sample to sample.
         now: seconds since 1970.
@@ -105,11 +102,10 @@ class PrometheusOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What is known of the past; a folder of samples tells of these alone.
+    """What is known of the past: what was measured, and what is missing of it.
 
-    Attributes:
-        owners: whose pods are and were, where that is more than their names tell.
-        starts: when containers were started again.
+    Prometheus also tells of trouble, of the owners of pods, where that is more than their names tell, and when
+    containers were started again.
     """
 
     measured: MeasuredContainers
@@ -210,11 +206,7 @@ def span_of(asked: PrometheusOptions) -> Span:
 
 
 def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
-    """Return what asks the Prometheus.
-
-    Raises:
-        UsageError: the policy has none.
-    """
+    """Return what asks the Prometheus; raise UsageError if the policy has none."""
     provider = Prometheus(url=asked.url or "")
     if asked.url is None:
         name = asked.policy or ""
@@ -223,16 +215,16 @@ def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: 
         if found is None:
             raise UsageError(f"policy {name} has no Prometheus in its metricsProviders; or give --prometheus URL")
         provider = found
-    auth = credentials(provider, None, _no_secret)
+
+    def read_secret(reference: SecretReference) -> str:
+        raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
+
+    auth = credentials(provider, None, read_secret)
     return PromQL(provider, auth, None, datetime.fromtimestamp(asked.now, UTC), is_ending)
 
 
 def history_queries(path: str | None, cpu: str | None, memory: str | None) -> HistoryQueries:
-    """Return how Prometheus is asked: as a file says, else by cAdvisor's metrics; with other queries if some are given.
-
-    Raises:
-        UsageError: the file cannot be read or used.
-    """
+    """Return how Prometheus is asked: as a file says, else by cAdvisor's metrics, and by the queries that are given."""
     queries = HistoryQueries()
     if path is not None:
         text = settings_text(path, "queries", f"--queries {path}: there is no such file")
@@ -245,10 +237,6 @@ def history_queries(path: str | None, cpu: str | None, memory: str | None) -> Hi
         if query is not None
     }
     return queries.model_copy(update=changed)
-
-
-def _no_secret(reference: SecretReference) -> str:
-    raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
 
 
 def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[Windows, list[str]]:

@@ -33,9 +33,6 @@ def recommended_reservations(
     """Return what kubelets should keep, and what the reader should know.
 
     Without a Prometheus, which tells of days, the single sample of the snapshot file is all that is known.
-
-    Raises:
-        UsageError: the file cannot be used.
     """
     cluster = read_snapshot_file(snapshot).collection.snapshot(datetime.now(UTC))
     used, system = _sampled(cluster)

@@ -182,11 +182,7 @@ class KnownCluster(Collection):
         return ContainerCircumstances(scaler, scaled, len(self.killed.get((workload, container), ())))
 
     def checked_snapshot(self) -> Snapshot:
-        """Return the objects as a snapshot.
-
-        Raises:
-            UsageError: an object occurs twice, or a list is not complete.
-        """
+        """Return the objects as a snapshot; raise UsageError if one occurs twice, or a list is not complete."""
         try:
             self.check()
             return self.snapshot(datetime.now(UTC))
@@ -194,11 +190,7 @@ class KnownCluster(Collection):
             raise UsageError(f"--snapshot: {error}") from error
 
     def specs_with(self, changes: Mapping[Workload, Mapping[str, Amounts]]) -> dict[PodName, PodSpec]:
-        """Return the specs of all pods of these workloads as they would be.
-
-        Args:
-            changes: by workload and container, the amounts that are set; None for what is left alone.
-        """
+        """Return the specs of all pods of these workloads as they would be with these amounts of their containers."""
         collector = self.collector("Pod")
         for name, workload in self.pods.items():
             if workload in changes:
@@ -207,11 +199,7 @@ class KnownCluster(Collection):
 
 
 def read_known_cluster(path: str) -> KnownCluster:
-    """Read a cluster file.
-
-    Raises:
-        UsageError: it cannot be read, or holds no pods.
-    """
+    """Read a cluster file; raise UsageError if it cannot be read, or holds no pods."""
     known = KnownCluster()
     try:
         for raw, document in documents(path):

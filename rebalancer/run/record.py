@@ -7,6 +7,7 @@ nothing: the file is cut back to what it was.  What becomes of a writer that is 
 import fcntl
 import os
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -38,12 +39,7 @@ class _UsageOfPod(msgspec.Struct):
 def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, int]:
     """Append what all containers use now, and remove files of days that ended longer ago than is kept.
 
-    Returns:
-        The file, and the number of containers.
-
-    Raises:
-        ClusterError: the cluster cannot be reached, or has no metrics-server.
-        UsageError: the folder cannot be written.
+    Returns the file, and the number of containers; raises UsageError if the folder cannot be written.
     """
     live = open_cluster(client)
     lines = sorted(line for of_pod in _usage(live) for line in of_pod)
@@ -65,9 +61,8 @@ def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, i
 
 def _usage(live: LiveCluster) -> list[list[str]]:
     try:
-        return read_list(
-            live.client, path_of_list("PodMetrics"), lambda: Items("PodMetrics", _UsageOfPod, _lines)
-        ).items
+        new = partial(Items, "PodMetrics", _UsageOfPod, _lines)
+        return read_list(live.client, path_of_list("PodMetrics"), new).items
     except NotFound:
         raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
     except ValueError as error:
@@ -86,11 +81,7 @@ def _lines(pod: _UsageOfPod) -> list[str]:
 
 
 def append(path: Path, sheet: bytes) -> None:
-    """Add a sheet to a file; whole, or not at all.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Add a sheet to a file; whole, or not at all."""
     with path.open("ab", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         before = os.fstat(file.fileno()).st_size

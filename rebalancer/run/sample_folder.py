@@ -138,9 +138,8 @@ def _seen(folder: Path, names: Sequence[str], zone: ZoneInfo, skipped: list[str]
     for name in names:
         for sheet in _sheets(folder / name, zone, skipped):
             rows = [line.split(None, 2)[:2] for line in sheet.text.splitlines() if line.count(" ")]
-            is_of_all = "NAMESPACE" in sheet.text or (
-                rows and len(sheet.text.split("\n", 1)[0].split()) == _MOST_FIELDS
-            )
+            fields = len(sheet.text.split("\n", 1)[0].split())
+            is_of_all = "NAMESPACE" in sheet.text or (rows and fields == _MOST_FIELDS)
             pods = [f"{row[0]}/{row[1]}" for row in rows if is_of_all and is_made_up(row[1])]
             namespaces = frozenset(row[0] for row in rows if is_of_all)
             found.append(_Seen(sheet.time, name, tuple(known.setdefault(pod, pod) for pod in pods), namespaces))
@@ -183,11 +182,10 @@ def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
 
 def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
     """Return whether two groups of sheets are of one time, with a namespace in common."""
-    (begin, end), (other_begin, other_end) = (
-        (min(each.time for each in group), max(each.time for each in group)) for group in (first, other)
-    )
+    times, other_times = ([each.time for each in group] for group in (first, other))
     namespaces = {name for each in first for name in each.namespaces}
-    return begin <= other_end and other_begin <= end and any(each.namespaces & namespaces for each in other)
+    at_once = min(times) <= max(other_times) and min(other_times) <= max(times)
+    return at_once and any(each.namespaces & namespaces for each in other)
 
 
 def _added(
@@ -248,9 +246,7 @@ def packed_sheet(time: datetime, lines: Iterable[str]) -> bytes:
 def sheets(content: bytes, torn: list[int]) -> Iterator[tuple[int, str]]:
     """Yield the sheets of a file, each with its time in seconds since 1970.
 
-    Args:
-        content: of the file.
-        torn: takes the place, in bytes, of each sheet that is not whole.
+    The place of each sheet that is not whole, in bytes, is added to `torn`.
     """
     begins = [match.start() for match in _BEGIN.finditer(content)]
     if begins[:1] != [0]:
@@ -259,12 +255,8 @@ def sheets(content: bytes, torn: list[int]) -> Iterator[tuple[int, str]]:
         unpacker = zlib.decompressobj(wbits=31)
         try:
             text = unpacker.decompress(content[begin:end], LARGEST_PAGE)
-            head = _FIRST_LINE.match(text)
-            time = (
-                datetime.strptime(head[1].decode(), _TIME_IN_SHEET).replace(tzinfo=UTC)
-                if head and unpacker.eof
-                else None
-            )
+            head = _FIRST_LINE.match(text) if unpacker.eof else None
+            time = datetime.strptime(head[1].decode(), _TIME_IN_SHEET).replace(tzinfo=UTC) if head else None
             found = text[head.end() :].decode() if head else ""
         except (zlib.error, ValueError):
             time, found = None, ""

@@ -1,4 +1,7 @@
-"""What a live run looks at again while it goes on: pods, PDBs, owners, annotations and nodes as they are now."""
+"""What a live run looks at again while it goes on: pods, PDBs, owners, annotations and nodes as they are now.
+
+All of it raises ClusterError where it cannot be looked at.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
@@ -31,11 +34,7 @@ def _listed(
     query: Mapping[str, str] | None = None,
     new: Callable[[], Any] | None = None,
 ) -> list[Any]:
-    """Return the objects of a kind in a namespace; `new` makes what collects them, without it as a snapshot has them.
-
-    Raises:
-        ClusterError: they cannot be listed.
-    """
+    """Return the objects of a kind in a namespace; `new` makes what collects them, else they are a snapshot's."""
     path = path_within(kind, namespace) if namespace else PATHS[kind]
     try:
         new = new or partial(collect.Collection().collector, kind)
@@ -45,11 +44,7 @@ def _listed(
 
 
 def pods_now(client: Client, selectors: Mapping[str, str], until: Callable[[], Deadline]) -> list[Pod]:
-    """Return pods as they are now: by namespace, those of a label selector (empty for all).
-
-    Raises:
-        ClusterError: they cannot be listed.
-    """
+    """Return pods as they are now: by namespace, those of a label selector (empty for all)."""
     found: list[Pod] = []
     for namespace, selector in sorted(selectors.items()):
         found += _listed(client, "Pod", namespace, until(), {"labelSelector": selector} if selector else {})
@@ -57,11 +52,7 @@ def pods_now(client: Client, selectors: Mapping[str, str], until: Callable[[], D
 
 
 def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -> DisruptionBudgets:
-    """Return the PDBs of namespaces as they are now.
-
-    Raises:
-        ClusterError: they cannot be listed.
-    """
+    """Return the PDBs of namespaces as they are now."""
     kind = "PodDisruptionBudget"
     return DisruptionBudgets(each for name in sorted(set(namespaces)) for each in _listed(client, kind, name, deadline))
 
@@ -80,22 +71,14 @@ class _Object(msgspec.Struct):
 
 
 def _named(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> _ObjectMetadata:
-    """Return the object of that name; an empty one if there is none.
-
-    Raises:
-        ClusterError: it cannot be looked at.
-    """
+    """Return the object of that name; an empty one if there is none."""
     new = partial(Items, kind, _Object, lambda each: each.metadata)
     found = _listed(client, kind, namespace, deadline, {"fieldSelector": f"metadata.name={name}"}, new)
     return next((each for each in found if each.name == name), _ObjectMetadata())
 
 
 def notes_now(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> Notes:
-    """Return what the annotations of a namespace, or of an owner in it, say now.
-
-    Raises:
-        ClusterError: it cannot be looked at.
-    """
+    """Return what the annotations of a namespace, or of an owner in it, say now."""
     annotations = _named(client, kind, "" if kind == "Namespace" else namespace, name, deadline).annotations
     return (annotations.notes() if annotations else None) or Notes()
 
@@ -104,9 +87,6 @@ def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> se
     """Return the UIDs of the pods' controllers that are being deleted; one of an unknown kind counts as none.
 
     With `--cascade=orphan` such an owner leaves its pods behind a moment later, and does not replace those that go.
-
-    Raises:
-        ClusterError: they cannot be listed for another reason than a missing permission.
     """
     owners = {(pod.namespace, owner.kind, owner.name) for pod in pods if (owner := pod.controller)}
     ending: set[str] = set()
@@ -127,16 +107,8 @@ def why_closed(client: Client, before: Node, keys: Collection[str], deadline: De
     not be Ready any more, or others may have given it a taint, which says that they want it to receive nothing.
 
     An example: n3 had the taint `gpu:NoSchedule` when the run began, and has `drain:PreferNoSchedule` as well now.  It
-    receives nothing more in this run; with `gpu:NoSchedule` alone it would.
-
-    Args:
-        client: the API server.
-        before: the node as it was read at the beginning.
-        keys: of our own soft taints, which come and go.
-        deadline: to look at it.
-
-    Raises:
-        ClusterError: it cannot be looked at.
+    receives nothing more in this run; with `gpu:NoSchedule` alone it would.  The `keys` are those of our own soft
+    taints, which come and go.
     """
     path = NODES + path_of(before.name)
     try:

@@ -31,13 +31,9 @@ _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFile:
-    """What a file holds.
+    """What a file holds: objects, when `rebalancer snapshot` wrote it, and the data of the memory's ConfigMap.
 
-    Attributes:
-        collection: its objects.
-        recorded: the time at which `rebalancer snapshot` wrote it, or None.
-        memory: the data of the memory's ConfigMap; None where the file says nothing of it.
-        memory_problem: why the memory could not be read; empty if it could.
+    The memory is None where the file says nothing of it; its problem is empty if it could be read.
     """
 
     collection: Collection
@@ -99,14 +95,6 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     return SnapshotFile(collection, recorded.now, recorded.memory, recorded.memory_problem)
 
 
-def _read(path: str) -> bytes | Copied:
-    try:
-        return unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
-    except (OSError, EOFError, zlib.error, Unreadable) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
-
-
 def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
     """Yield each document of a file as JSON, and what it says of itself.
 
@@ -114,7 +102,11 @@ def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
         SnapshotError: it cannot be read.
         Unreadable: a document is not an object.
     """
-    content = _read(path)
+    try:
+        content = unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
+    except (OSError, EOFError, zlib.error, Unreadable) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
     is_json = _BRACKET.match(content)
     document = _only_document(content) if is_json else None
     if document:
@@ -133,7 +125,11 @@ def _only_document(content: bytes | Copied) -> SnapshotDocument | None:
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
-    decoder = json.JSONDecoder(parse_constant=str, parse_float=_number)
+    def number(text: str) -> float | str:
+        value = float(text)
+        return value if math.isfinite(value) else text  # too large for a float
+
+    decoder = json.JSONDecoder(parse_constant=str, parse_float=number)
     try:
         text = content.decode().strip()
         position = 0
@@ -144,12 +140,6 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
                 position += 1
     except (ValueError, RecursionError) as error:
         raise SnapshotError(f"snapshot {path} is not JSON: {in_words(error)}") from error
-
-
-def _number(text: str) -> float | str:
-    """Return a number, or its text where it is too large for a float."""
-    value = float(text)
-    return value if math.isfinite(value) else text
 
 
 def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:

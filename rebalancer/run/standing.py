@@ -15,7 +15,7 @@ from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
 from rebalancer.kube.lists import path_within
 from rebalancer.kube.marks import Keys, KindOfMark, MarkedNode, any_mark, expired, hold_marks, steering_marks
-from rebalancer.kube.node_marks import Leftovers, changed_entries, clear_leftovers
+from rebalancer.kube.node_marks import changed_entries, clear_leftovers
 from rebalancer.kube.pressure_marks import PressureMarks, mark_of
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
@@ -81,7 +81,7 @@ class Standing:
         return document | {"known": found.memory is not None, "paused": found.paused}
 
     def clear(self, owner: str = "") -> str:
-        """Forget everything, or one owner (`namespace/Kind/name`); return what was done, in words."""
+        """Forget everything, or one owner (`namespace/Kind/name`)."""
         if not owner:
             self._change(lambda _: Memory(since=self._now))
             return "the memory is empty; for half an hour balance strategies move one pod of each owner in a cycle"
@@ -98,19 +98,19 @@ class Standing:
         return f"nothing is remembered of {owner} any more"
 
     def reset(self) -> str:
-        """Close the breaker, and let no owner be stopped; return what was done, in words."""
+        """Close the breaker, and let no owner be stopped."""
         self._change(lambda memory: replace(memory, breaker=None, stops=(), counted_from=self._now))
         self._source.note(BREAKER_NOTE, "")
         return "the breaker is closed, and no owner is stopped"
 
     def pause(self, namespace: str, owner: str, lasting: timedelta | None, reason: str) -> str:
-        """Pause for so long, or until it is ended; return what was done, in words."""
+        """Pause for so long, or until it is ended; return what was done, in words, as the others do."""
         target, pause = PausedPart(namespace, owner), Pause(self._now + lasting if lasting else None, reason)
         self._set_pause(target, pause.text())
         return paused_in_words(pause, str(target))
 
     def resume(self, namespace: str, owner: str) -> str:
-        """End a pause; return what was done, in words."""
+        """End a pause."""
         target = PausedPart(namespace, owner)
         self._set_pause(target, "")
         return f"{target} is not paused any more"
@@ -147,13 +147,10 @@ class Standing:
             for item in document.get("items") or ():
                 metadata = item["metadata"]
                 pause = pause_in((metadata.get("annotations") or {}).get(PAUSE_NOTE, ""), self._now)
-                names = (
-                    (metadata["namespace"], f"{kind}/{metadata['name']}")
-                    if kind != "Namespace"
-                    else (metadata["name"],)
-                )
+                name = metadata["name"]
+                part = PausedPart(name) if kind == "Namespace" else PausedPart(metadata["namespace"], f"{kind}/{name}")
                 if pause:
-                    yield paused_in_words(pause, str(PausedPart(*names)))
+                    yield paused_in_words(pause, str(part))
 
     def _recalled(self) -> Recalled:
         found = self._source.read(self._now)
@@ -185,7 +182,6 @@ class Standing:
             raise ClusterError("the pause was not written: others write to it all the time")
 
     def _annotate(self, target: PausedPart, text: str) -> None:
-        """Set or take off the annotation of a namespace or an owner, on the version that was read."""
         for _ in range(_TRIES):
             metadata = msgspec.json.decode(self._client.get(target.path))["metadata"]
             changes = changed_entries("/metadata/annotations", metadata.get("annotations"), {PAUSE_NOTE: text or None})
@@ -206,14 +202,7 @@ def unmark(
     """Take off the marks that have expired, or all of them, also those that a run may still need.
 
     `key` is of steering's taints, from which that of the second one is made; `sign` is KEY or KEY=VALUE of marks of
-    pressure.
-
-    Returns:
-        A line for each node, and the exit code.
-
-    Raises:
-        UsageError: the key or the sign is not valid.
-        ClusterError: nodes cannot be listed.
+    pressure.  Returns a line for each node, and the exit code.
     """
     try:
         key, pressure = Steering(key=key).key, read_sign(sign)
@@ -234,15 +223,18 @@ def unmark(
     ]
     lines: list[str] = []
     claims: list[str] = []
-    failed = False
+    exit_code = 0
     for kind, whose, why in kinds:
         found = clear_leftovers(cluster.client, kind, dry_run=dry_run)
-        lines += [f"node {node.name} ({whose(node)}): {_outcome(node, found, dry_run=dry_run)}" for node in found.over]
+        for node in found.over:
+            problem = found.problems.get(node.name)
+            done = "would be unmarked" if dry_run else f"stays marked: {problem}" if problem else "unmarked"
+            lines.append(f"node {node.name} ({whose(node)}): {done}")
         lines += [f"node {node.name} ({whose(node)}): stays, since {why} (--all takes it off)" for node in found.in_use]
         claims += found.claims
-        failed = failed or bool(found.problems)
+        exit_code = MarksLeft.exit_code if found.problems else exit_code
     told = (*lines, *claims) or (f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}",)
-    return told, MarksLeft.exit_code if failed else 0
+    return told, exit_code
 
 
 def _steered_by(node: MarkedNode) -> str:
@@ -258,10 +250,3 @@ def _held_by(node: MarkedNode) -> str:
 def _pressed_by(node: MarkedNode) -> str:
     mark = mark_of(node)
     return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.expires)}" if mark else "pressure, nobody's"
-
-
-def _outcome(node: MarkedNode, found: Leftovers, *, dry_run: bool) -> str:
-    if dry_run:
-        return "would be unmarked"
-    problem = found.problems.get(node.name)
-    return f"stays marked: {problem}" if problem else "unmarked"

@@ -24,7 +24,7 @@ from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.memory import NOTHING, Recalled, deferring, recalled, recollect, told
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
-from rebalancer.run.progress import Progress, RunProgress
+from rebalancer.run.progress import Progress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.work import Work, plan, publish, work_maker
 from rebalancer.usage.metrics_server import Metrics
@@ -84,8 +84,8 @@ def run(
     return replace(run_live(options, work, person, interruption, retry_policy, progress, deliver), work=work)
 
 
-def _run_offline(options: Options, path: str, work: Work, show: Progress | None = None) -> Outcome:
-    progress = RunProgress(show)
+def _run_offline(options: Options, path: str, work: Work, progress: Progress | None = None) -> Outcome:
+    progress = progress or Progress()
     with progress.stage("read"):
         file = read_snapshot_file(path)
         snapshot = file.collection.snapshot(datetime.now(UTC))
@@ -94,7 +94,10 @@ def _run_offline(options: Options, path: str, work: Work, show: Progress | None 
     if options.chosen:
         options.chosen.demand(snapshot.at(now))
     cluster = work.cluster(work.seen(snapshot.at(now)), _usage_beside_file(work.policy, snapshot))
-    recollection = recollect(_recalled(file, now), work.trust, cluster.snapshot) if work.trust else None
+    # A file that says nothing of the memory stands for a cluster where nothing was moved.
+    found = NOTHING if file.memory is None else recalled(file.memory, "of the snapshot", now)
+    found = Recalled(None, file.memory_problem) if file.memory_problem else found
+    recollection = recollect(found, work.trust, cluster.snapshot) if work.trust else None
     gc.freeze()  # all of it stays in use: Python need not look at it again and again
     try:
         with progress.stage("plan"):
@@ -129,13 +132,6 @@ def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
     return lambda cluster, wanted: providers().measure(cluster, wanted)
 
 
-def _recalled(file: SnapshotFile, now: datetime) -> Recalled:
-    """Return what a file says of the memory; one that says nothing stands for a cluster where nothing was moved."""
-    if file.memory_problem:
-        return Recalled(None, file.memory_problem)
-    return NOTHING if file.memory is None else recalled(file.memory, "of the snapshot", now)
-
-
 def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
     """Yield a warning about each kind that matters and that the file does not hold."""
     if "PodDisruptionBudget" not in seen:
@@ -146,11 +142,7 @@ def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
 
 
 def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) -> tuple[datetime, str]:
-    """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it.
-
-    Raises:
-        UsageError: the given time is not valid.
-    """
+    """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it."""
     if given is not None:
         moment = time_with_offset(given)
         if moment is None:
@@ -163,11 +155,7 @@ def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) 
 
 
 def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return what a cluster file shows without a policy, and what each preset would do.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """Return what a cluster file shows without a policy, and what each preset would do."""
     file = read_snapshot_file(path)
     snapshot = file.collection.snapshot(datetime.now(UTC))
     snapshot = snapshot.at(_clock_of(file, snapshot)[0])

@@ -51,6 +51,7 @@ class CleanUp:
         noted: those runs; None where the record cannot be read.
         permit: says whether no other run is at work.
         left: nodes whose marks could not be taken off, and why.
+        told: what the reader of the report should know.
     """
 
     record: RunRecord
@@ -65,9 +66,6 @@ def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permi
 
     With the Lease no other run is at work, so all marks go; without it only those that have expired.  A node that keeps
     the mark of another run receives nothing in this run; other nodes do.
-
-    Raises:
-        Forbidden, ClusterError: as `demand_permissions`; nodes cannot be listed.
     """
     demand_permissions(cluster, work)
     record = record_of(cluster, lease)
@@ -112,7 +110,9 @@ def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapsh
     The marks of steered runs are taken off here if this run does not steer; if it does, `prepare` has done it.
     """
     told, permit, keys = before.told, before.permit, Keys.of(AVOID_KEY)
-    if not work.policy.steering and any(_is_steered(node, keys) for node in snapshot.nodes):
+    # With other keys than the usual ones the annotation of a node says that a run has steered.
+    marked = (each.avoided or any(x.key in (keys.first, keys.second) for x in each.taints) for each in snapshot.nodes)
+    if not work.policy.steering and any(marked):
         noted = before.record.read()
         kind = steering_marks(_keys(AVOID_KEY, noted), is_over(noted, permit))
         told += _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
@@ -133,16 +133,11 @@ def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, s
     return (*found.claims, f"{stay} on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}")
 
 
-def _is_steered(node: Node, keys: Keys) -> bool:
-    """Return whether a node carries a mark; with other keys than the usual ones its annotation says so."""
-    return node.avoided or any(taint.key in (keys.first, keys.second) for taint in node.taints)
-
-
 def _is_due(node: Node, now: datetime) -> bool:
     """Return whether something of a hold is on a node and nothing says that it is still of use."""
-    is_tainted = any(each.key == HOLD_KEY and each.effect == PREFER_NO_SCHEDULE for each in node.taints)
-    is_in_use = node.held_until is not None and node.held_until > now
-    return (is_tainted or node.held_until is not None) and not is_in_use
+    if node.held_until is not None:
+        return node.held_until <= now
+    return any(each.key == HOLD_KEY and each.effect == PREFER_NO_SCHEDULE for each in node.taints)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -30,23 +30,16 @@ from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.document import Finished
 from rebalancer.report.words import text
 from rebalancer.run.options import ExportOptions, Options, TracingOptions
-from rebalancer.run.progress import Progress, RunProgress
+from rebalancer.run.progress import Progress
 from rebalancer.run.work import has_failed
 from rebalancer.telemetry.checks import Checks
 from rebalancer.telemetry.metrics import ProcessMetrics
 from rebalancer.untrusted.address import Address, read_address
 
-if TYPE_CHECKING:
-    pass
-
 _LOG = logging.getLogger(__name__)
 
-#: The code of a request that got no answer.
-_NO_CODE = "none"
 #: OpenTelemetry's environment variables for where to send traces.
 _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-
-
 _JOB = "rebalancer"
 #: For all of a push: connecting, sending and the answer.
 _PUSH_SECONDS = 10.0
@@ -87,7 +80,7 @@ class Health:
         self._cycle_began: float | None = None
         self._cycle_ended = clock()
         self._pause = interval
-        self._follows = False
+        self._is_following = False
         self.policy_problem = ""
         self.api_problem = "the API server was not asked yet"
         self.source_problem: str | None = None
@@ -98,19 +91,17 @@ class Health:
 
     def cycle_ended(self, pause: float) -> None:
         """Record that a cycle is over, good or failed, and the longest time until the next one starts, in seconds."""
-        self._pause = pause
-        self._cycle_ended = self._clock()
-        self._cycle_began = None
+        self._pause, self._cycle_ended, self._cycle_began = pause, self._clock(), None
 
     def follow(self) -> None:
         """Record that another process leads."""
-        self._follows = True
+        self._is_following = True
 
     def lead(self) -> None:
         """Record that this process leads from now on."""
-        if self._follows:
+        if self._is_following:
             self._cycle_ended = self._clock()
-        self._follows = False
+        self._is_following = False
 
     def alive(self) -> Checks:
         """Return the checks of `/healthz`: they fail only where a restart helps."""
@@ -122,25 +113,20 @@ class Health:
     def ready(self) -> Checks:
         """Return the checks of `/readyz`: whether the program does its work."""
         policy = "it cannot be used (the log says why)" if self.policy_problem else ""
-        checks = {"policy": policy, "api": self.api_problem, "cycles": self._overdue()}
-        if self.source_problem is None:
-            return checks
-        return {**checks, "sources": "" if self._follows else self.source_problem}
-
-    def _overdue(self) -> str:
-        if not self._interval or self._follows:
-            return ""
         age = self._clock() - self._cycle_ended
-        if age <= self._pause + _INTERVALS * self._interval:
-            return ""
-        return f"the last one ended {age:.0f} s ago, and one is due every {self._interval:g} s"
+        is_due = self._interval and not self._is_following and age > self._pause + _INTERVALS * self._interval
+        overdue = f"the last one ended {age:.0f} s ago, and one is due every {self._interval:g} s" if is_due else ""
+        checks = {"policy": policy, "api": self.api_problem, "cycles": overdue}
+        if self.source_problem is not None:
+            checks["sources"] = "" if self._is_following else self.source_problem
+        return checks
 
 
 class Telemetry:
     """Metrics, traces, health and progress of a process."""
 
     def __init__(self, options: Options, span: Span = no_span, progress: Progress | None = None) -> None:
-        self.progress = RunProgress(progress)
+        self.progress = progress or Progress()
         self.metrics = ProcessMetrics(dry_run=options.dry_run)
         self.metrics.interval.set(options.interval)
         self.health = Health(options.deadline, options.interval)
@@ -153,18 +139,18 @@ class Telemetry:
     def request(self, method: str, path: str, status: int) -> None:
         """Count a request to the API server; any answer shows that the server is reachable."""
         verb, _ = verb_and_resource(method, path)
-        self.metrics.requests.labels(verb, str(status) if status else _NO_CODE).inc()
+        self.metrics.requests.labels(verb, str(status) if status else "none").inc()
         self.health.api_problem = "" if status else "the API server did not answer the last request"
-
-    def show(self, report: Mapping[str, Any]) -> None:
-        """Keep the report of the last cycle of a loop, packed: with 100,000 refusals it is large."""
-        self._last_report = zlib.compress(msgspec.json.encode(report), 1)
 
     @property
     def last_report(self) -> Mapping[str, Any] | None:
-        """The report of the last cycle of a loop; None before."""
+        """The report of the last cycle of a loop, which is kept packed: it may be large; None before."""
         packed = self._last_report
         return msgspec.json.decode(zlib.decompress(packed)) if packed else None
+
+    @last_report.setter
+    def last_report(self, report: Mapping[str, Any]) -> None:
+        self._last_report = zlib.compress(msgspec.json.encode(report), 1)
 
     @contextmanager
     def cycle(self) -> Iterator[None]:
@@ -263,7 +249,7 @@ def export(
     """Send the metrics where the options say; a failure is logged as a warning and does not fail the run."""
     if options.metrics_textfile:
         try:
-            _write(Path(options.metrics_textfile), metrics)
+            _write(Path(options.metrics_textfile).resolve(), metrics)  # a link stays a link
         except OSError as error:
             _LOG.warning("the metrics cannot be written to %s: %s", options.metrics_textfile, error.strerror)
     if options.pushgateway:
@@ -277,23 +263,13 @@ def export(
 
 
 def _write(path: Path, metrics: ProcessMetrics) -> None:
-    """Replace the file as a whole.
-
-    Raises:
-        OSError: it cannot be written, or it is a device, a pipe or a folder: renaming would replace that.
-    """
-    target = path.resolve()  # a link stays a link
-    if target.exists() and not target.is_file():
-        raise OSError(0, "it is not a regular file")
-    write_to_textfile(str(target), metrics.registry)
+    if path.exists() and not path.is_file():
+        raise OSError(0, "it is not a regular file")  # a device, a pipe or a folder: renaming would replace that
+    write_to_textfile(str(path), metrics.registry)
 
 
 def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_ending: Callable[[], bool]) -> None:
-    """Push to a Pushgateway.
-
-    Raises:
-        SourceError: it does not take the metrics, or not in time.
-    """
+    """Push to a Pushgateway; raise SourceError if it does not take the metrics, or not in time."""
     from rebalancer.usage.session import Session, from_userinfo, plain  # noqa: PLC0415
 
     auth = from_userinfo(address)

@@ -1,15 +1,18 @@
 """Runs that take turns: a live run holds the Lease while it evicts, and waits for another that holds it."""
 
 import logging
+import os
+import socket
 import time
+import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from rebalancer.errors import Forbidden
 from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import Leases
-from rebalancer.run.leadership import REQUEST_SECONDS, Leadership, Timing, new_identity
+from rebalancer.run.leadership import REQUEST_SECONDS, Leadership, Timing
 from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions, Options
 
@@ -22,11 +25,7 @@ ONE_CYCLE = Timing(15.0, 10.0, 2.0)
 
 
 def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
-    """Return the durations that the options give; `usual` if they give none, else the descheduler's for those missing.
-
-    Raises:
-        UsageError: they do not go together.
-    """
+    """Return the given durations; `usual` if none is given, else the descheduler's for those that are missing."""
     given = (options.lease_duration, options.renew_deadline, options.retry_period)
     if given == (None, None, None):
         return usual
@@ -35,15 +34,12 @@ def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
 
 
 def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Leadership:
-    """Return the part of this process in taking turns.
-
-    Raises:
-        UsageError: the durations do not go together.
-    """
+    """Return the part of this process in taking turns; raise UsageError for durations that do not go together."""
     timing = timing_of(options, usual)
     seconds = min(REQUEST_SECONDS, timing.deadline / 2)
     leases = Leases(cluster.client, options.resource_namespace, options.resource_name, seconds)
-    return Leadership(leases, timing, new_identity(), wait=cluster.client.ending.wait)
+    identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4()}"  # which only this process has
+    return Leadership(leases, timing, identity, wait=cluster.client.ending.wait)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +79,15 @@ def turn(
         yield Turn(permit or always)
         return
     leadership = candidate(cluster, lease, ONE_CYCLE)
-    try:
-        yield _taken(leadership, lease.lease_wait, sleep, doing)
-    finally:
-        leadership.release()
-
-
-def _taken(leadership: Leadership, seconds: float, sleep: Callable[[float], None], doing: str) -> Turn:
-    try:
-        held = leadership.acquire(seconds, sleep)
-    except Forbidden as error:
-        alarm = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
-        _LOG.warning("%s", alarm)
-        return Turn(alarm=alarm)
-    if held:
-        return Turn(leadership.permit)
-    return Turn(skipped=f"{leadership.holder or 'another'} is at work: it holds the lease {leadership.name}")
+    with ExitStack() as stack:
+        stack.callback(leadership.release)
+        ours = Turn(leadership.permit)
+        try:
+            if not leadership.acquire(lease.lease_wait, sleep):
+                other = leadership.holder or "another"
+                ours = Turn(skipped=f"{other} is at work: it holds the lease {leadership.name}")
+        except Forbidden as error:
+            alarm = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
+            _LOG.warning("%s", alarm)
+            ours = Turn(alarm=alarm)
+        yield ours

@@ -95,7 +95,6 @@ class Watch:
 
         Raises:
             CycleRests: a pause, the end of the window, or the breaker ends the run.
-            CycleStopped: as the sink.
         """
         with self._telemetry.evicting(pod, because):
             with self._looking:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -15,17 +15,22 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
 from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
+from rebalancer.engine.plugins import strategies
 from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
+from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import DryHolder, DrySteer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
+from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Share, Steering, Trust, avoid_keys
+from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.policy.values import LEVELS, LoadedPolicy, Policy, filled
 from rebalancer.report.document import Finished, document
-from rebalancer.run import policies
 from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.run.planned import applied, skipped_in_words
+from rebalancer.run.policies import settings_text
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,7 +57,7 @@ def read_scheduler(path: str | None) -> Scheduler:
     from rebalancer.policy.scheduler_configuration import load_scheduler_configuration  # noqa: PLC0415  few have one
 
     missing = f"there is no file {path} with the scheduler's configuration"
-    text = policies.settings_text(path, "scheduler configuration", missing)
+    text = settings_text(path, "scheduler configuration", missing)
     loaded = load_scheduler_configuration(text, source=path)
     warnings = tuple(f"scheduler configuration {path}: {problem}" for problem in loaded.warnings)
     return Scheduler(loaded.document, warnings)
@@ -81,24 +86,40 @@ class Work:
     scheduler: Scheduler = field(default_factory=Scheduler)
 
     @property
+    def limits(self) -> Limits:
+        """The most evictions of a cycle."""
+        return Limits(self.policy.max_per_node, self.policy.max_per_namespace, self.policy.max_total)
+
+    @property
     def asks_scheduler(self) -> bool:
         """Whether decisions depend on where the scheduler would put pods."""
         by_evictor = self.policy.steering is not None or any(each.evictor.asks_scheduler for each in self.plans)
-        return by_evictor or any(args.asks_scheduler for args in policies.utilization(self.plans))
+        return by_evictor or any(args.asks_scheduler for args in _evening_out(self.plans))
+
+    @property
+    def needed_kinds(self) -> frozenset[str]:
+        """The kinds that a run needs besides nodes and pods; PDBs are always needed."""
+        needed = {"PodDisruptionBudget"}
+        for each in self.plans:
+            evictor = each.evictor
+            if evictor.namespace_label_selector:
+                needed.add("Namespace")
+            if evictor.priority_threshold.name:
+                needed.add("PriorityClass")
+            if Code.PVC in evictor.protections() and evictor.protected_storage_classes():
+                needed.add("PersistentVolumeClaim")
+            needed.update(*(strategy.needs for strategy in (*each.deschedule, *each.balance)))
+        return frozenset(needed)
 
     @property
     def helpful_kinds(self) -> frozenset[str]:
         """The kinds that a run reads if it may."""
         return (SCHEDULER_KINDS if self.asks_scheduler else frozenset()) | (TRUST_KINDS if self.trust else frozenset())
 
-    def seen(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the scheduler's configuration, if decisions depend on it."""
-        return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
-
     @property
     def hold(self) -> timedelta | None:
         """How long nodes that are emptied are kept empty; None if none is."""
-        return self.policy.hold if any(args.compacts for args in policies.utilization(self.plans)) else None
+        return self.policy.hold if any(args.compacts for args in _evening_out(self.plans)) else None
 
     @property
     def trust(self) -> Trust | None:
@@ -106,14 +127,14 @@ class Work:
         settings = self.policy.trust
         return settings if settings and settings.enabled else None
 
-    @property
-    def avoid_keys(self) -> tuple[str, str]:
-        """Keys of our own soft taints, even if this policy sets no such taints."""
-        return avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
+    def seen(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the scheduler's configuration, if decisions depend on it."""
+        return beside(snapshot, self.scheduler) if self.asks_scheduler else snapshot
 
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
         """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
-        unmarked = snapshot.without_soft_taints(self.avoid_keys).with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)
+        keys = avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
+        unmarked = snapshot.without_soft_taints(keys).with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)
         return Cluster(unmarked, self.policy.node_selector, measure)
 
 
@@ -129,20 +150,42 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
 
     def work_of(loaded: LoadedPolicy) -> Work:
         steers = loaded.policy.steering or (Steering() if options.steer else None)
-        hold = options.hold or loaded.policy.hold
-        given, appetite = filled(loaded.policy.model_copy(update={"steering": steers})), loaded.policy.appetite
-        most = _smaller(given.max_total, options.max_evictions)
-        plans = policies.plans(loaded.policy, balances=appetite is None or LEVELS[appetite].balances)
+        policy = filled(loaded.policy.model_copy(update={"steering": steers}))
+        plans = _plans(loaded.policy)
         # A policy that says nothing about it is patient where it selects pods by relief or compaction.
-        relieves = any(args.relief or args.compacts for args in policies.utilization(plans))
-        trust = given.trust or (Trust() if relieves else None)
-        policy = given.model_copy(update={"max_total": most, "hold": hold, "trust": trust})
+        relieves = any(args.relief or args.compacts for args in _evening_out(plans))
+        changes = {
+            "max_total": _smaller(policy.max_total, options.max_evictions),
+            "hold": options.hold or policy.hold,
+            "trust": policy.trust or (Trust() if relieves else None),
+        }
+        policy = policy.model_copy(update=changes)
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
         in_vain = (_HOLDS_NOTHING,) if policy.hold and work.hold is None else ()
         return replace(work, warnings=(*work.warnings, *_of_steering(policy), *in_vain))
 
     return work_of
+
+
+def _plans(policy: Policy) -> tuple[ProfilePlan, ...]:
+    """Return the profiles made ready to run; without strategies that even nodes out where its appetite forbids that."""
+    balances = policy.appetite is None or LEVELS[policy.appetite].balances
+    known, found = strategies(), []
+    for each in policy.profiles:
+        args, evictor = each.args, each.args[DEFAULT_EVICTOR.name]
+        assert isinstance(evictor, DefaultEvictorArgs)
+        deschedule = tuple(known[name](args[name]) for name in each.deschedule)
+        wanted = (name for name in each.balance if balances or not isinstance(args[name], UtilizationArgs))
+        balance = tuple(known[name](args[name]) for name in wanted)
+        found.append(ProfilePlan(each.name, evictor, deschedule, balance, each.schedule))
+    return tuple(found)
+
+
+def _evening_out(profiles: Iterable[ProfilePlan]) -> list[UtilizationArgs]:
+    """Return the arguments of the strategies that even nodes out or empty them."""
+    args = (each.args for profile in profiles for each in profile.balance)
+    return [each for each in args if isinstance(each, UtilizationArgs)]
 
 
 def _smaller(limit: int | Share | None, other: int | None) -> int | Share | None:
@@ -172,12 +215,12 @@ def plan(
     """Return what a cycle would do, and do nothing."""
     if closed := work.policy.schedule.closed(cluster.now):
         return Ledger(skipped=closed)
-    limits, steering = policies.limits(work.policy), work.policy.steering
+    steering = work.policy.steering
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     holder = DryHolder(cluster.now, work.hold) if work.hold else None
     told = (time.perf_counter, observe, around, steer, holder, recollection)
     sink = DrySink(restarting(work.trust if recollection else None, cluster))
-    return run_cycle(cluster, work.plans, limits, sink, *told)
+    return run_cycle(cluster, work.plans, work.limits, sink, *told)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

@@ -1,7 +1,4 @@
-"""`rebalancer mark`: one evaluation, or a loop of them.
-
-Written by the evaluations' thread and read by the server's; the outcome is replaced as a whole, so no lock is needed.
-"""
+"""`rebalancer mark`: one evaluation, or a loop of them."""
 
 import json
 import logging
@@ -33,25 +30,19 @@ from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.settings_files import PolicyReporter, Watched
 from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Health, Telemetry, export, traced
-from rebalancer.run.turns import turn
+from rebalancer.run.turns import Turn, turn
 from rebalancer.telemetry.checks import PageOf, ServedPage
 
 _LOG = logging.getLogger(__name__)
 
-_JSON = "application/json"
-
-
 #: A mark must outlive this many intervals, since it is renewed when half of its time is over.
 _INTERVALS = 3
+#: For what sources read from the API server: tokens, and metrics-server's lists.
+_SOURCE_SECONDS = 60.0
 
 
 class MarkingSettings:
-    """The policy and the rules, each read again when its content changes.
-
-    Args:
-        rules: the file with the rules.
-        options: name the policy, and how often is evaluated.
-        report: called with what is wrong with them; an empty text if nothing is.
+    """The policy and the rules, each read again when its content changes; `report` hears what is wrong with them.
 
     Raises:
         UsageError: one of them cannot be used.
@@ -90,7 +81,10 @@ class MarkingSettings:
 
 
 class Board:
-    """The last evaluation, shown to whoever asks."""
+    """The last evaluation, shown to whoever asks.
+
+    Written by the evaluations' thread and read by the server's; outcomes are replaced as a whole, so no lock is needed.
+    """
 
     def __init__(self, health: Health) -> None:
         self._health = health
@@ -104,25 +98,16 @@ class Board:
 
     def pages(self) -> Mapping[str, PageOf]:
         """Return the pages by path."""
-        return {"/status": lambda _: self._status(), "/nodes": lambda _: self._nodes()}
 
-    def _status(self) -> ServedPage:
-        document = status_document(self._last, self._health.alive(), self._health.ready())
-        return _page(document, status_html(document))
+        def page(document: Mapping[str, Any], html: Callable[[Mapping[str, Any]], str]) -> ServedPage:
+            text = json.dumps(document, indent=2) + "\n"
+            form = "application/json"
+            return ServedPage(200, text.encode(), form, html(document).encode(), refresh=REFRESH_SECONDS)
 
-    def _nodes(self) -> ServedPage:
-        document = nodes_document(self._evaluated)
-        return _page(document, nodes_html(document))
+        def status(_verbose: bool) -> ServedPage:
+            return page(status_document(self._last, self._health.alive(), self._health.ready()), status_html)
 
-
-def _page(document: Mapping[str, Any], html: str) -> ServedPage:
-    return ServedPage(
-        200, (json.dumps(document, indent=2) + "\n").encode(), _JSON, html.encode(), refresh=REFRESH_SECONDS
-    )
-
-
-#: For what sources read from the API server: tokens, and metrics-server's lists.
-_SOURCE_SECONDS = 60.0
+        return {"/status": status, "/nodes": lambda _: page(nodes_document(self._evaluated), nodes_html)}
 
 
 def mark(rules: str, options: Options, deliver: Deliver, interruption: Interruption) -> int:
@@ -133,7 +118,12 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         ClusterError: there is no cluster to work on, or a permission is missing.
         Interrupted: a signal came before anything was written.
     """
-    options = _with_own_lease(rules, options)
+    if options.policy == rules == "-":
+        raise UsageError("--policy and --rules cannot both be standard input")
+    if options.lease.leader_elect and not options.interval:
+        raise UsageError("--leader-elect goes with --interval: a single evaluation holds the Lease by itself")
+    if options.lease.resource_name == LeaseOptions().resource_name:  # no other one is named
+        options = replace(options, lease=replace(options.lease, resource_name=MARKING_LEASE))
     with ExitStack() as stack:
         telemetry = Telemetry(options, stack.enter_context(traced(options.tracing)))
         telemetry.health.source_problem = "no source was asked yet"
@@ -158,20 +148,6 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
     return 0
 
 
-def _with_own_lease(rules: str, options: Options) -> Options:
-    """Return the options, with marking's own Lease unless another one is named.
-
-    Raises:
-        UsageError: they do not go together.
-    """
-    if options.policy == rules == "-":
-        raise UsageError("--policy and --rules cannot both be standard input")
-    if options.lease.leader_elect and not options.interval:
-        raise UsageError("--leader-elect goes with --interval: a single evaluation holds the Lease by itself")
-    is_usual = options.lease.resource_name == LeaseOptions().resource_name
-    return replace(options, lease=replace(options.lease, resource_name=MARKING_LEASE)) if is_usual else options
-
-
 @dataclass(frozen=True, slots=True)
 class _Marking:
     """Evaluations by the settings in force, all under the name of one run.
@@ -193,14 +169,11 @@ class _Marking:
         Returns:
             The exit code, and whether all nodes were written.  A source that does not answer does not put off the next
             evaluation.
-
-        Raises:
-            ClusterError: nodes cannot be listed.
-            Interrupted: a signal came before anything was written.
         """
         run = self.run
         try:
-            outcome = self._evaluate(permit)
+            with run.telemetry.cycle(), turn(run.cluster, run.options, permit, doing="marking nodes") as ours:
+                outcome = self._evaluated(ours)
             self.board.show(outcome)
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
             return run.deliver(shown), not outcome.problems
@@ -208,16 +181,10 @@ class _Marking:
             ending = run.cluster.client.ending
             export(run.options.export, run.telemetry.metrics, run.cluster.description, ending.is_set)
 
-    def _evaluate(self, permit: Permit | None) -> MarkingOutcome:
-        """Evaluate while the Lease is held; a dry run needs no Lease."""
-        run = self.run
-        with run.telemetry.cycle(), turn(run.cluster, run.options, permit, doing="marking nodes") as ours:
-            if ours.skipped:
-                run.telemetry.ended("skipped")
-                return self._outcome(_now(), skipped=ours.skipped)
-            return self._evaluated(ours.permit, ours.alarm)
-
-    def _evaluated(self, permit: Permit, warning: str) -> MarkingOutcome:
+    def _evaluated(self, turn: Turn) -> MarkingOutcome:
+        if turn.skipped:
+            self.run.telemetry.ended("skipped")
+            return self._outcome(_now(), skipped=turn.skipped)
         policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.cluster
         telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
         with telemetry.stage("read"):
@@ -237,8 +204,8 @@ class _Marking:
             answers=found,
             evaluation=evaluation,
             changes=due,
-            problems={name: str(error) for name, error in self._written(changes, due, seen, permit, record).items()},
-            warnings=_warnings(seen, found, warning),
+            problems={name: str(e) for name, e in self._written(changes, due, seen, turn.permit, record).items()},
+            warnings=_warnings(seen, found, turn.alarm),
         )
         self._tell(outcome)
         return outcome

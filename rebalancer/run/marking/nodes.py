@@ -60,11 +60,7 @@ class Changes:
         return frozenset(str(sign.on(rule)) for sign in (self.signs.label, self.signs.taint) if sign for rule in rules)
 
     def wanted(self, node: MarkedNode) -> Wanted:
-        """Return a node as it should be.
-
-        Raises:
-            Occupied: others have set a label or taint of the same key.
-        """
+        """Return a node as it should be; raise Occupied where others have set a label or taint of the same key."""
         ours = PressureMarks(self.signs, self.earlier)
         pressures = self.marks.get(node.name)
         return ours.off(node) if pressures is None else ours.on(node, self.run, pressures)
@@ -106,12 +102,9 @@ def write(client: Client, changes: Changes, due: Mapping[str, str], halt: Halt) 
 
 
 class SeenNodes:
-    """Nodes as they were read at one time, page by page.
+    """Nodes as they were read at one time, page by page: as rules and sources see them, and what each carries, by name.
 
-    Attributes:
-        nodes: as rules and sources see them.
-        carried: what each carries, by name.
-        collector: has the warnings about nodes that could not be read.
+    The collector has the warnings about nodes that could not be read.
     """
 
     def __init__(self) -> None:
@@ -132,11 +125,7 @@ class SeenNodes:
 
 
 def see_nodes(client: Client) -> SeenNodes:
-    """Read all nodes.
-
-    Raises:
-        ClusterError: they cannot be listed.
-    """
+    """Read all nodes."""
     try:
         seen = read_list(client, NODES, SeenNodes, deadline=Deadline.after(_SECONDS))
         seen.nodes = seen.collector.unique()
@@ -150,28 +139,20 @@ def answers(
 ) -> Mapping[str, RuleAnswer]:
     """Return the answer to each rule about nodes; a source that fails is an answer with its problem."""
     wanted = measured_utilization(policy)
-    found = {name: _answer(rule, wanted, providers, nodes, now) for name, rule in rules.rules.items()}
-    for name, each in found.items():
-        if each.problem:
-            _LOG.warning("rule %s is not known: %s", name, each.problem)
+    found = {}
+    for name, rule in rules.rules.items():
+        try:
+            if rule.resource is None:
+                found[name] = _queried(rule, providers.prometheus(now), nodes)
+            elif wanted is None:
+                raise StrategyError("no strategy in the policy has metricsUtilization any more")  # noqa: TRY301
+            else:
+                found[name] = _measured(rule.resource, wanted, providers, nodes, now)
+        except StrategyError as error:
+            _LOG.warning("rule %s is not known: %s", name, error)
+            source = wanted.origin if rule.resource and wanted else PROMETHEUS
+            found[name] = RuleAnswer(problem=str(error), source=source)
     return found
-
-
-def _answer(
-    rule: PressureRule,
-    wanted: MetricsUtilization | None,
-    providers: Providers,
-    nodes: tuple[Node, ...],
-    now: datetime,
-) -> RuleAnswer:
-    try:
-        if rule.resource is None:
-            return _queried(rule, providers.prometheus(now), nodes)
-        if wanted is None:
-            return RuleAnswer(problem="no strategy in the policy has metricsUtilization any more", source=PROMETHEUS)
-        return _measured(rule.resource, wanted, providers, nodes, now)
-    except StrategyError as error:
-        return RuleAnswer(problem=str(error), source=wanted.origin if rule.resource and wanted else PROMETHEUS)
 
 
 def _measured(
@@ -181,10 +162,8 @@ def _measured(
     prometheus = wanted.prometheus and wanted.prometheus.model_copy(update={"pods": {}})
     about_nodes = wanted.model_copy(update={"when_missing": "fail", "min_fresh_nodes": 0, "prometheus": prometheus})
     figures = providers.measure(Cluster(Snapshot(now=now, nodes=nodes, pods=())), about_nodes)
-    known = [
-        (node.name, NodeUtilization(node, figures.nodes[node.name])) for node in nodes if node.name in figures.nodes
-    ]
-    percents = {name: percent for name, each in known if (percent := each.percent(resource)) is not None}
+    known = [NodeUtilization(node, figures.nodes[node.name]) for node in nodes if node.name in figures.nodes]
+    percents = {each.node.name: percent for each in known if (percent := each.percent(resource)) is not None}
     if figures.nodes and not percents:
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
     readings = {name: PressureReading.of(percent) for name, percent in percents.items()}
