@@ -36,7 +36,6 @@ class Picture:
         return ROOT / "docs" / f"{self.name}.svg"
 
     def drawn(self) -> str:
-        """Run the command in a terminal, and return the picture as SVG."""
         lines = self.part(on_screen(*self.command, columns=COLUMNS).raw.splitlines())
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
         console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)

@@ -43,7 +43,6 @@ class Shown:
         return "\n".join(self.lines)
 
     def color_of(self, words: str) -> frozenset[str]:
-        """The colours of the line in which these words stand."""
         return next(colors for line, colors in zip(self.lines, self.colors, strict=True) if words in line)
 
 
@@ -73,7 +72,6 @@ def _run(arguments: Sequence[object], columns: int, variables: frozenset[tuple[s
 
 
 def _everything(terminal: int) -> str:
-    """Read until the program has closed its end."""
     pieces = []
     with open(terminal, "rb", buffering=0) as stream:
         try:
@@ -95,5 +93,4 @@ def _read(raw: str, columns: int, exit_code: int) -> Shown:
 
 
 def escapes(raw: str) -> list[str]:
-    """The escape sequences in what a program wrote."""
     return re.findall(r"\x1b\[[0-9;]*m", raw)

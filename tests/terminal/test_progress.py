@@ -43,7 +43,6 @@ def live(program, *options):
 
 
 def on_screen(written):
-    """What of this stands on a screen in the end."""
     screen = pyte.Screen(200, 200)
     pyte.Stream(screen).feed(written.replace("\n", "\r\n"))
     return [line.rstrip() for line in screen.display if line.strip()]
@@ -133,8 +132,6 @@ def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home, 
 
 
 class Screen(io.StringIO):
-    """Standard error that is a terminal."""
-
     def isatty(self):
         return True
 

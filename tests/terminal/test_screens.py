@@ -20,7 +20,6 @@ LONG = "checkout-worker-with-a-rather-long-name-7c9d8f6b5"
 
 
 def written(folder: Path, objects: list[Any], policy_: Any) -> tuple[str, ...]:
-    """The arguments of a run on these objects by this policy."""
     (folder / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     (folder / "policy.yaml").write_text(json.dumps(policy_))
     return ("run", "--policy", str(folder / "policy.yaml"), "--snapshot", str(folder / "cluster.json"))
@@ -58,7 +57,6 @@ def test_no_name_is_cut_and_no_line_wrapped_by_the_terminal(columns: int) -> Non
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_long_names_stay_whole(tmp_path: Path, columns: int) -> None:
-    """Their reasons stand below them where they leave no room."""
     shown = on_screen(*crowd(tmp_path, 3, name=LONG), columns=columns)
 
     for number in range(3):
@@ -116,8 +114,6 @@ def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
 
 
 class Screen(io.StringIO):
-    """A stream that is a terminal."""
-
     def isatty(self) -> bool:
         return True
 
@@ -150,7 +146,6 @@ def test_who_wants_no_colours_gets_none(
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_failures_lead_and_nothing_done_is_explained(columns: int) -> None:
-    """The first line says what failed; each strategy says what it looked at."""
     shown = on_screen(*TROUBLE, columns=columns)
     text = " ".join(shown.text.split())
 
@@ -171,7 +166,6 @@ def test_a_run_without_limits_is_warned_of_in_a_dry_run_too(tmp_path: Path) -> N
 
 
 def test_a_terminal_without_the_characters_of_bars_gets_others() -> None:
-    """ASCII does for them."""
     shown: Shown = on_screen(*DEMO, variables={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
 
     assert "node-04  cpu    ###################." in shown.text

@@ -4,8 +4,6 @@ from rebalancer.api import Args, Cluster, Deschedule, Evict
 
 
 class Own(Deschedule[Args]):
-    """A strategy of one's own."""
-
     name = "Own"
     Args = Args
 
@@ -14,14 +12,10 @@ class Own(Deschedule[Args]):
 
 
 class Imitation(Own):
-    """Claims a name that is taken."""
-
     name = "PodLifeTime"
 
 
 class Nameless(Deschedule[Args]):
-    """Lacks its name and its arguments' model."""
-
     def run(self, cluster: Cluster, evict: Evict) -> None:
         """Do nothing."""
 

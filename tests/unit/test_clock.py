@@ -1,5 +1,8 @@
 """The clock that counts the time in which a machine sleeps."""
 
+import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -7,10 +10,17 @@ import pytest
 from rebalancer.clock import LaterClock, boottime
 from rebalancer.kube.halt import Deadline, Halt, Halted, RetryPolicy
 
+#: As if the machine had slept for a day: a time namespace moves the clock that counts sleep, and no other.
+SLEPT = ["unshare", "--fork", "--time", "--boottime", "86400"]
+SHOWN = "import time; from rebalancer.clock import boottime; print(boottime() - time.monotonic())"
+
+
+def can_have_slept() -> bool:
+    """Whether this machine lets us have a clock of our own; that takes root and a kernel with time namespaces."""
+    return shutil.which("unshare") is not None and not subprocess.call([*SLEPT, "true"], stderr=subprocess.DEVNULL)
+
 
 class Settable:
-    """A clock that a test moves."""
-
     def __init__(self, now: float) -> None:
         self.now = now
 
@@ -50,3 +60,15 @@ def test_without_such_a_clock_the_later_of_two_counts():
         seen.append(clock())
 
     assert seen == [2.0, 82.0, 82.0, 103.0]
+
+
+@pytest.mark.skipif(not can_have_slept(), reason="having slept takes root, unshare and time namespaces")
+def test_it_counts_the_time_that_a_machine_sleeps() -> None:
+    """A laptop that wakes up after a day does not hold yesterday's Lease."""
+    slept = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+
+    done = subprocess.run(
+        [*SLEPT, sys.executable, "-c", SHOWN], capture_output=True, text=True, timeout=300, check=True
+    )
+
+    assert round(float(done.stdout) - slept) == 86400

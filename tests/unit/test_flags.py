@@ -100,7 +100,6 @@ def test_a_flag_without_effect_is_accepted_with_a_line(flag, line):
 @pytest.mark.parametrize("flag", GONE)
 @pytest.mark.parametrize("value", ["", "=true"])
 def test_a_flag_of_old_versions_is_refused_with_the_cure(flag, value):
-    """The descheduler refuses it too."""
     result = invoke("run", "--policy", "demo", *SNAPSHOT, flag + value)
 
     assert result.exit_code == 2
@@ -112,7 +111,7 @@ def test_a_flag_of_old_versions_is_refused_with_the_cure(flag, value):
     [
         ("--policy-config-file", "demo"),
         ("--policy_config_file=demo", "--dry-run=true"),
-        ("--policy-config-file", "demo", "--dry-run", "-v=0", "--logging-format=text"),
+        ("--policy-config-file", "demo", "--dry-run", "-v=0", "--logging-format=text", "-o", "json"),
     ],
 )
 def test_the_arguments_of_a_cronjob_carry_over(arguments):
@@ -123,29 +122,11 @@ def test_the_arguments_of_a_cronjob_carry_over(arguments):
     assert result.stdout.startswith("{")
 
 
-def test_kubectls_habits():
-    """`-o` and `-vv`."""
-    result = invoke("run", "--policy", "demo", "--snapshot", "examples/cluster.json", "-o", "yaml", "-vv")
-
-    assert result.exit_code == 0
-    assert result.stdout.startswith("apiVersion: ")
-
-
 def test_version_and_help_as_commands():
-    """Beside the options."""
     assert invoke("version").stdout.startswith("rebalancer ")
     assert invoke("help").stdout == invoke("--help").stdout
     assert invoke("help", "validate").stdout == invoke("validate", "--help").stdout
     assert "there is no command 'validat'" in invoke("help", "validat").stderr
-
-
-@pytest.mark.parametrize("command", ["run", "validate"])
-def test_without_a_policy_the_error_says_where_to_find_one(command):
-    """A newcomer has none yet."""
-    result = invoke(command)
-
-    assert result.exit_code == 2
-    assert "`rebalancer presets` lists them" in result.stderr
 
 
 def test_the_list_of_commands_is_not_cut_off():

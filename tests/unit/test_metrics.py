@@ -69,7 +69,6 @@ def test_a_protection_is_a_refusal_and_no_eviction():
 
 
 def test_an_eviction_without_an_answer_is_unknown():
-    """Apart from failures."""
     labels = 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
     assert counted(Unknown("lost"))[f"rebalancer_evictions_total{{{labels}}}"] == 1
 

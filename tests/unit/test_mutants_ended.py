@@ -12,7 +12,6 @@ TIMEOUT_SECONDS = 120.0
 
 
 def test_sigterm_leaves_no_copy_of_the_tree_behind(tmp_path):
-    """The copies are large, and nobody looks for them."""
     command = [sys.executable, str(SCRIPT), "--number", "1", "--workers", "1", "--near", "eviction"]
     until = time.monotonic() + TIMEOUT_SECONDS
     with subprocess.Popen(

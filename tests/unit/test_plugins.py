@@ -14,7 +14,6 @@ def offer(value: str, name: str = "mine") -> EntryPoint:
 
 
 def test_a_strategy_of_another_package_joins_them() -> None:
-    """Under its own name, whatever the entry point is called."""
     found = strategies([offer("tests.unit.offered:Own")])
 
     assert found["Own"] is Own
@@ -22,7 +21,6 @@ def test_a_strategy_of_another_package_joins_them() -> None:
 
 
 def test_two_strategies_of_one_name_are_an_error_that_names_both() -> None:
-    """A built-in one and another, or two others."""
     with pytest.raises(UsageError) as error:
         strategies([offer("tests.unit.offered:Imitation")])
     assert "two strategies are called PodLifeTime" in str(error.value)
@@ -43,7 +41,6 @@ def test_two_strategies_of_one_name_are_an_error_that_names_both() -> None:
     ],
 )
 def test_a_bad_entry_point_is_named(value: str, problem: str) -> None:
-    """With its name, where it points, and what is wrong."""
     with pytest.raises(UsageError, match=problem) as error:
         strategies([offer(value)])
     assert f"strategy mine of {value}" in str(error.value)

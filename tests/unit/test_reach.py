@@ -94,7 +94,6 @@ def test_what_is_not_known_counts_as_run(root):
 
 
 def test_a_file_of_tests_is_measured_again_after_it_was_edited(root):
-    """Until then it is not."""
     found = reach(root, {}, {})
     (root / "test_b.py").write_text("# another")
 

@@ -77,7 +77,6 @@ def stream(*documents: Any, between: str = "\n") -> str:
     ],
 )
 def test_every_form_of_a_cluster_is_read(tmp_path: Path, content: bytes | str) -> None:
-    """JSON or YAML, gzipped or not, one List or many documents."""
     assert names(read(tmp_path, content)) == ["n1", "shop/a"]
 
 
@@ -93,7 +92,6 @@ def test_texts_in_yaml_stay_texts(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gzipped or not."""
     for content in (json.dumps(LIST).encode(), gzip.compress(json.dumps(LIST).encode())):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
@@ -110,7 +108,6 @@ def test_the_recorded_time_is_found_in_any_document(tmp_path: Path) -> None:
 
 
 def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
-    """So that a run can warn of it."""
     assert read(tmp_path, json.dumps(LIST)).collection.snapshot(NOW).budgets is None
 
 
@@ -194,7 +191,6 @@ def test_other_files_are_refused_in_words(tmp_path: Path, content: bytes | str, 
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    """In the system's words."""
     with pytest.raises(SnapshotError, match=r"nothing cannot be read: No such file"):
         read_snapshot_file(str(tmp_path / "nothing"))
     with pytest.raises(SnapshotError, match="cannot be read: Is a directory"):

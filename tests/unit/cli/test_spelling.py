@@ -26,7 +26,6 @@ SWITCHES = {"--dry-run", "--leader-elect"}
     ],
 )
 def test_each_spelling_means_the_one_that_is_declared(given, meant):
-    """Values stay as they are."""
     assert spelled(given, SWITCHES) == meant
 
 

@@ -46,12 +46,10 @@ FULL = memory(
 
 
 def test_what_was_written_is_read_again():
-    """All of it."""
     assert decoded({KEY: encoded(FULL)}, make.NOW) == FULL
 
 
 def test_a_config_map_without_data_holds_no_memory():
-    """The chart creates it so."""
     assert decoded({}, make.NOW) is None
 
 
@@ -98,7 +96,6 @@ def test_what_cannot_be_true_is_corrupt(change):
 
 @given(st.data())
 def test_no_damage_ends_the_program(data):
-    """A memory with some bytes changed is read or corrupt, and what is read is within its bounds."""
     text = bytearray(encoded(FULL).encode())
     for _ in range(data.draw(st.integers(1, 4))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(32, 126))
@@ -107,7 +104,6 @@ def test_no_damage_ends_the_program(data):
 
 
 def test_a_small_text_that_unpacks_to_much_is_corrupt():
-    """It is not unpacked to its end."""
     bomb = base64.b64encode(gzip.compress(b" " * (64 << 20))).decode()
 
     with pytest.raises(Unreadable):
@@ -135,5 +131,4 @@ def test_an_owner_keeps_its_name_over_rollouts(kind, name, labels, expected):
 
 
 def test_a_clock_that_is_a_little_behind_is_no_forgery():
-    """Two machines' clocks differ."""
     assert decoded({KEY: encoded(memory(move(at=make.NOW + timedelta(minutes=2))))}, make.NOW)

@@ -22,8 +22,6 @@ N1, N2 = make.node("n1"), make.node("n2")
 
 
 class Balanced(Balance[Args]):
-    """A balance strategy that wants every pod."""
-
     name = "Balanced"
     Args = Args
 
@@ -125,12 +123,10 @@ def test_what_others_change_is_left_alone(case):
 
 
 def test_rules_may_heed_do_not_disrupt_too():
-    """Where the policy says so."""
     assert stays(recollection(trust={"doNotDisrupt": "all"}), strategy=Greedy(), pod={"holding": "x"}) == "DoNotDisrupt"
 
 
 def test_scaling_an_hour_ago_keeps_nothing():
-    """Ten minutes are enough."""
     scaled = SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=11)})
 
     assert stays(recollection(), scheduler_inputs=scaled) is None
@@ -160,7 +156,6 @@ def test_an_owner_that_is_stopped_loses_nothing_to_any_strategy():
 
 @pytest.mark.parametrize(("is_new", "since"), [(True, ago(days=1)), (False, ago(minutes=29))])
 def test_without_memory_each_owner_loses_one_pod_to_balance_strategies(is_new, since):
-    """Others go on as ever."""
     known = recollection(memory=memory(since=since), is_new=is_new)
     pods = [make.pod(f"{owner}-{n}", owners=owner) for owner in ("a", "b") for n in range(4)]
 

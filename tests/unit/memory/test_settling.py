@@ -82,7 +82,6 @@ def test_a_move_is_settled_however_late_the_next_cycle_comes():
 
 
 def test_one_replacement_stands_for_one_move():
-    """Two pods went, one came."""
     moves = (move(at=ago(minutes=2), pod="a"), move(at=ago(minutes=2), pod="b"))
 
     after = settled(memory(*moves), [replacement(1)], make.NOW, WITHIN)
@@ -91,7 +90,6 @@ def test_one_replacement_stands_for_one_move():
 
 
 def test_a_move_is_undone_if_its_pod_comes_back_or_goes_again():
-    """Both are counted."""
     back = settled(memory(move(at=ago(minutes=2), source="n2")), [replacement(1)], make.NOW, WITHIN)
     again = with_moves(memory(move(at=ago(hours=2), replacement="r")), [move(at=make.NOW, pod="r")])
 
@@ -118,7 +116,6 @@ def failures(count, of, owners=1):
     ],
 )
 def test_the_breaker_opens_at_three_owners_or_a_fifth_of_the_last_moves(moves, stops, is_open):
-    """Whichever comes first."""
     held = tuple(
         OwnerStop(namespace="default", owner=f"ReplicaSet/w{n}", since=ago(minutes=1), until=ago(hours=-1))
         for n in range(stops)

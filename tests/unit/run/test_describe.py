@@ -37,7 +37,6 @@ def test_the_example_of_a_manual_is_a_policy_without_a_single_warning(name):
 
 @pytest.mark.parametrize("name", EVERY_PLUGIN)
 def test_the_example_of_a_manual_runs(name, tmp_path):
-    """On the example cluster, to its end."""
     policy = tmp_path / "policy.yaml"
     policy.write_text(example(name))
 
@@ -48,7 +47,6 @@ def test_the_example_of_a_manual_runs(name, tmp_path):
 
 
 def test_keys_inside_an_argument_are_indented_with_type_and_default():
-    """A duration is shown as a policy spells it."""
     lines = lines_of("LowNodeUtilization")
 
     assert "  evictionLimits (map): The most evictions." in lines
@@ -66,7 +64,6 @@ def test_keys_inside_an_argument_are_indented_with_type_and_default():
     ],
 )
 def test_a_misspelt_name_is_answered_with_the_nearest_one(describe, kind, name, nearest):
-    """Case does not matter."""
     with pytest.raises(UsageError, match=f"there is no {kind} '{name}'{nearest}"):
         describe(name)
 

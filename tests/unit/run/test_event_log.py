@@ -49,7 +49,6 @@ def client(server, tmp_path):
 
 @pytest.fixture
 def begun(server):
-    """Set when the first Event has arrived."""
     event = threading.Event()
     server.on("POST", EVENTS, lambda _: event.set())
     return event

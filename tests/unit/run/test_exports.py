@@ -29,7 +29,6 @@ def test_a_file_is_replaced_and_a_link_to_it_stays(tmp_path):
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path, caplog):
-    """Like /dev/null, of which a whole machine takes notice."""
     os.mkfifo(tmp_path / "pipe")
 
     write(tmp_path / "pipe")

@@ -54,7 +54,6 @@ def test_it_is_alive_where_nothing_can_be_done(health, clock):
 
 
 def test_before_the_api_server_was_reached_it_is_not_ready(clock):
-    """Alive from the start."""
     health = Health(300.0, 300.0, clock)
 
     assert is_well(health.alive())
@@ -73,7 +72,6 @@ def test_a_leader_whose_last_cycle_is_too_old_is_not_ready(health, clock, pause,
 
 
 def test_followers_are_ready_and_have_time_when_they_take_over(health, clock):
-    """However long they wait."""
     health.follow()
     clock.seconds += 1e6
     assert is_well(health.ready())
@@ -85,7 +83,6 @@ def test_followers_are_ready_and_have_time_when_they_take_over(health, clock):
 
 
 def test_a_single_run_is_never_overdue(clock):
-    """It has no interval."""
     health = Health(300.0, 0.0, clock)
     health.api_problem = ""
     clock.seconds += 1e6

@@ -26,8 +26,6 @@ GIVEN = Lease("", 1.0, None, None, 0, "1", {GIVEN_BACK: "before"})
 
 @dataclass
 class Clocks:
-    """Seconds since boot and the time of day, which go on together."""
-
     seconds: float = 1000.0
     start: datetime = field(default_factory=lambda: datetime(2026, 1, 15, 12, tzinfo=UTC))
 
@@ -334,7 +332,6 @@ def test_what_was_begun_and_not_answered_is_given_back_too(alone):
 
 
 def test_what_others_note_on_the_lease_stays(alone):
-    """While it is taken, renewed and given back."""
     store = InMemory(replace(GIVEN, annotations={**GIVEN.annotations, "team": "blue"}))
     one = alone(store)
 
@@ -412,6 +409,5 @@ class InMemory:
 
 @pytest.mark.parametrize("timing", [(15.0, 15.0, 2.0), (15.0, 2.0, 2.0), (15.0, 10.0, 0.0), (15.0, 107.0, 26.0)])
 def test_durations_that_do_not_go_together(timing):
-    """Bad usage with the flags' names, where the descheduler panics."""
     with pytest.raises(UsageError, match="--leader-elect-"):
         Timing(*timing)

@@ -47,8 +47,6 @@ def test_nodes_are_marked_before_the_first_pod_goes(steer, server, time):
 
 
 def test_landings_tell_where_replacements_are(evicted, server, time):
-    """In the order of the moves: as foreseen, elsewhere, and when each was Ready."""
-
     def then():
         replace(server, "a", as_object("a2", node="n2", ready=True, age=1))
         replace(server, "b", as_object("b2", age=2))
@@ -202,7 +200,6 @@ def test_a_signal_ends_the_wait(evicted, steer, server, time, halt):
 
 
 def test_no_wave_begins_that_would_not_settle_before_the_deadline(steer, server, time):
-    """A minute before it, nothing is marked any more."""
     time.sleep(241)
 
     with pytest.raises(CycleStopped, match=r"--deadline comes before another wave would have settled \(60 s\)"):
@@ -252,7 +249,6 @@ def test_a_pod_that_has_failed_holds_up_nobody(steer, server, time):
 
 @pytest.mark.usefixtures("unready")
 def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer):
-    """After another minute."""
     with pytest.raises(
         CycleStopped, match="a replacement is not Ready, and its owner would lose another pod: default/b"
     ):

@@ -8,7 +8,6 @@ from tests.unit.run.waves import as_object, levels, move, replace, wave
 
 
 def test_a_look_that_fails_is_tried_again(steer, server):
-    """The API server is started again in the middle of a wave."""
     server.add(as_object("a", node="n1"))
     steer.begin(wave(move("a")))
     replace(server, "a", as_object("a2", node="n2", ready=True))

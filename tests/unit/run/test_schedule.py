@@ -13,7 +13,6 @@ def exact(interval=300.0, start=0.0):
 
 
 def test_cycles_start_an_interval_apart_however_long_they_take():
-    """From start to start, and not from end to start."""
     schedule = exact()
 
     assert [schedule.after(end, 0).at for end in (1.0, 599.0, 610.0)] == [300.0, 600.0, 900.0]
@@ -30,7 +29,6 @@ def test_a_cycle_that_overruns_skips_ticks_and_says_how_many():
 
 
 def test_pauses_double_after_failures_up_to_ten_intervals_and_a_good_cycle_ends_that():
-    """2, 4, 8, 10, 10, ... intervals, however long it goes on."""
     schedule = exact(interval=1.0)
     now, pauses = 0.0, []
     for failures in (1, 2, 3, 4, 5, 10_000, 0):

@@ -63,7 +63,6 @@ def test_a_node_that_has_changed_takes_none(why_now, server, spec, status, why):
 
 
 def test_a_node_that_was_deleted_takes_none(why_now, server):
-    """The cluster autoscaler takes nodes at any time."""
     server.remove_node("n1")
 
     assert why_now() == "it is gone"

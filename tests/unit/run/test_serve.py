@@ -14,7 +14,6 @@ IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
 
 
 def sockets() -> int:
-    """How many sockets this process has open."""
     links = Path("/proc/self/fd").iterdir()
     return sum(str(link.readlink()).startswith("socket:") for link in links if link.is_symlink())
 

@@ -19,5 +19,4 @@ from rebalancer.run.progress import Stage
     ],
 )
 def test_a_standing_in_words(standing: Stage, words: str) -> None:
-    """What is known, and no more."""
     assert standing.words == words

@@ -22,7 +22,6 @@ def cluster(server, tmp_path, time):
 
 @pytest.fixture
 def noted(cluster):
-    """Reads the record."""
     return steered.record_of(cluster, LeaseOptions()).read
 
 
