@@ -16,35 +16,10 @@ from rebalancer import __version__
 from rebalancer.cli.main import main
 from rebalancer.engine.plugins import builtin
 from tests import forks
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
-POLICY = {
-    "apiVersion": "descheduler/v1alpha2",
-    "kind": "DeschedulerPolicy",
-    "profiles": [
-        {
-            "name": "old",
-            "pluginConfig": [{"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 60}}],
-            "plugins": {"deschedule": {"enabled": ["PodLifeTime"]}},
-        }
-    ],
-}
-CLUSTER = {
-    "kind": "List",
-    "items": [
-        {"kind": "Node", "metadata": {"name": "n1"}},
-        {"kind": "Node", "metadata": {"name": "n2"}},
-        {
-            "kind": "Pod",
-            "metadata": {
-                "name": "a",
-                "creationTimestamp": "2026-01-01T00:00:00Z",
-                "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "w"}],
-            },
-            "spec": {"nodeName": "n1"},
-            "status": {"phase": "Running"},
-        },
-    ],
-}
+POLICY = policy(OLD)
+CLUSTER = {"kind": "List", "items": two_nodes_with(*old_pods("a"))}
 NOW = "2026-01-02T00:00:00Z"
 RUN = ("run", "--policy", "policy.yaml")
 OFFLINE = (*RUN, "--snapshot", "cluster.json")

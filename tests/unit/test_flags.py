@@ -10,52 +10,18 @@ from rebalancer.cli.main import main
 from rebalancer.run.turns import LEADER, ONE_CYCLE
 
 #: Of descheduler v0.36.0, in the order of its help.
-FLAGS = [
-    "--policy-config-file",
-    "--descheduling-interval",
-    "--dry-run",
-    "--kubeconfig",
-    "--client-connection-kubeconfig",
-    "--client-connection-qps",
-    "--client-connection-burst",
-    "--feature-gates",
-    "--disable-metrics",
-    "--bind-address",
-    "--secure-port",
-    "--enable-http2",
-    "--disable-http2-serving",
-    "--http2-max-streams-per-connection",
-    "--permit-address-sharing",
-    "--permit-port-sharing",
-    "--cert-dir",
-    "--tls-cert-file",
-    "--tls-private-key-file",
-    "--tls-sni-cert-key",
-    "--tls-min-version",
-    "--tls-cipher-suites",
-    "--tls-curve-preferences",
-    "--otel-collector-endpoint",
-    "--otel-transport-ca-cert",
-    "--otel-trace-namespace",
-    "--otel-service-name",
-    "--otel-sample-rate",
-    "--otel-fallback-no-op-on-error",
-    "--leader-elect",
-    "--leader-elect-lease-duration",
-    "--leader-elect-renew-deadline",
-    "--leader-elect-retry-period",
-    "--leader-elect-resource-lock",
-    "--leader-elect-resource-name",
-    "--leader-elect-resource-namespace",
-    "-v",
-    "--vmodule",
-    "--logging-format",
-    "--log-flush-frequency",
-    "--log-text-split-stream",
-    "--log-json-split-stream",
-    "--log-text-info-buffer-size",
-    "--log-json-info-buffer-size",
-]
+FLAGS = """
+    --policy-config-file --descheduling-interval --dry-run --kubeconfig --client-connection-kubeconfig
+    --client-connection-qps --client-connection-burst --feature-gates --disable-metrics --bind-address --secure-port
+    --enable-http2 --disable-http2-serving --http2-max-streams-per-connection --permit-address-sharing
+    --permit-port-sharing --cert-dir --tls-cert-file --tls-private-key-file --tls-sni-cert-key --tls-min-version
+    --tls-cipher-suites --tls-curve-preferences --otel-collector-endpoint --otel-transport-ca-cert
+    --otel-trace-namespace --otel-service-name --otel-sample-rate --otel-fallback-no-op-on-error --leader-elect
+    --leader-elect-lease-duration --leader-elect-renew-deadline --leader-elect-retry-period
+    --leader-elect-resource-lock --leader-elect-resource-name --leader-elect-resource-namespace -v --vmodule
+    --logging-format --log-flush-frequency --log-text-split-stream --log-json-split-stream
+    --log-text-info-buffer-size --log-json-info-buffer-size
+"""
 GONE = ["--evict-local-storage-pods", "--node-selector", "--max-pods-to-evict-per-node"]
 SNAPSHOT = ["--snapshot", "examples/cluster.json", "--output", "json"]
 
@@ -75,7 +41,7 @@ def test_the_table_and_the_program_have_each_flag():
     """Those of v0.36.0 and those of old versions; in the help, or without a place there."""
     known = {name for option in main.commands["run"].params for name in option.opts}
 
-    assert documented() & known >= {*FLAGS, *GONE}
+    assert documented() & known >= {*FLAGS.split(), *GONE}
 
 
 @pytest.mark.parametrize(

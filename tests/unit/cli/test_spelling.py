@@ -26,7 +26,7 @@ SWITCHES = {"--dry-run", "--leader-elect"}
     ],
 )
 def test_each_spelling_means_the_one_that_is_declared(given, meant):
-    assert spelled(given, SWITCHES) == meant
+    assert list(spelled(given, SWITCHES)) == meant
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_each_spelling_means_the_one_that_is_declared(given, meant):
 )
 def test_without_a_command_flags_mean_run(given, meant):
     """As in the descheduler; help, and a command that does not exist, stay what they are."""
-    assert with_command(given, {"--help", "-h", "--version"}) == meant
+    assert with_command(given) == meant

@@ -2,13 +2,13 @@
 
 import pytest
 
-from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.marks import Mark
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.moving import Steering
+from rebalancer.run.live import open_cluster
 from rebalancer.run.live_steer import LiveSteer
+from rebalancer.run.options import ClientOptions
 from tests import make
 from tests.fake_api_server import FakeApiServer
 from tests.unit.kube.conftest import FakeTime
@@ -34,10 +34,19 @@ def halt(time):
 
 
 @pytest.fixture
-def steer(server, time, halt, tmp_path):
-    connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
-    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
+def cluster(server, time, tmp_path):
+    opened = open_cluster(ClientOptions(str(server.kubeconfig(tmp_path)), request_timeout=60.0), time.retry_policy())
+    yield opened
+    opened.connection.close()
+
+
+@pytest.fixture
+def client(cluster):
+    return cluster.client
+
+
+@pytest.fixture
+def steer(client, time, halt):
     marks = RunMarks(client, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
     before = make.snapshot([make.node(name) for name in ("n1", "n2", "n3")], ())
-    yield LiveSteer(client, marks, halt, time.sleep, Steering(), before)
-    connection.close()
+    return LiveSteer(client, marks, halt, time.sleep, Steering(), before)

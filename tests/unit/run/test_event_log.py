@@ -7,12 +7,9 @@ import pytest
 from rebalancer.engine.ledger import Entry
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.verdict import GRANTED
-from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt
 from rebalancer.run.live import EventLog
 from tests import make
-from tests.fake_api_server import FakeApiServer
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/*/events"
 
@@ -32,19 +29,6 @@ class Leap:
             self.now += self.seconds
             self.done.set()
         return now
-
-
-@pytest.fixture
-def server():
-    with FakeApiServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server, tmp_path):
-    connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
-    yield Client(connection, request_timeout=60.0)
-    connection.close()
 
 
 @pytest.fixture

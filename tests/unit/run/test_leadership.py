@@ -13,7 +13,6 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.run.leadership import GIVEN_BACK, Leadership, Timing
-from tests.fake_api_server import FakeApiServer
 
 #: Never renewed in the background within a test.
 SLOW = Timing(3600.0, 1800.0, 900.0)
@@ -34,12 +33,6 @@ class Clocks:
 
     def wall(self) -> datetime:
         return self.start + timedelta(seconds=self.seconds - 1000.0)
-
-
-@pytest.fixture
-def server():
-    with FakeApiServer() as running:
-        yield running
 
 
 @pytest.fixture

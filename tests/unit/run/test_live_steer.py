@@ -6,9 +6,7 @@ from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.steering import Move
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
-from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
-from rebalancer.run.live import LiveCluster, LiveSink
+from rebalancer.run.live import LiveSink
 from rebalancer.run.live_steer import Arrivals
 from rebalancer.run.seen_again import siblings_of
 from tests import make
@@ -256,15 +254,13 @@ def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer):
 
 
 @pytest.mark.parametrize("ending", [True, False])
-def test_a_pod_stays_whose_owner_is_being_deleted(server, time, halt, steer, tmp_path, ending):
+def test_a_pod_stays_whose_owner_is_being_deleted(server, cluster, halt, steer, ending):
     """With `--cascade=orphan` the owner lets its pods live, and makes no more: an eviction would lose the pod."""
     deleted = {"deletionTimestamp": "2026-01-15T12:00:00Z"} if ending else {}
     web = {"namespace": "default", "name": "web", "uid": "uid-of-web", **deleted}
     server.add({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": web})
     server.add(as_object("a", node="n1"))
-    connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
-    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
-    sink = LiveSink(LiveCluster(connection, client, time.retry_policy()), None, halt)
+    sink = LiveSink(cluster, None, halt)
     steer._closures = sink.closures
 
     going = wave(move("a"))
@@ -273,7 +269,6 @@ def test_a_pod_stays_whose_owner_is_being_deleted(server, time, halt, steer, tmp
 
     assert verdict.granted is not ending
     assert server.evicted == ([] if ending else ["default/a"])
-    connection.close()
 
 
 @pytest.mark.parametrize("came", [True, False])

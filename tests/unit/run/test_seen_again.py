@@ -3,13 +3,9 @@
 import pytest
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Deadline
 from rebalancer.run.seen_again import siblings_of, why_closed
 from tests import make
-from tests.fake_api_server import FakeApiServer
-from tests.unit.kube.conftest import FakeTime
 
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 GPU = {"key": "gpu", "effect": "NoSchedule"}
@@ -20,21 +16,10 @@ def ready(status):
 
 
 @pytest.fixture
-def server():
-    with FakeApiServer() as running:
-        running.add({"kind": "Node", "metadata": {"name": "n1", "uid": "u"}, "spec": {"taints": [GPU]}})
-        yield running
-
-
-@pytest.fixture
-def why_now(server, tmp_path):
+def why_now(client, time):
     """n1 had a hard taint when the run began."""
-    time = FakeTime()
-    connection = connect(str(server.kubeconfig(tmp_path)), None, environ={})
-    client = Client(connection, request_timeout=5.0, retry_policy=time.retry_policy())
     before = make.node("n1", taints=["gpu:NoSchedule"])
-    yield lambda: why_closed(client, before, KEYS, Deadline.after(10.0, time.clock))
-    connection.close()
+    return lambda: why_closed(client, before, KEYS, Deadline.after(10.0, time.clock))
 
 
 def test_a_node_as_it_was_takes_pods(why_now, server):

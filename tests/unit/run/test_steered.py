@@ -9,15 +9,10 @@ from rebalancer.kube.halt import Halt, always
 from rebalancer.kube.marks import Mark
 from rebalancer.policy.moving import AVOID_KEY, Steering
 from rebalancer.run import steered
-from rebalancer.run.live import LiveSink, open_cluster
-from rebalancer.run.options import ClientOptions, LeaseOptions
+from rebalancer.run.live import LiveSink
+from rebalancer.run.options import LeaseOptions
 from tests import make
 from tests.unit.run.waves import move, wave
-
-
-@pytest.fixture
-def cluster(server, tmp_path, time):
-    return open_cluster(ClientOptions(str(server.kubeconfig(tmp_path))), time.retry_policy())
 
 
 @pytest.fixture

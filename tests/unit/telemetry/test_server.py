@@ -3,6 +3,7 @@
 import socket
 import ssl
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from rebalancer.errors import UsageError
 from rebalancer.telemetry import server as serving
 from rebalancer.telemetry.checks import ServedPage, health_page
-from rebalancer.telemetry.server import Identity, Server
+from rebalancer.telemetry.server import Identity, Server, self_signed
 from tests.e2e.waiting import wait_for
 from tests.functional.probing import ask, ask_once
 
@@ -151,17 +152,9 @@ def test_a_certificate_that_changes_is_served(tmp_path):
         file.write_text("no certificate")
         identity.refresh()
         assert served_by(running) == first
-        file.write_bytes(another())
+        file.write_bytes(self_signed(datetime.now(UTC)))
         identity.refresh()
         assert served_by(running) != first
-
-
-def another():
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    from rebalancer.telemetry.server import self_signed  # noqa: PLC0415
-
-    return self_signed(datetime.now(UTC))
 
 
 def served_by(server):
