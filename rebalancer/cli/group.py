@@ -7,6 +7,7 @@ of it.  Source of the flags: descheduler v0.36.0, its command line.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import click
@@ -21,45 +22,32 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 _REPEATED_V = re.compile(r"-v{2,}")
 
 
-def spelled(arguments: Sequence[str], switches: Collection[str]) -> list[str]:
-    """Return the arguments with dashes for underscores, and switches, which take no value, without one.
+def spelled(arguments: Sequence[str], switches: Collection[str]) -> Iterator[str]:
+    """Yield the arguments with dashes for underscores, and switches, which take no value, without one.
 
     What follows `--` stays as it is.
     """
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
-    return [*_spelled(arguments[:end], switches), *arguments[end:]]
-
-
-def _spelled(arguments: Sequence[str], switches: Collection[str]) -> Iterator[str]:
-    for number, argument in enumerate(arguments):
-        following = arguments[number + 1] if number + 1 < len(arguments) else ""
+    for argument, following in zip_longest(arguments[:end], arguments[1:end], fillvalue=""):
+        name, equals, value = argument.partition("=")
+        name = name.replace("_", "-")
         if _REPEATED_V.fullmatch(argument):
             yield from ("-v", str(len(argument) - 1))
         elif argument == "-v" and not re.fullmatch(r"=?\d+", following):
             yield from ("-v", "1")
-        elif argument.startswith("--"):
-            yield from _long(argument, switches)
-        else:
+        elif not argument.startswith("--"):
             yield argument
+        elif name not in switches or value not in _TRUE | _FALSE:
+            yield name + equals + value
+        elif value in _TRUE:
+            yield name
+    yield from arguments[end:]
 
 
-def _long(argument: str, switches: Collection[str]) -> Iterator[str]:
-    name, equals, value = argument.partition("=")
-    name = name.replace("_", "-")
-    if name in switches and value in _FALSE:
-        return
-    if name in switches and value in _TRUE:
-        yield name
-    else:
-        yield name + equals + value
-
-
-def with_command(arguments: Sequence[str], own: Collection[str]) -> list[str]:
-    """Return the arguments beginning with a command: `run` where there is none, unless one is the program's `own`."""
+def with_command(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments beginning with a command: `run` where there is none, unless one is the program's own."""
     first = arguments[0] if arguments else ""
-    if first.startswith("-") and first not in own:
-        return ["run", *arguments]
-    return list(arguments)
+    return ["run", *arguments] if first.startswith("-") and first not in _OWN else arguments
 
 
 _OWN = ("--help", "-h", "--version")
@@ -70,12 +58,9 @@ class Spelled(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, each in the spelling that is declared."""
-        return super().parse_args(ctx, spelled(with_command(args, _OWN), self._switches()))
-
-    def _switches(self) -> set[str]:
-        """Return the options of all commands that take no value."""
         options = (each for command in self.commands.values() for each in command.params)
-        return {name for each in options if isinstance(each, click.Option) and each.is_flag for name in each.opts}
+        found = {name for each in options if isinstance(each, click.Option) and each.is_flag for name in each.opts}
+        return super().parse_args(ctx, list(spelled(with_command(args), found)))
 
 
 #: Flags of a run that serves, loops or takes turns: the descheduler's, and our own.

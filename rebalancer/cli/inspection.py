@@ -150,7 +150,6 @@ def _of_cluster(client: ClientOptions, snapshot: str | None) -> dict[str, Any]:
 
 
 def _document(path: str) -> dict[str, Any]:
-    """Return the plan or the report of a file."""
     from rebalancer.report.plan import read_plan  # noqa: PLC0415  as above
     from rebalancer.run.policies import settings_text  # noqa: PLC0415
 
@@ -269,7 +268,6 @@ def recommend(
 
 
 def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | None) -> None:
-    """Write the files that were asked for into new folders, and say how many."""
     from rebalancer.report.layout import count  # noqa: PLC0415  as above
     from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
     from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415
@@ -330,7 +328,6 @@ def rules(name: str | None) -> None:
 
 
 def _history(given: dict[str, Any]) -> "PrometheusOptions | None":
-    """Take out what is about Prometheus; None where samples are in a folder."""
     from rebalancer.run.recommend import PrometheusOptions, history_queries  # noqa: PLC0415  as above
 
     url, policy = given.pop("prometheus"), given.pop("policy")

@@ -21,11 +21,11 @@ from rebalancer.cli.plan import apply, carry_out, diff, plan
 from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
+from rebalancer.run.options import ClientOptions, Options
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
     from rebalancer.report.view import Color
-from rebalancer.run.options import ClientOptions, Options
 
 T = TypeVar("T")
 OUTPUTS = ("table", "wide", "json", "yaml", "html")
@@ -125,12 +125,26 @@ def run(
 @exit_on_error
 def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: bool) -> None:
     """Check policies without a cluster; what the descheduler would silently ignore is an error."""
+    from rebalancer.run.policies import read_policy  # noqa: PLC0415
     from rebalancer.run.work import read_scheduler  # noqa: PLC0415
 
+    exit_code = 0
     for warning in read_scheduler(scheduler_config).warnings:
         complain(f"Warning: {warning}")
-    codes = [_checked(each, lenient=lenient) for each in named]
-    sys.exit(max(codes))
+    for name in named:
+        try:
+            loaded = read_policy(name, strict=not lenient)
+        except UsageError as error:
+            complain(f"Error: {error}")
+            exit_code = error.exit_code
+            continue
+        for problem in loaded.warnings:
+            complain(f"Warning: {problem}")
+        profiles = loaded.policy.profiles
+        names = [strategy for profile in profiles for strategy in (*profile.deschedule, *profile.balance)]
+        count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
+        click.echo(f"{printable(name)} is valid: {count}, strategies {', '.join(names) or 'none'}")
+    sys.exit(exit_code)
 
 
 @main.command(short_help="Write a v1alpha1 policy as v1alpha2.")
@@ -144,24 +158,6 @@ def convert(policy: str) -> None:
     from rebalancer.run import policies  # noqa: PLC0415
 
     click.echo(policies.convert(policy), nl=False)
-
-
-def _checked(name: str, *, lenient: bool) -> int:
-    """Say what is wrong with a policy, or that nothing is; return the exit code."""
-    from rebalancer.run import policies  # noqa: PLC0415
-
-    try:
-        loaded = policies.read_policy(name, strict=not lenient)
-    except UsageError as error:
-        complain(f"Error: {error}")
-        return error.exit_code
-    for warning in loaded.warnings:
-        complain(f"Warning: {warning}")
-    profiles = loaded.policy.profiles
-    names = [strategy for profile in profiles for strategy in (*profile.deschedule, *profile.balance)]
-    count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
-    click.echo(f"{printable(name)} is valid: {count}, strategies {', '.join(names) or 'none'}")
-    return 0
 
 
 @main.command()
@@ -268,9 +264,9 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(complete(context.find_root().command, {}, "rebalancer", "_REBALANCER_COMPLETE").source())
 
 
-_ON_CLUSTERS = (plan, apply, diff, doctor, explain, report, recommend)
-_STANDING = (mark, unmark, memory, pause, resume, status, breaker, appetite)
-for _command in (*_ON_CLUSTERS, *_STANDING):
+for _command in (plan, apply, diff, doctor, explain, report, recommend):
+    main.add_command(_command)
+for _command in (mark, unmark, memory, pause, resume, status, breaker, appetite):
     main.add_command(_command)
 
 

@@ -171,7 +171,6 @@ def diff(
 
 
 def _planned(**options: Any) -> tuple["Plan", int]:
-    """Return the plan of a dry run, and its exit code."""
     from rebalancer.report.plan import PlanOptions  # noqa: PLC0415  as above
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
 

@@ -107,8 +107,7 @@ class ProgressWatch(Progress):
     def _look(self, over: threading.Event) -> None:
         pause = self._display.first
         while not over.wait(pause):
-            standing = (self._retries.standing if self._retries else None) or self._standing
-            if standing is not None:
+            if standing := (self._retries and self._retries.standing) or self._standing:
                 self._display.show(standing)
             pause = self._display.every
         self._display.close()
@@ -141,7 +140,7 @@ class MovingLine:
 
     def show(self, standing: Stage) -> None:
         """Show the line in place of the one before."""
-        bar = self._bar = self._bar or self._open()
+        bar = self._bar or self._open()
         bar.update(bar.task_ids[0], description=standing.words, completed=standing.done or 0, total=standing.of)
         bar.refresh()
 
@@ -169,32 +168,32 @@ class MovingLine:
         from rich.table import Column  # noqa: PLC0415
 
         console = Console(stderr=True, highlight=False, no_color=None if self._colored else True)
-        progress = Bar(
+        columns = (
             SpinnerColumn("line"),  # of ASCII, which every terminal has
             TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
             BarColumn(bar_width=None, table_column=Column(max_width=40)),
+        )
+        bar = self._bar = Bar(
+            *columns,
             console=console,
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        progress.start()
-        progress.add_task("", total=None)
-        self._bar, self._stream = progress, sys.stderr
+        bar.start()
+        bar.add_task("", total=None)
+        self._stream = sys.stderr
         logs = (each for each in logging.getLogger().handlers if isinstance(each, logging.StreamHandler))
         self._logs = [each for each in logs if each.stream is sys.stderr]
         for each in self._logs:
             each.setStream(self)
-        return progress
+        return bar
 
 
 _AGREED, _SHOW = ("y", "yes"), ("show", "s")
-_LINES_OF_QUESTION = 2
-_FEWEST_MOVES = 3
-_MOST_NAMES = 5
-_LONGEST_LINE = 1_000
-_LABEL = 11
+_LINES_OF_QUESTION, _FEWEST_MOVES, _MOST_NAMES = 2, 3, 5
+_LONGEST_LINE, _LABEL = 1_000, 11
 _USUAL_WIDTH, _USUAL_HEIGHT = 80, 24
 _LOOK_UP_SECONDS = 0.2
 
@@ -262,7 +261,6 @@ def _show_moves(report: Mapping[str, Any], room: int) -> None:
 
 
 def _page(text: Sequence[str]) -> None:
-    """Print lines, a screen at a time."""
     size = max(_size()[1] - 1, 1)
     for start in range(0, len(text), size):
         for line in text[start : start + size]:

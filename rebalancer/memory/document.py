@@ -12,8 +12,9 @@ import base64
 import binascii
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Annotated
 
 import msgspec
@@ -167,21 +168,16 @@ def owner_key(pod: Pod) -> tuple[str, str]:
 def encoded(memory: Memory) -> str:
     """Return the memory as the text of a ConfigMap, cut to `LARGEST`: readings go first, then the oldest moves."""
     memory = replace(memory, moves=memory.moves[-_MOST_MOVES:], readings=memory.readings[-_MOST_READINGS:])
-    while len(text := _packed(memory)) > LARGEST:
-        memory = _cut(memory)
-    return text
-
-
-def _cut(memory: Memory) -> Memory:
-    if memory.readings:
-        return replace(memory, readings=memory.readings[1:])
-    if memory.moves:
-        return replace(memory, moves=memory.moves[max(1, len(memory.moves) // 8) :])
-    return replace(memory, stops=memory.stops[max(1, len(memory.stops) // 8) :])
-
-
-def _packed(memory: Memory) -> str:
-    return base64.b64encode(gzip.compress(msgspec.json.encode(memory), mtime=0)).decode()
+    while True:
+        text = base64.b64encode(gzip.compress(msgspec.json.encode(memory), mtime=0)).decode()
+        if len(text) <= LARGEST:
+            return text
+        if memory.readings:
+            memory = replace(memory, readings=memory.readings[1:])
+        elif memory.moves:
+            memory = replace(memory, moves=memory.moves[max(1, len(memory.moves) // 8) :])
+        else:
+            memory = replace(memory, stops=memory.stops[max(1, len(memory.stops) // 8) :])
 
 
 def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
@@ -204,9 +200,12 @@ def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
     if version > VERSION:
         raise NewerMemory(f"a later version of the program wrote it (its form is {version}, this one knows {VERSION})")
     memory = decode_json(content, Memory)
+    stops: list[OwnerStop | Tripped] = [*memory.stops, *filter(None, [memory.breaker])]
+    moves = ((each.at, each.cycle, each.ready or each.at) for each in memory.moves)
+    others = (memory.counted_from or memory.since, memory.since, *(each.at for each in memory.readings))
     try:
-        latest = max(_past(memory))
-        bounded = all(each.until - each.since <= timedelta(days=2) for each in _ends(memory))
+        latest = max(chain(*moves, others, (each.since for each in stops)))
+        bounded = all(each.until - each.since <= timedelta(days=2) for each in stops)
     except (OverflowError, ValueError) as error:
         raise Unreadable(f"it has a time that is none: {error}") from error
     if latest > now + CLOCKS_DIFFER_BY:
@@ -214,16 +213,3 @@ def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
     if not bounded:
         raise Unreadable("it stops an owner, or the run, for days")
     return memory
-
-
-def _ends(memory: Memory) -> Sequence[OwnerStop | Tripped]:
-    return (*memory.stops, *filter(None, [memory.breaker]))
-
-
-def _past(memory: Memory) -> Iterator[datetime]:
-    yield memory.counted_from or memory.since
-    yield memory.since
-    for move in memory.moves:
-        yield from (move.at, move.cycle, move.ready or move.at)
-    yield from (each.at for each in memory.readings)
-    yield from (stop.since for stop in _ends(memory))

@@ -10,7 +10,7 @@ n4.  At 12:04 it is not Ready, and nothing follows; at 12:06 it counts as failed
 until 13:06.  Had it been in CrashLoopBackOff at 12:01, that would have been enough.
 """
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -72,19 +72,25 @@ def settled(
     due = [each for each in memory.moves if _is_watched(each, now, ready_within)]
     if not due:
         return memory
-    owners = {each.key for each in due}
-    siblings: dict[tuple[str, str], list[Pod]] = {}
+    siblings: dict[tuple[str, str], list[Pod]] = {each.key: [] for each in due}
     for pod in pods:
-        if (key := owner_key(pod)) in owners:
-            siblings.setdefault(key, []).append(pod)
+        if (key := owner_key(pod)) in siblings:
+            siblings[key].append(pod)
     taken = {uid for each in memory.moves for uid in (each.pod, each.replacement) if uid}
-    is_new = _by_uid(known, taken)
     after = {}
     for move in due:
-        came = _replacement(move, siblings.get(move.key, ()), is_new)
-        if came is not None:
-            taken.add(came.uid)
-            after[id(move)] = _seen(move, came, now, ready_within)
+        oldest = move.at - _CLOCK_SLACK
+        came = [
+            pod
+            for pod in siblings[move.key]
+            if pod.uid not in taken and (pod.created >= oldest if known is None else pod.uid not in known)
+        ]
+        if move.replacement:  # it was seen before
+            came = [pod for pod in siblings[move.key] if pod.uid == move.replacement]
+        if came:
+            first = min(came, key=lambda pod: pod.age_order)
+            taken.add(first.uid)
+            after[id(move)] = _seen(move, first, now, ready_within)
     moves = tuple(after.get(id(each), each) for each in memory.moves)
     failed = [new for old, new in zip(memory.moves, moves, strict=True) if new.failed and not old.failed]
     came_back = sum(new.undone and not old.undone for old, new in zip(memory.moves, moves, strict=True))
@@ -96,21 +102,6 @@ def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
     if move.failed or now - move.at > _DAY:
         return False
     return move.ready is None or now - move.at <= max(_WATCHED, ready_within)
-
-
-def _by_uid(known: Container[str] | None, taken: Container[str]) -> Callable[[PastMove, Pod], bool]:
-    """Return what says of a pod whether it may have come for a move."""
-    if known is None:
-        return lambda move, pod: pod.created >= move.at - _CLOCK_SLACK and pod.uid not in taken
-    return lambda _, pod: pod.uid not in known and pod.uid not in taken
-
-
-def _replacement(move: PastMove, siblings: Iterable[Pod], is_new: Callable[[PastMove, Pod], bool]) -> Pod | None:
-    """Return the replacement that was seen before, else the first pod of the owner that came since."""
-    if move.replacement:
-        return next((pod for pod in siblings if pod.uid == move.replacement), None)
-    came = [pod for pod in siblings if is_new(move, pod)]
-    return min(came, key=lambda pod: pod.age_order, default=None)
 
 
 def _seen(move: PastMove, pod: Pod, now: datetime, ready_within: timedelta) -> PastMove:

@@ -77,7 +77,6 @@ def _write_to_device(path: Path, content: bytes) -> None:
 
 
 def _read(live: LiveCluster, progress: Progress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
-    """Read all objects of a kind, keep of each what may leave the cluster, and tell of each page."""
     fields = kept_fields()[kind]
 
     def encoded(item: dict[str, Any]) -> msgspec.Raw:
@@ -131,7 +130,6 @@ def capture(
 
 
 def _read_everything(read: Callable[..., list[msgspec.Raw]]) -> tuple[dict[str, list[msgspec.Raw]], list[str]]:
-    """Return the objects by kind, and warnings about what could not be read."""
     lists: dict[str, list[msgspec.Raw]] = {}
     warnings = []
     unread: dict[str, ClusterError] = {}

@@ -40,9 +40,6 @@ _LOG = logging.getLogger(__name__)
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
 _SECONDS = 30.0
 
-#: What roles call the core group.
-_CORE = '""'
-
 
 def read_cluster(
     live: LiveCluster,
@@ -99,14 +96,12 @@ def _with_all_missing(
 
 
 def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
-    path, resource = PATHS[kind], PATHS[kind].rpartition("/")[2]
-
     def told(found: ListCollector[Any, Any]) -> None:
-        tell(resource, len(found.items), found.more)
+        tell(PATHS[kind].rpartition("/")[2], len(found.items), found.more)
 
     try:
         new = partial(collection.collector, kind)
-        collector = read_list(live.client, path, new, deadline=halt.deadline, after_page=told)
+        collector = read_list(live.client, PATHS[kind], new, deadline=halt.deadline, after_page=told)
         collector.unique()
     except Unreachable as error:
         if halt.deadline.left():
@@ -128,23 +123,16 @@ def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
 
 def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
     """Return why kinds could not be read, and the rules that the role lacks; empty if all were read."""
-    forbidden = [kind for kind, error in unread.items() if isinstance(error, Forbidden)]
+    forbidden = [resource_of(kind) for kind, error in unread.items() if isinstance(error, Forbidden)]
     told = [str(error) for error in unread.values() if not isinstance(error, Forbidden)]
     if forbidden:
-        resources = [reversed(resource_of(kind)) for kind in forbidden]
-        names = ", ".join(".".join(filter(None, each)) for each in resources)  # jobs.batch
-        told.insert(0, f"no permission to list {names}: add to the ClusterRole {_rules(forbidden)}")
+        names = ", ".join(f"{plural}.{group}" if group else plural for group, plural in forbidden)  # jobs.batch
+        plurals: defaultdict[str, list[str]] = defaultdict(list)
+        for group, plural in forbidden:
+            plurals[group or '""'].append(plural)  # what roles call the core group
+        rules = (f"{{apiGroups: [{x}], resources: [{', '.join(of)}], verbs: [list]}}" for x, of in plurals.items())
+        told.insert(0, f"no permission to list {names}: add to the ClusterRole {', '.join(rules)}")
     return "; ".join(told)
-
-
-def _rules(kinds: Iterable[str]) -> str:
-    """Return the rules of a role that allow listing these kinds, as YAML."""
-    plurals: defaultdict[str, list[str]] = defaultdict(list)
-    for group, plural in map(resource_of, kinds):
-        plurals[group or _CORE].append(plural)
-    return ", ".join(
-        f"{{apiGroups: [{group}], resources: [{', '.join(names)}], verbs: [list]}}" for group, names in plurals.items()
-    )
 
 
 def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
@@ -177,7 +165,6 @@ def live_providers(
 
 
 def _read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
-    """Read usage from metrics-server: the lists of these kinds, of nodes and of pods."""
     collection = Collection()
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
@@ -199,7 +186,6 @@ class _Secret(msgspec.Struct):
 
 
 def _read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
-    """Read the bearer token that a Secret holds."""
     name = f"the Secret {secret.namespace}/{secret.name}"
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
     try:

@@ -63,11 +63,7 @@ class LiveView:
 
 
 def view_cluster(run: LiveRun, work: Work) -> LiveView:
-    """Read the cluster as it is now.
-
-    Raises:
-        ClusterError: it cannot be read, or not in time for the deadline.
-    """
+    """Read the cluster as it is now."""
     options, cluster, telemetry = run.options, run.cluster, run.telemetry
     taken_at = cluster.retry_policy.clock()
     halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)

@@ -13,7 +13,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import CPU, PODS
 from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
@@ -78,12 +77,10 @@ def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> It
 
 
 def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
-    """Return what is wrong, with its cure, if it is anything."""
     return Finding(check, WRONG, wrong, cure) if wrong else Finding(check, FINE, fine)
 
 
 def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) -> Finding:
-    """Return what is wrong with each of some names, if there are any."""
     return _either(check, f"{says}{listed(names, _NAMED)}" if names else "", cure, fine)
 
 
@@ -146,14 +143,13 @@ def _owner(pod: Pod, owner: Owner) -> str:
 
 
 def _room(cluster: Cluster) -> Finding:
-    full = [node.name for node in cluster.ready_nodes if _is_full(node, cluster)]
+    full = []
+    for node in cluster.ready_nodes:
+        free, offered = cluster.free(node), node.allocatable.get(CPU, 0)
+        if free(PODS) <= 0 or (offered and 100 * (1 - free(CPU) / offered) >= _FULL):
+            full.append(node.name)
     fine = f"each of {len(cluster.ready_nodes)} ready nodes has some"
     return _none_of("room", full, "no room by requests on ", "lower requests (`recommend`), or add nodes", fine)
-
-
-def _is_full(node: Node, cluster: Cluster) -> bool:
-    free, offered = cluster.free(node), node.allocatable.get(CPU, 0)
-    return free(PODS) <= 0 or bool(offered and 100 * (1 - free(CPU) / offered) >= _FULL)
 
 
 def of_server(cluster: LiveCluster, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
@@ -191,7 +187,6 @@ _ALWAYS = (
 
 
 def _permissions(cluster: LiveCluster, work: Work) -> Finding:
-    """Ask for all that a live run by this policy does."""
     deadline = Deadline.after(_SECONDS, cluster.client.retry_policy.clock)
     kinds = sorted({"Node", "Pod", *work.needed_kinds, *work.helpful_kinds})
     wanted = [("list", *resource_of(kind)) for kind in kinds] + list(_ALWAYS)
@@ -212,7 +207,6 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
 
 
 def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
-    """Say whether a pause or the breaker holds runs."""
     found = MemorySource.of(cluster, options).read(datetime.now(UTC))
     if found.problem:
         return Finding("memory", WRONG, found.problem, "`rebalancer memory clear` begins anew")
@@ -249,16 +243,13 @@ def _marks(cluster: LiveCluster) -> Finding:
         nodes = json.loads(cluster.client.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
     except (ClusterError, ValueError) as error:
         return Finding("marks on nodes", UNKNOWN, str(error))
-    marked = sorted(f"{each['metadata']['name']} ({whose})" for each in nodes if (whose := _marked_by(each)))
+    marked = []
+    for node in nodes:
+        taints = (node.get("spec") or {}).get("taints") or ()
+        ours = [f"{x['key']}={x.get('value', '')}" for x in taints if str(x.get("key", "")).startswith(_OURS)]
+        marked += [f"{node['metadata']['name']} ({', '.join(ours)})"] if ours else []
     cure = "a run at work needs them; else `rebalancer unmark` takes them off"
-    return _none_of("marks on nodes", marked, "our taints are on ", cure, "none is left over")
-
-
-def _marked_by(node: Mapping[str, Any]) -> str:
-    """Return our taints of a node with the runs that set them; empty if there is none."""
-    taints = (node.get("spec") or {}).get("taints") or ()
-    ours = [each for each in taints if str(each.get("key", "")).startswith(_OURS)]
-    return ", ".join(f"{each['key']}={each.get('value', '')}" for each in ours)
+    return _none_of("marks on nodes", sorted(marked), "our taints are on ", cure, "none is left over")
 
 
 def _others(cluster: LiveCluster) -> Finding:

@@ -77,19 +77,18 @@ def explained(
         "goes": went is not None,
         "because": went and {key: went[key] for key in ("profile", "strategy", "reason", "cause", "destination")},
         "profiles": [
-            _by_profile(pod, each, Evictor(cluster, each.evictor, restarted=restarted), report) for each in plans
+            {
+                "profile": plan.name,
+                "heldBy": [text(x) for x in Evictor(cluster, plan.evictor, restarted=restarted).causes(pod)],
+                "strategies": [
+                    {"strategy": each.name, "says": _says(pod, plan.name, each.name, report)}
+                    for each in (*plan.deschedule, *plan.balance)
+                ],
+            }
+            for plan in plans
         ],
         "onNode": _node_states(pod.node, report),
         "scheduler": _scheduler_view(pod, cluster),
-    }
-
-
-def _by_profile(pod: Pod, plan: ProfilePlan, evictor: Evictor, report: Report) -> dict[str, Any]:
-    strategies = [strategy.name for strategy in (*plan.deschedule, *plan.balance)]
-    return {
-        "profile": plan.name,
-        "heldBy": [text(each) for each in evictor.causes(pod)],
-        "strategies": [{"strategy": name, "says": _says(pod, plan.name, name, report)} for name in strategies],
     }
 
 
@@ -124,7 +123,6 @@ def _node_states(name: str, report: Report) -> list[dict[str, Any]]:
 
 
 def _scheduler_view(pod: Pod, cluster: Cluster) -> dict[str, Any]:
-    """Return what the simulated scheduler thinks of each node for the pod's replacement, and where it would land."""
     simulation = cluster.index(Simulation)
     weighing, answer = simulation.weigh(pod), simulation.ask(pod)
     totals = {name: sum(scores.values()) for name, scores in weighing.scores.items()}

@@ -17,10 +17,8 @@ _BY_SIGNAL = 128
 class Interruption:
     """Catches the signals while it is entered; without it SIGTERM would have no effect in a container (process 1).
 
-    Args:
-        so_far: what the message says about how far the program came.
-
-    SIGHUP counts as SIGTERM.  If it was ignored when the program began, as under `nohup`, it stays ignored.
+    SIGHUP counts as SIGTERM.  If it was ignored when the program began, as under `nohup`, it stays ignored.  What the
+    message says about how far the program came is `so_far`.
 
     Attributes:
         signal: the name of the last signal that came; empty for none.

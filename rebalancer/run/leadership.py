@@ -241,9 +241,16 @@ class Leadership:
 
     def _write_claim(self, found: Lease | None) -> Lease | None:
         """Write ourselves as the holder; None where others were faster."""
-        claim = self._claim(found)
+        now = self._wall()
+        claim = Lease(self._identity, self.timing.duration, now, now, 0, "")
         try:
-            return self._leases.create(claim) if found is None else self._leases.update(claim)
+            if found is None:
+                return self._leases.create(claim)
+            transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
+            notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
+            return self._leases.update(
+                replace(claim, transitions=transitions, version=found.version, annotations=notes)
+            )
         except NotFound as error:
             if found is not None:  # it was deleted meanwhile
                 return None
@@ -252,14 +259,6 @@ class Leadership:
                 f"the lease {self.name} cannot be created; create the namespace {namespace}, or name another one "
                 f"(--leader-elect-resource-namespace), or let runs not wait for each other (--no-lease): {error}"
             ) from error
-
-    def _claim(self, found: Lease | None) -> Lease:
-        now = self._wall()
-        if found is None:
-            return Lease(self._identity, self.timing.duration, now, now, 0, "")
-        transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
-        notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
-        return Lease(self._identity, self.timing.duration, now, now, transitions, found.version, notes)
 
     def _hold(self, taken: Lease, started: float) -> None:
         self._mine = taken
@@ -289,7 +288,6 @@ class Leadership:
                 return
 
     def _renew(self) -> bool:
-        """Renew once; return whether to go on."""
         if self._clock() >= self._until:
             return self._lost("it could not be renewed in time")
         try:

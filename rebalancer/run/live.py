@@ -69,11 +69,7 @@ def open_cluster(
     retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
 ) -> LiveCluster:
-    """Find the API server in the same order as kubectl; no request is sent.  `observe` is called with every request.
-
-    Raises:
-        NoCredentials: no cluster is configured.
-    """
+    """Find the API server in the same order as kubectl; no request is sent.  `observe` is called with every request."""
     connection = connect(client.kubeconfig, client.context, overrides=client.overrides)
     policy = retry_policy or RetryPolicy()
     seconds = client.request_timeout or LONGEST_READ_SECONDS
@@ -82,21 +78,13 @@ def open_cluster(
 
 
 def contexts(kubeconfig: str | None) -> Iterable[str]:
-    """Return the names of the contexts of the kubeconfig that kubectl would use.
-
-    Raises:
-        NoCredentials: a file cannot be read.
-    """
+    """Return the names of the contexts of the kubeconfig that kubectl would use."""
     found = find(kubeconfig, os.environ)
     return found.contexts if found else ()
 
 
 def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> list[str]:
-    """Return the names of the namespaces of a cluster that answers within so many seconds.
-
-    Raises:
-        ClusterError: it does not.
-    """
+    """Return the names of the namespaces of a cluster that answers within so many seconds."""
     cluster = open_cluster(ClientOptions(kubeconfig, context, request_timeout=seconds, exec_timeout=seconds))
     deadline = Deadline.after(seconds, cluster.retry_policy.clock)
     answer = cluster.client.get("/api/v1/namespaces", deadline=deadline, largest=_LARGEST_NAMESPACES)

@@ -131,7 +131,8 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry, left = run.cluster, run.telemetry, view.cluster(work)
-    diary, restarted = Diary(view.memory, left.snapshot) if view.memory else None, restarting(work.trust, left)
+    diary = Diary(view.memory, left.snapshot) if view.memory else None
+    restarted = restarting(work.trust, left)
 
     def permit() -> str:
         return turn.permit() or watch.reason()
@@ -139,8 +140,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     halt = Halt(run.options.deadline, cluster.retry_policy.clock, permit, view.taken_at, cluster.client.ending)
     run.interruption.then(halt.signal)
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
-    is_shared = run.options.max_parallel > 1
-    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=is_shared)
+    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=run.options.max_parallel > 1)
     watch = Watch(cluster, work, diary, restarted, sink, halt, telemetry)
     litter = steered.clear_up(cluster, before, work, view.snapshot)
     events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
@@ -152,22 +152,15 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
     marks = f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
-    alarms = (turn.alarm,) if turn.alarm else ()
     notes = ("" if work.limits else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
     notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
-    notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", *alarms)
-    warnings = (*work.warnings, *filter(None, notes))
+    notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", turn.alarm)
+    warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
     return Finished(ledger, left, False, cluster.description, "wall", warnings, alarms, bool(marks))
 
 
 def _evict(
-    run: LiveRun,
-    work: Work,
-    left: Cluster,
-    watch: Watch,
-    events: live.EventLog,
-    halt: Halt,
-    steer: LiveSteer | None,
+    run: LiveRun, work: Work, left: Cluster, watch: Watch, events: live.EventLog, halt: Halt, steer: LiveSteer | None
 ) -> Ledger:
     """Run the strategies; every verdict is logged, counted, told in an Event and written down."""
     telemetry, diary = run.telemetry, watch.diary
@@ -180,8 +173,19 @@ def _evict(
     recount = steer.marks.recount if steer else lambda _: None
     holder = steered.LiveHolder(run.cluster.client, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
-        parts = (time.perf_counter, observe, telemetry.around, steer, holder, diary.recollection if diary else None)
-        ledger = run_cycle(left, work.plans, work.limits, watch, *parts, run.options.max_parallel)
+        ledger = run_cycle(
+            left,
+            work.plans,
+            work.limits,
+            watch,
+            time.perf_counter,
+            observe,
+            telemetry.around,
+            steer,
+            holder,
+            diary.recollection if diary else None,
+            run.options.max_parallel,
+        )
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
@@ -232,11 +236,7 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
 @contextmanager
 def attended(options: Options, progress: Progress | None = None) -> Iterator[Telemetry]:
-    """Serve health and metrics and send traces while this is entered, if the options say so or by default in a pod.
-
-    Raises:
-        UsageError: the port cannot be opened, or the certificate cannot be used.
-    """
+    """Serve health and metrics and send traces while this is entered, if the options say so or by default in a pod."""
     with traced(options.tracing) as span:
         telemetry = Telemetry(options, span, progress)
         with served(options.serving, telemetry):

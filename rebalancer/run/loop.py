@@ -158,7 +158,6 @@ class Rounds:
             _LOG.info("the loop ends: %s", signal)
 
     def _lead(self, leadership: Leadership) -> NoReturn:
-        """Wait for the Lease, and run cycles as long as it is held; again and again."""
         leads = self._telemetry.metrics.leader
         try:
             while True:

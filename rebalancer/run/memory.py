@@ -259,7 +259,7 @@ class Diary:
         self.recollection = view.recollection
         self._cycle = snapshot.now
         self._pods = snapshot.pods
-        self._known = frozenset(pod.uid for pod in self._pods)
+        self._known = frozenset(pod.uid for pod in snapshot.pods)
         self._stops: tuple[OwnerStop, ...] = ()
         self._readings: tuple[Reading, ...] = ()
         self._last = time.monotonic()
@@ -273,7 +273,7 @@ class Diary:
             self.moves = (*self.moves, past_move(entry, at, self._cycle))
             self.gone.append(entry.pod)
             if time.monotonic() - self._last >= _EVERY_SECONDS:
-                self.write()
+                self._write()
 
     def saw(self, pods: Iterable[Pod]) -> None:
         """Learn from pods as they are now what became of the moves of this cycle, and whether to go on."""
@@ -299,9 +299,9 @@ class Diary:
     def close(self, ledger: Ledger) -> None:
         """Write it at the end, with what the first strategy that measured nodes found."""
         self._readings = readings(ledger, self._cycle)
-        self.write()
+        self._write()
 
-    def write(self) -> None:
+    def _write(self) -> None:
         """Write it; a problem is noted, and ends no cycle."""
         self._last = time.monotonic()
         if not self.view.found.is_ours:

@@ -61,9 +61,6 @@ def read_policy(name: str, text: str | None = None, *, strict: bool, live: bool 
     """Load a policy by its file's path, `-` for standard input, or a preset's name; its text may be read already.
 
     If it is strict, warnings count as errors; if it is live, unknown keys do.
-
-    Raises:
-        UsageError: there is no such file and no such preset, or it has problems (PolicyError).
     """
     return parse_policy(policy_text(name) if text is None else text, name, strict=strict, live=live)
 
@@ -84,11 +81,7 @@ def convert(name: str) -> str:
 
 
 def policy_text(name: str) -> str:
-    """Return the text of a policy by its file's path, `-` for standard input, or a preset's name.
-
-    Raises:
-        UsageError: there is no such file and no such preset.
-    """
+    """Return the text of a policy by its file's path, `-` for standard input, or a preset's name."""
     if name in presets() and not Path(name).exists():
         return (preset_directory() / f"{name}.yaml").read_text()
     meant = get_close_matches(name, presets(), n=1)
@@ -171,11 +164,7 @@ def list_strategies() -> Iterator[str]:
 
 
 def describe_strategy(name: str) -> Iterator[str]:
-    """Yield the manual of one strategy or of the evictor: meaning, arguments, and a policy that runs.
-
-    Raises:
-        UsageError: there is no such strategy.
-    """
+    """Yield the manual of one strategy or of the evictor: meaning, arguments, and a policy that runs."""
     plugins = known_plugins()
     if name not in plugins:
         raise UsageError(f"there is no strategy {name!r}{did_you_mean(name, plugins)}")
@@ -222,11 +211,7 @@ def list_presets() -> Iterator[str]:
 
 
 def describe_preset(name: str) -> str:
-    """Return the text of a preset, comments and all.
-
-    Raises:
-        UsageError: there is no such preset.
-    """
+    """Return the text of a preset, comments and all."""
     if name not in presets():
         raise UsageError(f"there is no preset {name!r}{did_you_mean(name, presets())}")
     return (preset_directory() / f"{name}.yaml").read_text(encoding="utf-8").rstrip()

@@ -1,7 +1,7 @@
 """Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import ceil
@@ -53,9 +53,8 @@ from rebalancer.usage.session import credentials
 
 #: Queries that a Prometheus is asked at the same time; of its own 20 others need some too.
 _AT_ONCE = 3
+_NAMED = 3
 _HOUR = 3600
-
-_PLACING = "placing pods anew"
 _NO_SCALERS = (
     "--snapshot has no HorizontalPodAutoscalers: leave the requests alone by which one scales, or give it a file of "
     "`rebalancer snapshot`, which has them"
@@ -116,11 +115,7 @@ class _Past:
 
 
 def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Recommendations, list[str]]:
-    """Return what is recommended for each container, in the order of namespaces and names, and remarks for the reader.
-
-    Raises:
-        UsageError: an option, the folder or the cluster file cannot be used.
-    """
+    """Return what is recommended for each container, by namespace and name in order, and remarks for the reader."""
     offered = rules()
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
@@ -130,7 +125,12 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Reco
     windows, about = _windows(past.measured, options)
     histories, unmatched = _histories(past, known, windows, options)
     warnings = [rule.warning] if rule.warning else []
-    remarks = [*past.missing, *past.trouble.missing, *about, *warnings, *_unmatched(unmatched)]
+    remarks = [*past.missing, *past.trouble.missing, *about, *warnings]
+    if unmatched:
+        names = [f"{namespace}/{pod}" for namespace, pod in sorted(unmatched)]
+        told = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')}"
+        more = ", ..." if len(names) > _NAMED else ""
+        remarks.append(f"{told} without a workload in the cluster: {', '.join(names[:_NAMED])}{more}")
     found = [
         recommend(each, rule, options.settings, options.enough, core=not options.core.isdisjoint(_traits(each, known)))
         for each in histories
@@ -164,8 +164,12 @@ def _in_cluster(
     usage = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()} | measured
     foretold = None
     if foretelling:
+
+        def tell(done: int, of: int) -> None:
+            foretelling.tell(Stage("placing pods anew", done, of))
+
         with foretelling.shown():
-            foretold = foretell(snapshot, specs, usage, lambda done, of: foretelling.tell(Stage(_PLACING, done, of)))
+            foretold = foretell(snapshot, specs, usage, tell)
     return Recommendations(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
@@ -321,11 +325,3 @@ def _traits(history: History, known: KnownCluster | None) -> set[str]:
     workload = history.workload
     names = {workload.name, f"{workload.namespace}/{workload.name}", f"namespace:{workload.namespace}"}
     return names | known.traits[workload] if known else names
-
-
-def _unmatched(unmatched: Counter[tuple[str, str]]) -> Iterable[str]:
-    if unmatched:
-        names = ", ".join(f"{namespace}/{pod}" for namespace, pod in sorted(unmatched)[:3])
-        more = "" if len(unmatched) <= 3 else ", ..."  # noqa: PLR2004  as many as are named above
-        found = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')}"
-        yield f"{found} without a workload in the cluster: {names}{more}"

@@ -70,9 +70,6 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tup
 
     Returns:
         The samples, and what was left out, a line for each file: the place, the reason and the count.
-
-    Raises:
-        UsageError: there is no such folder, or it holds no samples.
     """
     try:
         names = sorted(each.name for each in Path(path).iterdir() if each.name.endswith(_SUFFIXES))
@@ -181,7 +178,6 @@ def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
 
 
 def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
-    """Return whether two groups of sheets are of one time, with a namespace in common."""
     times, other_times = ([each.time for each in group] for group in (first, other))
     namespaces = {name for each in first for name in each.namespaces}
     at_once = min(times) <= max(other_times) and min(other_times) <= max(times)
@@ -206,7 +202,6 @@ def _added(
 
 
 def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tuple[float, float]]:
-    """Return what each container used, in cores and bytes."""
     found: dict[ContainerOfPod, tuple[float, float]] = {}
     lines = text.split("\n")
     heading = next((line.split() for line in lines if "CPU(cores)" in line), [])

@@ -71,7 +71,6 @@ class _Object(msgspec.Struct):
 
 
 def _named(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> _ObjectMetadata:
-    """Return the object of that name; an empty one if there is none."""
     new = partial(Items, kind, _Object, lambda each: each.metadata)
     found = _listed(client, kind, namespace, deadline, {"fieldSelector": f"metadata.name={name}"}, new)
     return next((each for each in found if each.name == name), _ObjectMetadata())

@@ -25,9 +25,6 @@ class Watched(Generic[T]):
     A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
     Standard input (`-`) is read once.  `report` hears after each reading what is wrong; an empty text if nothing is.
     The `value` is what the text in force means.
-
-    Raises:
-        UsageError: there is no such file, or it has problems.
     """
 
     def __init__(

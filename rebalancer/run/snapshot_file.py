@@ -96,12 +96,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
 
 
 def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
-    """Yield each document of a file as JSON, and what it says of itself.
-
-    Raises:
-        SnapshotError: it cannot be read.
-        Unreadable: a document is not an object.
-    """
+    """Yield each document of a file as JSON, and what it says of itself."""
     try:
         content = unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
     except (OSError, EOFError, zlib.error, Unreadable) as error:

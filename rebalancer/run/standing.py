@@ -70,11 +70,7 @@ class Standing:
         self._now = datetime.now(UTC)
 
     def document(self) -> dict[str, Any]:
-        """Return the memory as JSON has it, with a pause of all runs.
-
-        Raises:
-            ClusterError: it cannot be read, or is corrupt.
-        """
+        """Return the memory as JSON has it, with a pause of all runs."""
         found = self._recalled()
         memory = found.memory or Memory(since=self._now)
         document: dict[str, Any] = msgspec.to_builtins(replace(memory, breaker=memory.breaker or found.tripped))

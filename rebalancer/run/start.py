@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 _LOG = logging.getLogger(__name__)
-
 #: What the report of a cluster shows: these resources, so many of the fullest nodes, so many of the largest of a kind.
 _RESOURCES = (CPU, MEMORY)
 _SHOWN = 10
@@ -123,12 +122,12 @@ def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
         name = f"{secret.namespace}/{secret.name}"
         raise SourceError(f"the token is in the Secret {name}, which a snapshot does not hold: use tokenFile")
 
-    def set_up() -> "Providers":  # when a strategy first asks for a source
+    @cache
+    def providers() -> "Providers":  # when a strategy first asks for a source
         from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
         return Providers(policy, read_metrics, read_secret, service_account=None)
 
-    providers = cache(set_up)
     return lambda cluster, wanted: providers().measure(cluster, wanted)
 
 
@@ -161,10 +160,14 @@ def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]
     snapshot = snapshot.at(_clock_of(file, snapshot)[0])
     cluster = Cluster(snapshot)
     used = {each.name: each.usage for each in snapshot.node_metrics or ()}
-    nodes: list[dict[str, Any]] = []
-    for node in snapshot.nodes:
-        usage = _percents(used[node.name], node) if node.name in used else None
-        nodes.append({"name": node.name, "requested": _percents(cluster.used(node), node), "used": usage})
+    nodes: list[dict[str, Any]] = [
+        {
+            "name": node.name,
+            "requested": _percents(cluster.used(node), node),
+            "used": _percents(used[node.name], node) if node.name in used else None,
+        }
+        for node in snapshot.nodes
+    ]
     return {
         "apiVersion": "rebalancer/v1",
         "kind": "ClusterReport",

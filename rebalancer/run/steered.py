@@ -92,12 +92,7 @@ def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
 
 
 def demand_permissions(cluster: LiveCluster, work: Work) -> None:
-    """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else.
-
-    Raises:
-        Forbidden: the permission is missing; the message has the rule to add.
-        ClusterError: the API server does not say.
-    """
+    """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else."""
     purposes = [STEERING] if work.policy.steering else [HOLDING] if work.hold else []
     purposes += [RESTARTING] if work.trust and work.trust.restart else []
     for purpose in purposes:

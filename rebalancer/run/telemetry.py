@@ -269,7 +269,6 @@ def _write(path: Path, metrics: ProcessMetrics) -> None:
 
 
 def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_ending: Callable[[], bool]) -> None:
-    """Push to a Pushgateway; raise SourceError if it does not take the metrics, or not in time."""
     from rebalancer.usage.session import Session, from_userinfo, plain  # noqa: PLC0415
 
     auth = from_userinfo(address)

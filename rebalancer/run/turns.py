@@ -70,9 +70,6 @@ def turn(
     A dry run needs no turn, and a leader has it already.  Without the permission for the Lease it is our turn all the
     same, with an alarm that says what others are not kept from `doing`: the descheduler's own manifests do not grant
     it, and start this program.
-
-    Raises:
-        ClusterError: the API server cannot be reached, or the Lease's namespace does not exist.
     """
     lease = options.lease
     if options.dry_run or permit is not None or lease.no_lease:

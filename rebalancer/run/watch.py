@@ -146,7 +146,6 @@ class Watch:
         return any(is_open(each, now, within) for each in moves)
 
     def _look(self, diary: Diary, gone: Iterable[Pod]) -> None:
-        """See what has become of the replacements of these pods."""
         self._looked = self._clock()
         try:
             diary.saw(pods_now(self._client, siblings_of(gone, self._restarted), lambda: Deadline.after(_READ_SECONDS)))

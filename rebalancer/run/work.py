@@ -46,12 +46,7 @@ class Scheduler:
 
 
 def read_scheduler(path: str | None) -> Scheduler:
-    """Read the configuration from a file, `-` for standard input; None for the defaults.
-
-    Raises:
-        PolicyError: it has problems.
-        UsageError: the file cannot be read.
-    """
+    """Read the configuration from a file, `-` for standard input; None for the defaults."""
     if path is None:
         return Scheduler()
     from rebalancer.policy.scheduler_configuration import load_scheduler_configuration  # noqa: PLC0415  few have one
@@ -139,11 +134,7 @@ class Work:
 
 
 def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
-    """Return the function that makes policies ready to run; the scheduler's configuration is read once, now.
-
-    Raises:
-        UsageError: the scheduler's configuration cannot be used.
-    """
+    """Return the function that makes policies ready to run; the scheduler's configuration is read once, now."""
     scheduler = read_scheduler(options.scheduler_config)
     for warning in scheduler.warnings:
         _LOG.warning("%s", warning)

@@ -2,8 +2,8 @@
 
 import fcntl
 import functools
+import io
 import os
-import re
 import struct
 import subprocess
 import termios
@@ -20,6 +20,13 @@ ROOT = Path(__file__).parents[2]
 #: What in the surroundings of the tests decides on colours and sizes.
 _OURS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "KUBECONFIG")
 _TIMEOUT_SECONDS = 120.0
+
+
+class Screen(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,3 @@ def _read(raw: str, columns: int, exit_code: int) -> Shown:
     lines = [line.rstrip() for line in screen.display[: last + 1]]
     colors = [frozenset(cell.fg for cell in screen.buffer[row].values()) for row in range(last + 1)]
     return Shown(lines, raw, exit_code, colors)
-
-
-def escapes(raw: str) -> list[str]:
-    return re.findall(r"\x1b\[[0-9;]*m", raw)

@@ -1,6 +1,5 @@
 """Signs of life: what a run is at, while it lasts, and nothing of it afterwards."""
 
-import io
 import re
 import sys
 from dataclasses import replace
@@ -13,6 +12,7 @@ from rebalancer.run.progress import Progress, Stage
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.terminal import Terminal
+from tests.terminal.screen import Screen
 
 #: More than a page of 500.
 PODS = 600
@@ -21,7 +21,6 @@ LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=3)
 
 @pytest.fixture
 def crowded(server):  # noqa: F811
-    """A cluster whose pods do not fit on a page."""
     for each in two_nodes_with(*old_pods(*(f"p{number:03}" for number in range(PODS)))):
         server.add(each)
     return server
@@ -131,11 +130,6 @@ def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home, 
     assert at_home(*live(at_home, "--dry-run")).stderr == ""
 
 
-class Screen(io.StringIO):
-    def isatty(self):
-        return True
-
-
 @pytest.mark.parametrize(
     ("output", "log_as_json", "term", "shown"),
     [
@@ -171,7 +165,6 @@ def test_what_moves_has_no_colors_where_nobody_wants_them(crowded, at_home):
 
 
 def test_a_snapshot_shows_what_it_reads(crowded, at_home):
-    """The same line for the other command that reads a cluster."""
     reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
 
     with Terminal(at_home, "snapshot", "-o", at_home.folder / "file.json") as terminal:
@@ -181,8 +174,6 @@ def test_a_snapshot_shows_what_it_reads(crowded, at_home):
 
 
 class Recorder:
-    """Shows nothing for a minute."""
-
     first = every = 60.0
 
     def __init__(self):

@@ -53,7 +53,6 @@ def test_a_changed_module_is_python_and_another_one(path: Path) -> None:
 
 
 def test_equivalent_changes_are_still_there() -> None:
-    """A line whose code is gone has to go too."""
     paths = {name.partition(":")[0] for name in EQUIVALENT}
     names = {each.name for path in paths for each in changes(Path(path), (ROOT / path).read_bytes())}
 

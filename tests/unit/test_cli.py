@@ -44,18 +44,14 @@ def offline(*options: str) -> Result:
 @pytest.mark.parametrize("command", ["", "run", "validate", "snapshot", "strategies", "schema"])
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_every_command_explains_itself(command: str, option: str) -> None:
-    """On standard output, and that is success."""
     result = invoke(*filter(None, (command, option)))
 
     assert result.exit_code == 0
     assert result.stdout.startswith("Usage: ")
 
 
-def test_the_version() -> None:
+def test_the_version_and_the_exit_codes_are_told() -> None:
     assert invoke("--version").stdout == f"rebalancer, version {__version__}\n"
-
-
-def test_the_exit_codes_are_explained() -> None:
     assert "Exit codes: 0" in " ".join(invoke("--help").stdout.split())
 
 
@@ -154,11 +150,14 @@ def test_each_strategy_is_explained_with_all_its_arguments(strategy: Any) -> Non
     assert "None" not in text
 
 
-def test_a_valid_policy(folder: Path) -> None:
-    result = invoke("validate", "--policy", "policy.yaml")
+@pytest.mark.parametrize("name", ["policy.yaml", "-"])
+def test_a_valid_policy(folder: Path, name: str) -> None:
+    text = (folder / "policy.yaml").read_text()
+
+    result = CliRunner().invoke(main, ["validate", "--policy", name], input=text)
 
     assert result.exit_code == 0
-    assert result.stdout == "policy.yaml is valid: 1 profile, strategies PodLifeTime\n"
+    assert result.stdout == f"{name} is valid: 1 profile, strategies PodLifeTime\n"
 
 
 def test_what_the_reference_ignores_may_pass_if_lenient(folder: Path) -> None:
@@ -169,12 +168,6 @@ def test_what_the_reference_ignores_may_pass_if_lenient(folder: Path) -> None:
     assert result.exit_code == 0
     assert "Warning: " in result.stderr
     assert invoke("validate", "--policy", "policy.yaml").exit_code == 2
-
-
-def test_a_policy_on_standard_input(folder: Path) -> None:
-    result = CliRunner().invoke(main, ["validate", "--policy", "-"], input=yaml.safe_dump(POLICY))
-
-    assert result.stdout.startswith("- is valid")
 
 
 def test_a_terminal_without_unicode_gets_a_table_too(folder: Path) -> None:

@@ -16,7 +16,6 @@ SHOWN = "import time; from rebalancer.clock import boottime; print(boottime() - 
 
 
 def can_have_slept() -> bool:
-    """Whether this machine lets us have a clock of our own; that takes root and a kernel with time namespaces."""
     return shutil.which("unshare") is not None and not subprocess.call([*SLEPT, "true"], stderr=subprocess.DEVNULL)
 
 

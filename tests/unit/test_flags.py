@@ -38,7 +38,6 @@ def documented():
 
 
 def test_the_table_and_the_program_have_each_flag():
-    """Those of v0.36.0 and those of old versions; in the help, or without a place there."""
     known = {name for option in main.commands["run"].params for name in option.opts}
 
     assert documented() & known >= {*FLAGS.split(), *GONE}
@@ -81,7 +80,6 @@ def test_a_flag_of_old_versions_is_refused_with_the_cure(flag, value):
     ],
 )
 def test_the_arguments_of_a_cronjob_carry_over(arguments):
-    """Without a command, with the descheduler's spelling."""
     result = invoke(*arguments, *SNAPSHOT)
 
     assert (result.exit_code, result.stderr) == (0, "")
@@ -96,7 +94,6 @@ def test_version_and_help_as_commands():
 
 
 def test_the_list_of_commands_is_not_cut_off():
-    """On a terminal of 80 columns each command has its whole sentence."""
     lines = invoke("--help").stdout.partition("Commands:\n")[2].splitlines()
 
     assert len(lines) == len(main.commands)

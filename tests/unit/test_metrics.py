@@ -22,7 +22,6 @@ def found(metrics):
 
 
 def counted(*verdicts):
-    """What is counted of one run of a strategy that got these answers."""
     metrics = ProcessMetrics(dry_run=False)
     ledger = Ledger(observe=metrics.observe)
     for verdict in verdicts:

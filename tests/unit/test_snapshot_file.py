@@ -99,7 +99,6 @@ def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_recorded_time_is_found_in_any_document(tmp_path: Path) -> None:
-    """`rebalancer snapshot` writes it; kubectl does not."""
     recorded = {"kind": "List", "rebalancer": {"now": "2026-01-15T12:00:00Z", "context": "x"}, "items": []}
 
     assert read(tmp_path, stream(recorded, LIST)).recorded == NOW
@@ -112,7 +111,6 @@ def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
 
 
 def test_objects_of_other_groups_are_left_out(tmp_path: Path) -> None:
-    """A storage system has nodes of its own, of the same names."""
     metadata = {"name": "n1", "labels": {"longhornvolume": "yes"}}
     foreign = {"kind": "Node", "apiVersion": "longhorn.io/v1beta2", "metadata": metadata, "spec": {"disks": {}}}
 

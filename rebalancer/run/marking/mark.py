@@ -42,11 +42,7 @@ _SOURCE_SECONDS = 60.0
 
 
 class MarkingSettings:
-    """The policy and the rules, each read again when its content changes; `report` hears what is wrong with them.
-
-    Raises:
-        UsageError: one of them cannot be used.
-    """
+    """The policy and the rules, each read again when its content changes; `report` hears what is wrong with them."""
 
     def __init__(self, rules: str, options: Options, report: Callable[[str], None]) -> None:
         self._interval = options.interval
@@ -216,7 +212,6 @@ class _Marking:
     def _written(
         self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit, record: RunRecord
     ) -> Problems:
-        """Write the nodes that are due, and return what went wrong."""
         run = self.run
         if run.options.dry_run:
             return changes.problems(seen.carried)

@@ -176,9 +176,6 @@ def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleA
     Without `for` the present value counts.  With it, three more queries are sent: how many values there are in that
     time, the lowest and the highest of them.  A node needs a present value, and values for half of the steps (see
     `window`).  Example, `for: 5m`: 20 steps of 15 s, so a node needs 10 values; it is above 80 if the lowest is.
-
-    Raises:
-        SourceError: there is no answer, or one that cannot be used, like two series for one node.
     """
     names = NodeNames(nodes, rule.node)
     strangers: dict[str, None] = {}

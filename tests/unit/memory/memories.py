@@ -17,7 +17,6 @@ def ago(**units: float):
 
 
 def move(owner: str = "web", *, at: Any, cycle: Any = None, **fields: Any) -> PastMove:
-    """A move of a pod of a ReplicaSet."""
     return PastMove(at=at, cycle=cycle or at, namespace="default", owner=f"ReplicaSet/{owner}", **fields)
 
 

@@ -29,7 +29,6 @@ from tests.unit.memory.memories import ago, memory, move
 
 
 def packed(document: object) -> dict[str, str]:
-    """The ConfigMap that holds a document, whatever that is."""
     return {KEY: base64.b64encode(gzip.compress(msgspec.json.encode(document))).decode()}
 
 
@@ -47,9 +46,6 @@ FULL = memory(
 
 def test_what_was_written_is_read_again():
     assert decoded({KEY: encoded(FULL)}, make.NOW) == FULL
-
-
-def test_a_config_map_without_data_holds_no_memory():
     assert decoded({}, make.NOW) is None
 
 

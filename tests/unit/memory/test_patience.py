@@ -80,34 +80,31 @@ def changing(kind="ReplicaSet", name="web"):
     return SchedulerInputs(templates={(kind, f"{kind}-{name}"): Template(labels={}, spec=spec, changing=True)})
 
 
+def on_node(**fields):
+    """The node of the pod, and another one."""
+    return {"nodes": (make.node("n1", **fields), N2)}
+
+
+SCALED = SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=9)})
+OF_JOB = {
+    "scheduler_inputs": SchedulerInputs(finishing=frozenset({"Job-j"})),
+    "pod": {"owners": [make.owner("j", kind="Job")]},
+}
 LEFT_ALONE = {
     "a rollout": ("Rollout", {"scheduler_inputs": changing()}),
-    "scaled of late": (
-        "Autoscaled",
-        {"scheduler_inputs": SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=9)})},
-    ),
-    "the last pods of a Job": (
-        "FinishingJob",
-        {
-            "scheduler_inputs": SchedulerInputs(finishing=frozenset({"Job-j"})),
-            "pod": {"owners": [make.owner("j", kind="Job")]},
-        },
-    ),
-    "a node that has just come": ("YoungNode", {"nodes": (make.node("n1", created=ago(minutes=9)), N2)}),
+    "scaled of late": ("Autoscaled", {"scheduler_inputs": SCALED}),
+    "the last pods of a Job": ("FinishingJob", OF_JOB),
+    "a node that has just come": ("YoungNode", on_node(created=ago(minutes=9))),
     "a cordoned node": ("LeavingNode", {"nodes": (make.node("n1", unschedulable=True), N2, make.node("n3"))}),
-    "a node that is deleted": ("LeavingNode", {"nodes": (make.node("n1", terminating=True), N2)}),
-    "a node the autoscaler takes away": (
-        "LeavingNode",
-        {"nodes": (make.node("n1", taints=["ToBeDeletedByClusterAutoscaler=1:NoSchedule"]), N2)},
-    ),
-    "a node the autoscaler may take away": (
-        "LeavingNode",
-        {"nodes": (make.node("n1", taints=["DeletionCandidateOfClusterAutoscaler=1:PreferNoSchedule"]), N2)},
-    ),
-    "a node that Karpenter disrupts": (
-        "LeavingNode",
-        {"nodes": (make.node("n1", taints=["karpenter.sh/disrupted:NoSchedule"]), N2)},
-    ),
+    "a node that is deleted": ("LeavingNode", on_node(terminating=True)),
+    **{
+        f"a node with {taint}": ("LeavingNode", on_node(taints=[taint]))
+        for taint in (
+            "ToBeDeletedByClusterAutoscaler=1:NoSchedule",
+            "DeletionCandidateOfClusterAutoscaler=1:PreferNoSchedule",
+            "karpenter.sh/disrupted:NoSchedule",
+        )
+    },
     "do-not-disrupt": ("DoNotDisrupt", {"pod": {"holding": "karpenter.sh/do-not-disrupt"}}),
 }
 
@@ -142,7 +139,6 @@ def test_scaling_an_hour_ago_keeps_nothing():
     ],
 )
 def test_what_was_undone_is_not_repeated_for_a_day(moves, expected):
-    """Nor is a pod moved on that a move has brought."""
     assert stays(recollection(*moves)) == expected
 
 

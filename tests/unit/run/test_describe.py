@@ -69,7 +69,6 @@ def test_a_misspelt_name_is_answered_with_the_nearest_one(describe, kind, name, 
 
 
 def test_every_preset_has_a_line_that_says_whom_it_suits():
-    """The first sentence of its own comment."""
     lines = dict(line.split("  ", 1) for line in list_presets())
 
     assert sorted(name.strip() for name in lines) == list(presets())
@@ -84,7 +83,6 @@ def test_a_preset_is_shown_as_it_is():
 
 
 def test_the_schema_of_policies_has_durations_as_policies_spell_them():
-    """An editor that fills in the default writes something that works."""
     text = json.dumps(json.loads((Path("policies/schema/v1alpha2.json")).read_text()))
 
     assert '"default": "20m"' in text

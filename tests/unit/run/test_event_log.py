@@ -64,7 +64,6 @@ def test_the_last_events_are_waited_for(client, server, begun, reason, seconds):
 
 @pytest.mark.parametrize(("reason", "seconds"), [("told to stop", 5.1), ("", 25.1)])
 def test_nothing_is_waited_for_any_longer(client, server, begun, reason, seconds):
-    """A pod that was told to end has 30 s in all."""
     server.stall("POST", EVENTS, times=None)
 
     said = closed(client, begun, Leap(seconds), reason)

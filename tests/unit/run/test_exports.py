@@ -45,7 +45,6 @@ def test_a_pipe_that_nobody_reads_blocks_nothing(tmp_path):
 
 
 def test_a_pipe_that_somebody_reads_gets_all_of_it(tmp_path):
-    """More than fits into it at once."""
     os.mkfifo(tmp_path / "pipe")
     reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(reading, True)

@@ -14,7 +14,6 @@ def leave(name):
 
 @pytest.mark.parametrize("act", [None, leave], ids=["before the run", "between two cycles"])
 def test_a_second_signal_does_not_cut_off_what_the_first_one_ends_with(act):
-    """The Lease is given back, and what is on nodes is taken off."""
     done = []
 
     def run():
@@ -34,7 +33,6 @@ def test_a_second_signal_does_not_cut_off_what_the_first_one_ends_with(act):
 
 
 def test_a_signal_that_ends_nothing_is_heard_each_time():
-    """A run in its cycle only stops its evictions."""
     heard = []
     with Interruption() as interruption:
         interruption.then(heard.append)

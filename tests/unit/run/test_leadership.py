@@ -133,7 +133,6 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server, monkeypatch):
 
 
 def test_a_renewal_lengthens_the_turn(join, server, clocks):
-    """By the renew deadline, from when it was asked for."""
     one = join("one", EAGER)
     one.take()
     for _ in range(2):
@@ -361,8 +360,6 @@ def test_two_may_never_write_at_once(steps):
 
 
 class InMemory:
-    """A Lease without a server, for many tries a second."""
-
     namespace, name = "kube-system", "rebalancer"
 
     def __init__(self, lease: Lease | None = None) -> None:
@@ -373,7 +370,6 @@ class InMemory:
         self._version = 100
 
     def change(self, how):
-        """Do to the Lease what people do: nothing, delete it, write something else."""
         if how == "gone":
             self.lease = None
         elif how is not None and self.lease is not None:

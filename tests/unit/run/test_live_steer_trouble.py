@@ -47,7 +47,6 @@ def test_after_a_signal_marks_are_taken_off_in_one_go(steer, server, time, halt)
 
 
 def test_without_a_signal_what_could_not_be_taken_off_is_tried_again(steer, server):
-    """The API server may have come back."""
     steer.begin(wave(move("a")))
     server.fail("PATCH", "*", status=403, times=1)
 
@@ -72,7 +71,6 @@ def test_a_node_that_takes_no_pods_any_more_is_told_before_the_wave(steer, serve
 
 
 def test_a_node_that_cannot_be_looked_at_ends_the_run(steer, server):
-    """Nobody knows whether pods may go there."""
     server.fail("GET", "/api/v1/nodes/n2", status=403)
 
     with pytest.raises(CycleStopped, match="a node that pods should go to could not be looked at: no permission"):

@@ -19,7 +19,6 @@ def test_cycles_start_an_interval_apart_however_long_they_take():
 
 
 def test_a_cycle_that_overruns_skips_ticks_and_says_how_many():
-    """Nothing is made up for: the next start is the next tick of the old rhythm."""
     schedule = exact()
 
     start = schedule.after(1000.0, 0)
@@ -58,7 +57,6 @@ def test_a_start_never_lies_in_the_past_and_comes_within_the_pause(interval, cyc
 
 
 def test_jitter_does_not_add_up():
-    """A late start does not move the ticks after it."""
     schedule = Ticks(100.0, 0.0, jitter=lambda _low, high: high)
 
     starts = list(itertools.accumulate(range(5), lambda now, _: schedule.after(now, 0).at, initial=0.0))[1:]

@@ -54,7 +54,6 @@ def test_a_node_that_was_deleted_takes_none(why_now, server):
 
 
 def test_an_answer_that_is_not_a_node_is_an_error(why_now, server):
-    """Whatever stands between here and the API server has answered."""
     server.node("n1")["status"] = {"allocatable": {"cpu": "many"}}
 
     with pytest.raises(ClusterError, match="does not answer /api/v1/nodes/n1 with a Node"):

@@ -79,7 +79,6 @@ def test_whether_a_run_may_be_at_work_is_said_by_the_record(noted, expires, is_o
 
 
 def test_nothing_is_cleared_up_once_the_permit_has_ended(cluster, server):
-    """Another run may be at work, and the taints may be its own."""
     server.node("n1")["spec"]["taints"] = [{"key": AVOID_KEY, "value": "run-0", "effect": "PreferNoSchedule"}]
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), lambda: "the lease is lost")
     snapshot = make.snapshot([make.node("n1", taints=[f"{AVOID_KEY}:PreferNoSchedule"])], ())

@@ -26,12 +26,10 @@ def served(*suites: str) -> list[str]:
     ],
 )
 def test_a_suite_is_served_by_iana_or_openssl_name(suite: str, name: str) -> None:
-    """Just this one, though OpenSSL calls it something else."""
     assert served(suite) == [name]
 
 
 def test_what_is_not_offered_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    """The others are served, and nobody believes that all of them are."""
     with caplog.at_level(logging.WARNING):
         assert served("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_129_GCM_SHA256") == [
             "ECDHE-RSA-AES128-GCM-SHA256"

@@ -38,7 +38,6 @@ def descriptors():
 
 
 def test_pages_and_what_is_none(server):
-    """GET and HEAD; nothing that changes anything is allowed."""
     assert (ask(server.port, "/healthz").status, ask(server.port, "/healthz").body) == (200, "ok")
     assert ask(server.port, "/healthz?verbose").body == "[+]ping ok\nhealthz check passed\n"
     assert ask(server.port, "/healthz", "HEAD").status == 200
@@ -143,7 +142,6 @@ def test_the_certificate_that_is_made_is_named_as_the_descheduler_names_its_own(
 
 
 def test_a_certificate_that_changes_is_served(tmp_path):
-    """Without a restart; a bad one leaves the old one in force."""
     file = tmp_path / "tls.pem"
     file.write_bytes(CERTIFICATE.read_bytes())
     identity = Identity(str(file), str(file))
