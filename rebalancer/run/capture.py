@@ -3,7 +3,7 @@
 What the file keeps of an object is an allow-list of fields, so that new or unknown fields are left out.  A path names a
 field; it goes into the items of lists.  At its end a number, a boolean or a text is kept; a map or a list becomes empty
 and only shows that it is there: `hostPath: {}`.  A path that ends in `*` keeps all that is below it: labels, selectors,
-quantities, and placement rules, which are made of labels.
+quantities, and placement rules, which are made of labels.  In braces stand several ends of one path, as in a shell.
 """
 
 import errno
@@ -11,7 +11,7 @@ import gzip
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -165,97 +165,72 @@ def _memory(live: LiveCluster) -> Mapping[str, object]:
 Tree: TypeAlias = "dict[str, Tree]"
 
 _ALL = "*"
-_METADATA = """
-    metadata.name  metadata.namespace  metadata.uid  metadata.generation  metadata.labels.*
-    metadata.creationTimestamp  metadata.deletionTimestamp
-"""
-_OWNER_REFERENCES = """
-    metadata.ownerReferences.apiVersion  metadata.ownerReferences.kind  metadata.ownerReferences.name
-    metadata.ownerReferences.uid  metadata.ownerReferences.controller
-"""
+_METADATA = "metadata.{name,namespace,uid,generation,labels.*,creationTimestamp,deletionTimestamp}"
+_OWNER_REFERENCES = "metadata.ownerReferences.{apiVersion,kind,name,uid,controller}"
 #: Fields of a pod's spec and of a pod template's spec.
 _SPEC = """
-    nodeName  priority  priorityClassName  schedulerName  hostNetwork
-    terminationGracePeriodSeconds  nodeSelector.*  affinity.*  tolerations.*
-    topologySpreadConstraints.*  resources.*  overhead.*  resourceClaims.name
-    volumes.name  volumes.hostPath  volumes.emptyDir
-    volumes.persistentVolumeClaim.claimName  volumes.ephemeral  volumes.image.reference
-    volumes.gcePersistentDisk.pdName  volumes.gcePersistentDisk.readOnly
-    volumes.awsElasticBlockStore.volumeID  volumes.awsElasticBlockStore.readOnly
-    volumes.iscsi.iqn  volumes.iscsi.readOnly
-    volumes.rbd.monitors.*  volumes.rbd.pool  volumes.rbd.image  volumes.rbd.readOnly
+    nodeName  priority  priorityClassName  schedulerName  hostNetwork  terminationGracePeriodSeconds
+    nodeSelector.*  affinity.*  tolerations.*  topologySpreadConstraints.*  resources.*  overhead.*
+    resourceClaims.name
+    volumes.{name,hostPath,emptyDir,persistentVolumeClaim.claimName,ephemeral,image.reference}
+    volumes.gcePersistentDisk.{pdName,readOnly}  volumes.awsElasticBlockStore.{volumeID,readOnly}
+    volumes.iscsi.{iqn,readOnly}  volumes.rbd.{monitors.*,pool,image,readOnly}
     schedulingGates.name  preemptionPolicy
 """
-_CONTAINER = "name image restartPolicy resources.* ports.containerPort ports.hostPort ports.protocol"
+_CONTAINER = ".{name,image,restartPolicy,resources.*,ports.containerPort,ports.hostPort,ports.protocol}"
 _CONTAINER_STATUS = """
-    name ready restartCount state.waiting.reason state.terminated.reason state.terminated.exitCode
-    lastState.terminated.reason
+    name ready restartCount state.{waiting.reason,terminated.reason,terminated.exitCode} lastState.terminated.reason
 """
-_ROLLOUT = """
-    status.replicas  status.updatedReplicas  status.observedGeneration  status.currentRevision  status.updateRevision
-"""
-_WORKLOAD = f"""
-    {_OWNER_REFERENCES}
-    spec.selector.*  spec.replicas  {_ROLLOUT}
-"""
+_ROLLOUT = "status.{replicas,updatedReplicas,observedGeneration,currentRevision,updateRevision}"
+_WORKLOAD = f"{_OWNER_REFERENCES} spec.{{selector.*,replicas}} {_ROLLOUT}"
 _MADE_FROM_TEMPLATES = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 _KINDS = {
     "Pod": f"""
-        {_OWNER_REFERENCES}  metadata.annotations  status.nominatedNodeName
-        status.phase  status.reason  status.qosClass  status.startTime
-        status.conditions.type  status.conditions.status  status.conditions.reason
-        status.conditions.lastTransitionTime
+        {_OWNER_REFERENCES}  metadata.annotations  status.{{nominatedNodeName,phase,reason,qosClass,startTime}}
+        status.conditions.{{type,status,reason,lastTransitionTime}}
     """,
     "Node": """
-        metadata.annotations
-        spec.unschedulable  spec.taints.key  spec.taints.value  spec.taints.effect
-        status.allocatable.*  status.capacity.*  status.addresses.type  status.addresses.address
-        status.conditions.type  status.conditions.status  status.conditions.reason
-        status.conditions.lastHeartbeatTime  status.conditions.lastTransitionTime
-        status.nodeInfo.kubeletVersion  status.images.names.*  status.images.sizeBytes
+        metadata.annotations  spec.unschedulable  spec.taints.{key,value,effect}
+        status.{allocatable.*,capacity.*,addresses.type,addresses.address}
+        status.conditions.{type,status,reason,lastHeartbeatTime,lastTransitionTime}
+        status.{nodeInfo.kubeletVersion,images.names.*,images.sizeBytes}
     """,
     "PodDisruptionBudget": """
-        spec.selector.*  spec.minAvailable  spec.maxUnavailable  spec.unhealthyPodEvictionPolicy
-        status.observedGeneration  status.disruptionsAllowed  status.disruptedPods.*
-        status.currentHealthy  status.desiredHealthy  status.expectedPods
+        spec.{selector.*,minAvailable,maxUnavailable,unhealthyPodEvictionPolicy}
+        status.{observedGeneration,disruptionsAllowed,disruptedPods.*,currentHealthy,desiredHealthy,expectedPods}
     """,
     "Namespace": "",
     "PriorityClass": "value globalDefault",
     "PersistentVolumeClaim": """
-        metadata.annotations
-        spec.storageClassName  spec.volumeName  spec.accessModes.*  spec.resources.requests.*  spec.selector.*
-        spec.volumeMode  spec.volumeAttributesClassName
+        metadata.annotations  spec.{storageClassName,volumeName,accessModes.*,resources.requests.*,selector.*}
+        spec.{volumeMode,volumeAttributesClassName}
     """,
     "PersistentVolume": """
-        spec.storageClassName  spec.capacity.*  spec.accessModes.*  spec.nodeAffinity.*
-        spec.claimRef.namespace  spec.claimRef.name  spec.claimRef.uid  spec.csi.driver  spec.csi.volumeHandle
-        spec.volumeMode  spec.volumeAttributesClassName  status.phase
+        spec.{storageClassName,capacity.*,accessModes.*,nodeAffinity.*,claimRef.namespace,claimRef.name,claimRef.uid}
+        spec.{csi.driver,csi.volumeHandle,volumeMode,volumeAttributesClassName}  status.phase
     """,
     "Service": "spec.selector.*",
     "Deployment": f"""
-        spec.paused  spec.replicas  spec.strategy.type
-        spec.strategy.rollingUpdate.maxSurge  spec.strategy.rollingUpdate.maxUnavailable  {_ROLLOUT}
+        spec.{{paused,replicas,strategy.type}}  spec.strategy.rollingUpdate.{{maxSurge,maxUnavailable}}  {_ROLLOUT}
     """,
     "ReplicaSet": _WORKLOAD,
     "ReplicationController": _WORKLOAD,
     "StatefulSet": _WORKLOAD,
     "Job": """
-        spec.podReplacementPolicy  spec.podFailurePolicy  spec.backoffLimit  spec.backoffLimitPerIndex
-        spec.completions  status.active  status.succeeded
-        status.failed  status.conditions.type  status.conditions.status
+        spec.{podReplacementPolicy,podFailurePolicy,backoffLimit,backoffLimitPerIndex,completions}
+        status.{active,succeeded,failed,conditions.type,conditions.status}
     """,
     "HorizontalPodAutoscaler": """
-        spec.scaleTargetRef.kind  spec.scaleTargetRef.name  status.lastScaleTime
-        spec.metrics.type  spec.metrics.resource.name
-        spec.metrics.containerResource.name  spec.metrics.containerResource.container
+        spec.scaleTargetRef.{kind,name}  status.lastScaleTime
+        spec.metrics.{type,resource.name,containerResource.name,containerResource.container}
     """,
     "StorageClass": "metadata.annotations provisioner volumeBindingMode allowedTopologies.*",
-    "CSINode": "metadata.annotations spec.drivers.name spec.drivers.allocatable.count",
-    "CSIDriver": "spec.storageCapacity spec.preventPodSchedulingIfMissing",
+    "CSINode": "metadata.annotations spec.drivers.{name,allocatable.count}",
+    "CSIDriver": "spec.{storageCapacity,preventPodSchedulingIfMissing}",
     "CSIStorageCapacity": "storageClassName nodeTopology.* capacity maximumVolumeSize",
-    "VolumeAttachment": "spec.attacher spec.nodeName spec.source.persistentVolumeName",
+    "VolumeAttachment": "spec.{attacher,nodeName,source.persistentVolumeName}",
     "NodeMetrics": "timestamp window usage.*",
-    "PodMetrics": "timestamp window containers.name containers.usage.*",
+    "PodMetrics": "timestamp window containers.{name,usage.*}",
 }
 #: The annotations that are kept.
 _ANNOTATIONS = {
@@ -270,28 +245,26 @@ _ANNOTATIONS = {
 
 def kept_fields() -> Mapping[str, Tree]:
     """Return for each kind the fields that are kept of its objects."""
-    trees = {kind: _tree(f"{_METADATA} {paths}".split()) for kind, paths in _KINDS.items()}
+    trees = {kind: _tree(f"{_METADATA} {paths}") for kind, paths in _KINDS.items()}
+    pod_spec = _tree(f"{_SPEC} containers{_CONTAINER} initContainers{_CONTAINER}")
     for kind in _MADE_FROM_TEMPLATES:
-        trees[kind]["spec"]["template"] = {"metadata": {"labels": {_ALL: {}}}, "spec": _pod_spec()}
-    trees["Pod"]["spec"] = _pod_spec()
+        trees[kind]["spec"]["template"] = {"metadata": {"labels": {_ALL: {}}}, "spec": pod_spec}
+    trees["Pod"]["spec"] = pod_spec
     for group in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        trees["Pod"]["status"][group] = _tree(_CONTAINER_STATUS.split())
+        trees["Pod"]["status"][group] = _tree(_CONTAINER_STATUS)
     for kind, annotations in _ANNOTATIONS.items():
         trees[kind]["metadata"]["annotations"] = {name: {} for name in annotations}
     return trees
 
 
-def _pod_spec() -> Tree:
-    containers = [f"{group}.{path}" for group in ("containers", "initContainers") for path in _CONTAINER.split()]
-    return _tree([*_SPEC.split(), *containers])
-
-
-def _tree(paths: Iterable[str]) -> Tree:
+def _tree(paths: str) -> Tree:
     tree: Tree = {}
-    for path in paths:
-        here = tree
-        for step in path.split("."):
-            here = here.setdefault(step, {})
+    for path in paths.split():
+        above, _, names = path.partition("{")
+        for name in names.rstrip("}").split(","):
+            here = tree
+            for step in f"{above}{name}".split("."):
+                here = here.setdefault(step, {})
     return tree
 
 
