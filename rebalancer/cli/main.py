@@ -5,30 +5,22 @@ Everything heavy is imported inside the commands, so that `--help` answers at on
 
 import json
 import sys
-from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import get_completion_class
 
 from rebalancer import __version__
 from rebalancer.cli import options as flags
-from rebalancer.cli.group import Spelled, descheduler_flags, service_flags
+from rebalancer.cli.group import Spelled
 from rebalancer.cli.inspection import doctor, explain, recommend, report
 from rebalancer.cli.logs import complain, exit_on_error
-from rebalancer.cli.plan import apply, carry_out, diff, plan
+from rebalancer.cli.plan import apply, diff, plan, run
 from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions, Options
+from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.printable import printable
-
-if TYPE_CHECKING:
-    from rebalancer.report.view import Color
-
-T = TypeVar("T")
-OUTPUTS = ("table", "wide", "json", "yaml", "html")
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -44,78 +36,6 @@ def main() -> None:
     evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 10 there is something to do (only with
     --detailed-exitcode); 130 and 143 SIGINT or SIGTERM came (in a pod: before anything was evicted).
     """
-
-
-@main.command(short_help="Run one cycle, or a loop of cycles.")
-@flags.policy_option
-@flags.cluster_options
-@flags.dry_run_option
-@flags.value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster; always a dry run.", flags.FILE)
-@flags.value("--now", "TIME", "The clock of the cycle, RFC 3339; goes with --snapshot.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(OUTPUTS),
-    help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
-)
-@click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    show_default=True,
-    help="auto: on a terminal.",
-)
-@flags.log_format_option
-@flags.strict_option
-@flags.duration("--descheduling-interval", "0 runs one cycle and ends.", "0", type=str)
-@flags.duration("--deadline", "No eviction later after the snapshot.", "5m", type=str)
-@click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
-@flags.detailed_option
-@flags.yes_option
-@flags.value("--max-evictions", "N", "No more in one cycle, whatever the policy allows.", click.IntRange(min=0))
-@flags.value(
-    "--max-parallel",
-    "N",
-    "Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
-    click.IntRange(min=1),
-    default=1,
-    show_default=True,
-)
-@flags.scheduler_config_option
-@click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
-@flags.value(
-    "--hold",
-    "DURATION",
-    "Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
-)
-@service_flags
-@descheduler_flags
-@flags.logged
-def run(
-    output: str | None,
-    log_format: str,
-    descheduling_interval: str,
-    deadline: str,
-    color: "Color",
-    *,
-    yes: bool,
-    hold: str | None,
-    **options: Any,
-) -> None:
-    """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
-    shape = output or ("lines" if log_format == "json" else "table")
-    with Interruption() as interruption:
-        from rebalancer.policy.moving import parse_hold  # noqa: PLC0415
-        from rebalancer.run.policies import policy_text  # noqa: PLC0415
-
-        asked = Options(
-            policy_text=policy_text(options["policy"]) if shape == "html" else None,
-            deadline=_read("--deadline", deadline, flags.seconds),
-            interval=_read("--descheduling-interval", descheduling_interval, flags.seconds),
-            hold=None if hold is None else _read("--hold", hold, parse_hold),
-            **options,
-        )
-        sys.exit(carry_out(asked, shape, interruption, yes=yes, color=color))
 
 
 @main.command(short_help="Check policies without a cluster.")
@@ -264,14 +184,7 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(complete(context.find_root().command, {}, "rebalancer", "_REBALANCER_COMPLETE").source())
 
 
-for _command in (plan, apply, diff, doctor, explain, report, recommend):
+for _command in (run, plan, apply, diff, doctor, explain, report, recommend):
     main.add_command(_command)
 for _command in (mark, unmark, memory, pause, resume, status, breaker, appetite):
     main.add_command(_command)
-
-
-def _read(option: str, text: str, read: Callable[[str], T]) -> T:
-    try:
-        return read(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from None

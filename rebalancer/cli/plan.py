@@ -1,17 +1,17 @@
-"""The commands `plan`, `apply` and `diff`."""
+"""The commands that decide: `run`, `plan`, `apply` and `diff`."""
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rebalancer.cli import options as flags
-from rebalancer.cli.group import service_flags
+from rebalancer.cli.group import descheduler_flags, service_flags
 from rebalancer.cli.logs import complain
 from rebalancer.errors import UsageError
 from rebalancer.run.interruption import Interruption
@@ -21,6 +21,88 @@ from rebalancer.untrusted.printable import printable
 if TYPE_CHECKING:
     from rebalancer.report.plan import Plan
     from rebalancer.report.view import Color
+
+T = TypeVar("T")
+OUTPUTS = ("table", "wide", "json", "yaml", "html")
+
+
+@click.command(short_help="Run one cycle, or a loop of cycles.")
+@flags.policy_option
+@flags.cluster_options
+@flags.dry_run_option
+@flags.value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster; always a dry run.", flags.FILE)
+@flags.value("--now", "TIME", "The clock of the cycle, RFC 3339; goes with --snapshot.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(OUTPUTS),
+    help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
+)
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="auto: on a terminal.",
+)
+@flags.log_format_option
+@flags.strict_option
+@flags.duration("--descheduling-interval", "0 runs one cycle and ends.", "0", type=str)
+@flags.duration("--deadline", "No eviction later after the snapshot.", "5m", type=str)
+@click.option("--fail-on-error", is_flag=True, help="Exit with 1 also where a failed run has evicted something.")
+@flags.detailed_option
+@flags.yes_option
+@flags.value("--max-evictions", "N", "No more in one cycle, whatever the policy allows.", click.IntRange(min=0))
+@flags.value(
+    "--max-parallel",
+    "N",
+    "Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
+    click.IntRange(min=1),
+    default=1,
+    show_default=True,
+)
+@flags.scheduler_config_option
+@click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
+@flags.value(
+    "--hold",
+    "DURATION",
+    "Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
+)
+@service_flags
+@descheduler_flags
+@flags.logged
+def run(
+    output: str | None,
+    log_format: str,
+    descheduling_interval: str,
+    deadline: str,
+    color: "Color",
+    *,
+    yes: bool,
+    hold: str | None,
+    **options: Any,
+) -> None:
+    """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
+    shape = output or ("lines" if log_format == "json" else "table")
+    with Interruption() as interruption:
+        from rebalancer.policy.moving import parse_hold  # noqa: PLC0415  `--help` answers at once
+        from rebalancer.run.policies import policy_text  # noqa: PLC0415
+
+        asked = Options(
+            policy_text=policy_text(options["policy"]) if shape == "html" else None,
+            deadline=_value("--deadline", deadline, flags.seconds),
+            interval=_value("--descheduling-interval", descheduling_interval, flags.seconds),
+            hold=None if hold is None else _value("--hold", hold, parse_hold),
+            **options,
+        )
+        sys.exit(carry_out(asked, shape, interruption, yes=yes, color=color))
+
+
+def _value(option: str, text: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from None
 
 
 @click.command(short_help="Write to a file what a run would do.")
@@ -196,9 +278,9 @@ def dry_options(**given: Any) -> Options:
 def dry_run(asked: Options, interruption: Interruption) -> Outcome:
     """Run one cycle that changes nothing and asks nobody."""
     from rebalancer.cli.terminal import Question  # noqa: PLC0415  as above
-    from rebalancer.run.start import run  # noqa: PLC0415
+    from rebalancer.run import start  # noqa: PLC0415
 
-    return run(asked, Question(yes=True), interruption)
+    return start.run(asked, Question(yes=True), interruption)
 
 
 def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: bool, color: "Color" = "auto") -> int:
@@ -208,7 +290,7 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
     """
     from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415  as above
     from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415
-    from rebalancer.run.start import run  # noqa: PLC0415
+    from rebalancer.run import start  # noqa: PLC0415
 
     def delivered(outcome: Outcome) -> int:
         report: Mapping[str, Any] = outcome.report
@@ -227,7 +309,7 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
     question = Question(yes=yes)
     progress = progress_for(output, flags.verbosity(), log_as_json=log_as_json, color=color)
     if not asked.interval:
-        return run(asked, question, interruption, progress=progress, deliver=delivered).exit_code
+        return start.run(asked, question, interruption, progress=progress, deliver=delivered).exit_code
     from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
 
     run_loop(asked, question, delivered, interruption, progress)
