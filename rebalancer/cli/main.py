@@ -112,7 +112,7 @@ def record(out: str, keep: float, *, client: ClientOptions) -> None:
     CronJob. Several may write to one folder.
     """
     flags.warn_of_insecurity(client)
-    from rebalancer.run.record import record as record_now  # noqa: PLC0415
+    from rebalancer.run.sample_folder import record as record_now  # noqa: PLC0415
 
     with Interruption():
         path, found = record_now(client, out, timedelta(seconds=keep))

@@ -1,6 +1,6 @@
-"""Reads a folder of samples: what `kubectl top pods` printed, a file for each time, or what `rebalancer record` wrote.
+"""A folder of samples, for `recommend`: what `kubectl top pods` printed, or what `rebalancer record` appends to it.
 
-A file `resource-20230511103000.txt` has lines like these, with or without a heading, in any order:
+A file `resource-20230511103000.txt` for each time has lines like these, with or without a heading, in any order:
 
     web-5d8f7b9c64-x2x7k   120m   512Mi
 
@@ -19,28 +19,41 @@ is packed by gzip for itself, so that `zcat` shows them all.  Its first line has
     NAMESPACE POD NAME CPU(cores) MEMORY(bytes)
     shop web-5d8f7b9c64-x2x7k app 120m 524288Ki
 
-A writer that is killed leaves half a sheet, and the next one writes behind it.  Whoever reads finds the next sheet by
-its first bytes, and tells of the half.
+Two writers wait for each other by a lock on the file, and a sheet is added in one go.  A disk that is full takes
+nothing: the file is cut back to what it was.  A writer that is killed leaves half a sheet, and the next one writes
+behind it.  Whoever reads finds the next sheet by its first bytes, and tells of the half.
 """
 
+import fcntl
+import os
 import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
-from rebalancer.errors import UsageError
+from rebalancer.errors import ClusterError, UsageError
+from rebalancer.kube.answers import NotFound
+from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.wire.objects import Metadata
+from rebalancer.kube.wire.pages import path_of_list
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
 from rebalancer.report.layout import count
+from rebalancer.run.cluster_lists import no_list
+from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
 
 #: The names of the files; the group is the day.
-NAME = re.compile(r"recorded-(\d{8})\.txt\.gz")
+_NAME = re.compile(r"recorded-(\d{8})\.txt\.gz")
 _HEADING = "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)"
 _FIRST_LINE = re.compile(rb"# rebalancer record (\S{20})\n")
 #: How each sheet begins: gzip's signature, no name, no time.
@@ -51,7 +64,7 @@ _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"\d+m?")
 _MEMORY = re.compile(r"\d+[KMG]i")
 _SUFFIXES = (".txt", ".txt.gz")
-_FEWEST_FIELDS, _AMBIGUOUS, _MOST_FIELDS = 3, 4, 5
+_FEWEST_FIELDS, _MOST_FIELDS = 3, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +116,7 @@ def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[_Sheet]:
     """Yield what is in a file: one sheet, or those of a file of `rebalancer record`."""
     try:
         content = read_input(str(path), LARGEST_PAGE)
-        if NAME.fullmatch(path.name):
+        if _NAME.fullmatch(path.name):
             torn: list[int] = []
             for time, text in sheets(content, torn):
                 yield _Sheet(time, path.name, text)
@@ -261,3 +274,72 @@ def sheets(content: bytes, torn: list[int]) -> Iterator[tuple[int, str]]:
         yield int(time.timestamp()), found
         if unpacker.unused_data:  # a sheet of which not even the beginning is whole
             torn.append(end - len(unpacker.unused_data))
+
+
+class _ContainerUsage(msgspec.Struct):
+    name: str = ""
+    usage: dict[str, str] = {}
+
+
+class _UsageOfPod(msgspec.Struct):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    containers: list[_ContainerUsage] | None = None
+
+
+def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, int]:
+    """Append what all containers use now, and remove files of days that ended longer ago than is kept.
+
+    Returns the file, and the number of containers; raises UsageError if the folder cannot be written.
+    """
+    live = open_cluster(client)
+    lines = sorted(line for of_pod in _usage(live) for line in of_pod)
+    if not lines:
+        raise ClusterError("metrics-server knows no pods yet: nothing is recorded")
+    now = datetime.now(UTC)
+    path = Path(folder, f"recorded-{now:%Y%m%d}.txt.gz")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        append(path, packed_sheet(now, lines))
+        for each in path.parent.iterdir():
+            match = _NAME.fullmatch(each.name)
+            if match and match[1] < f"{now - keep:%Y%m%d}":
+                each.unlink(missing_ok=True)  # another writer may be faster
+    except OSError as error:
+        raise UsageError(f"--out {folder} cannot be written: {error.strerror}") from error
+    return path, len(lines)
+
+
+def _usage(live: LiveCluster) -> list[list[str]]:
+    try:
+        new = partial(Items, "PodMetrics", _UsageOfPod, _lines_of)
+        return read_list(live.client, path_of_list("PodMetrics"), new).items
+    except NotFound:
+        raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
+    except ValueError as error:
+        raise no_list(live, "PodMetrics", error) from error
+
+
+def _lines_of(pod: _UsageOfPod) -> list[str]:
+    """Return a line for each container; one without both amounts has none."""
+    found = []
+    for each in pod.containers or ():
+        if "cpu" in each.usage and "memory" in each.usage:
+            cpu, memory = parse_milli_quantity(each.usage["cpu"]), -(-parse_quantity(each.usage["memory"]) // 1024)
+            if cpu >= 0 and memory >= 0:
+                found.append(f"{pod.metadata.namespace} {pod.metadata.name} {each.name} {cpu}m {memory}Ki")
+    return found
+
+
+def append(path: Path, sheet: bytes) -> None:
+    """Add a sheet to a file; whole, or not at all."""
+    with path.open("ab", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = os.fstat(file.fileno()).st_size
+        try:
+            written = 0
+            while written < len(sheet):
+                written += file.write(sheet[written:])
+            os.fsync(file.fileno())
+        except BaseException:
+            os.ftruncate(file.fileno(), before)
+            raise

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
-from rebalancer.run.record import append
-from rebalancer.run.sample_folder import packed_sheet, sheets
+from rebalancer.run.sample_folder import append, packed_sheet, sheets
 from tests.fake_api_server import FakeApiServer
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -119,7 +118,7 @@ def test_a_full_disk_takes_nothing(tmp_path):
     append(path, sheet(0))
     whole = path.read_bytes()
     script = (
-        "import resource, signal, sys; from pathlib import Path; from rebalancer.run.record import append;"
+        "import resource, signal, sys; from pathlib import Path; from rebalancer.run.sample_folder import append;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(whole) + 30}, {len(whole) + 30}));"
         "append(Path(sys.argv[1]), Path(sys.argv[1]).read_bytes())"

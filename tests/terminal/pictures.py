@@ -19,13 +19,7 @@ _FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 @dataclass(frozen=True)
 class Picture:
-    """A part of what a command prints.
-
-    Attributes:
-        name: of the file in docs, without its ending.
-        command: what is run in the checkout's folder.
-        part: takes the lines that are shown from all of them.
-    """
+    """A part of what a command prints in the checkout's folder; the name is that of the file in docs."""
 
     name: str
     command: tuple[str, ...]

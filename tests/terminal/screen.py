@@ -31,14 +31,7 @@ class Screen(io.StringIO):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a terminal shows once the program has ended.
-
-    Attributes:
-        lines: of the screen, without blanks at their ends.
-        raw: what the program wrote, with its colours.
-        exit_code: of the program.
-        colors: by line, the colours of its characters.
-    """
+    """What a terminal shows once the program has ended: lines with their colours, and what the program wrote."""
 
     lines: Sequence[str]
     raw: str

@@ -9,14 +9,7 @@ from rebalancer.cli.terminal import Question
 from rebalancer.errors import UsageError
 from rebalancer.policy.load import load_policy
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.policies import (
-    describe_preset,
-    describe_strategy,
-    example,
-    known_plugins,
-    list_presets,
-    presets,
-)
+from rebalancer.run.policies import describe_preset, describe_strategy, example, known_plugins, list_presets, presets
 from rebalancer.run.start import Options, run
 
 EVERY_PLUGIN = sorted(known_plugins())
@@ -27,23 +20,17 @@ def lines_of(name):
 
 
 @pytest.mark.parametrize("name", EVERY_PLUGIN)
-def test_the_example_of_a_manual_is_a_policy_without_a_single_warning(name):
-    """Read strictly, and the plugin is in it."""
-    loaded = load_policy(example(name), known_plugins(), source="example", strict=True)
-
-    assert loaded.warnings == ()
-    assert name in loaded.policy.profiles[0].args
-
-
-@pytest.mark.parametrize("name", EVERY_PLUGIN)
-def test_the_example_of_a_manual_runs(name, tmp_path):
+def test_the_example_of_a_manual_runs_without_a_single_warning(name, tmp_path):
+    """On the example cluster, to its end; read strictly, and the plugin is in it."""
     policy = tmp_path / "policy.yaml"
     policy.write_text(example(name))
+    asked = Options(policy=str(policy), snapshot="examples/cluster.json", strict=True)
 
-    outcome = run(Options(policy=str(policy), snapshot="examples/cluster.json"), Question(yes=True), Interruption())
+    outcome = run(asked, Question(yes=True), Interruption())
 
     assert outcome.exit_code == 0
     assert [each["error"] for each in outcome.report["strategies"]] == [None]
+    assert name in outcome.work.policy.profiles[0].args
 
 
 def test_keys_inside_an_argument_are_indented_with_type_and_default():

@@ -45,19 +45,13 @@ def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health
 
 def test_it_is_alive_where_nothing_can_be_done(health, clock):
     """Neither a bad policy nor a missing API server is cured by a restart."""
+    assert Health(300.0, 300.0, clock).ready()["api"] == "the API server was not asked yet"
     health.api_problem = "no answer"
     health.policy_problem = "no policy"
     clock.seconds += 1e6
 
     assert is_well(health.alive())
     assert not is_well(health.ready())
-
-
-def test_before_the_api_server_was_reached_it_is_not_ready(clock):
-    health = Health(300.0, 300.0, clock)
-
-    assert is_well(health.alive())
-    assert health.ready()["api"] == "the API server was not asked yet"
 
 
 @pytest.mark.parametrize(("pause", "after"), [(300.0, 1200.0), (3000.0, 3900.0)])
