@@ -29,13 +29,13 @@ from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
 from rebalancer.run.interruption import Interruption
+from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import Diary, deferring, told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Telemetry, export, traced
-from rebalancer.run.turns import Turn, turn
 from rebalancer.run.watch import Watch
 from rebalancer.run.work import Work, plan, publish
 

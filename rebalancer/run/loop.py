@@ -33,7 +33,7 @@ from rebalancer.kube.answers import NotFound
 from rebalancer.kube.halt import Permit
 from rebalancer.run.cluster_view import Consent, LiveRun, Person
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.leadership import Leadership
+from rebalancer.run.leadership import LEADER, Leadership, candidate
 from rebalancer.run.live import open_cluster
 from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
@@ -41,7 +41,6 @@ from rebalancer.run.policies import parse_policy, policy_text
 from rebalancer.run.progress import Progress
 from rebalancer.run.settings_files import PolicyReporter, Watched
 from rebalancer.run.steered import demand_permissions
-from rebalancer.run.turns import LEADER, candidate
 from rebalancer.run.work import Work, work_maker
 
 _LOG = logging.getLogger(__name__)

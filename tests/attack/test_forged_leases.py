@@ -14,8 +14,7 @@ import pytest
 from rebalancer.errors import ClusterError, Unreachable
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.leases import Lease
-from rebalancer.run.leadership import REQUEST_SECONDS, Leadership
-from rebalancer.run.turns import LEADER, ONE_CYCLE
+from rebalancer.run.leadership import LEADER, ONE_CYCLE, REQUEST_SECONDS, Leadership
 from tests.attack.seeds import seeds
 
 TURNS = 20

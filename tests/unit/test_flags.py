@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
-from rebalancer.run.turns import LEADER, ONE_CYCLE
+from rebalancer.run.leadership import LEADER, ONE_CYCLE
 
 #: Of descheduler v0.36.0, in the order of its help.
 FLAGS = """

@@ -21,6 +21,7 @@ from rebalancer.report.marking import marking_document, nodes_document, nodes_ht
 from rebalancer.run.cluster_lists import live_providers
 from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
+from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live import new_run, open_cluster
 from rebalancer.run.loop import Rounds
 from rebalancer.run.marking.nodes import Changes, SeenNodes, answers, see_nodes, write
@@ -30,7 +31,6 @@ from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.settings_files import PolicyReporter, Watched
 from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Health, Telemetry, export, traced
-from rebalancer.run.turns import Turn, turn
 from rebalancer.telemetry.checks import PageOf, ServedPage
 
 _LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rebalancer.run import turns
+from rebalancer.run import leadership
 from rebalancer.run.leadership import Timing
 from rebalancer.run.options import LeaseOptions
 
@@ -22,19 +22,19 @@ def promised(column):
 
 def test_a_cycle_and_a_leader_have_the_durations_of_the_guide():
     """A CronJob's next run need not wait long for one that was killed; a leader's are the descheduler's."""
-    assert turns.timing_of(LeaseOptions(), turns.ONE_CYCLE) == promised(1)
-    assert turns.timing_of(LeaseOptions(), turns.LEADER) == promised(2)
-    assert turns.timing_of(LeaseOptions(retry_period=3.0), turns.ONE_CYCLE) == Timing(137.0, 107.0, 3.0)
+    assert leadership.timing_of(LeaseOptions(), leadership.ONE_CYCLE) == promised(1)
+    assert leadership.timing_of(LeaseOptions(), leadership.LEADER) == promised(2)
+    assert leadership.timing_of(LeaseOptions(retry_period=3.0), leadership.ONE_CYCLE) == Timing(137.0, 107.0, 3.0)
 
 
 @pytest.mark.parametrize(("deadline", "seconds"), [(107.0, 5.0), (10.0, 5.0), (8.0, 4.0)])
 def test_a_request_leaves_time_for_another_try_before_the_deadline(monkeypatch, deadline, seconds):
     """And takes no longer than a run waits that takes a Lease which was not given back."""
     asked = []
-    monkeypatch.setattr(turns, "Leases", lambda *given: asked.append(given))
+    monkeypatch.setattr(leadership, "Leases", lambda *given: asked.append(given))
     options = LeaseOptions(lease_duration=200.0, renew_deadline=deadline, retry_period=2.0)
 
     client = SimpleNamespace(ending=Event())
-    turns.candidate(SimpleNamespace(client=client), options, turns.ONE_CYCLE)
+    leadership.candidate(SimpleNamespace(client=client), options, leadership.ONE_CYCLE)
 
     assert asked == [(client, "kube-system", "rebalancer", seconds)]
