@@ -28,7 +28,7 @@ from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.policy.moving import Steering, avoid_keys
-from rebalancer.run.seen_again import budgets_now, ending_owners, pods_now, siblings_of, why_closed
+from rebalancer.run.watch import budgets_now, ending_owners, pods_now, siblings_of, why_closed
 
 _LOG = logging.getLogger(__name__)
 

@@ -170,17 +170,6 @@ def test_what_the_reference_ignores_may_pass_if_lenient(folder: Path) -> None:
     assert invoke("validate", "--policy", "policy.yaml").exit_code == 2
 
 
-def test_a_terminal_without_unicode_gets_a_table_too(folder: Path) -> None:
-    """In a process whose standard output knows ASCII alone."""
-    command = [sys.executable, "-m", "rebalancer", *OFFLINE]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
-
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
-
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.decode("ascii").startswith("Dry run on cluster.json")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is always full")
 @pytest.mark.parametrize("output", ["table", "json", "yaml"])
 def test_a_report_that_cannot_be_written_is_told_in_a_line(folder: Path, output: str) -> None:

@@ -23,12 +23,11 @@ from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live import new_run, open_cluster
-from rebalancer.run.loop import Rounds
+from rebalancer.run.loop import PolicyReporter, Rounds, Watched
 from rebalancer.run.marking.nodes import Changes, SeenNodes, answers, see_nodes, write
 from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.serve import REFRESH_SECONDS, served
-from rebalancer.run.settings_files import PolicyReporter, Watched
 from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Health, Telemetry, export, traced
 from rebalancer.telemetry.checks import PageOf, ServedPage

@@ -8,7 +8,7 @@ from rebalancer.eviction.steering import Move
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
 from rebalancer.run.live import LiveSink
 from rebalancer.run.live_steer import Arrivals
-from rebalancer.run.seen_again import siblings_of
+from rebalancer.run.watch import siblings_of
 from tests import make
 from tests.functional.objects import pdb
 from tests.unit.run.waves import as_object, later, levels, move, replace, wave

@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.halt import Deadline
-from rebalancer.run.seen_again import siblings_of, why_closed
+from rebalancer.run.watch import siblings_of, why_closed
 from tests import make
 
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
