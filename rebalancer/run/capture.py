@@ -22,6 +22,7 @@ import msgspec
 
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound, Rejected
+from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.wire import storage
@@ -31,7 +32,7 @@ from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_lists import no_list, unread_in_words
-from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live import described, open_cluster
 from rebalancer.run.memory import PAUSE_KEY, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress
@@ -76,7 +77,7 @@ def _write_to_device(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _read(live: LiveCluster, progress: Progress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
+def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:
     fields = kept_fields()[kind]
 
     def encoded(item: dict[str, Any]) -> msgspec.Raw:
@@ -90,7 +91,7 @@ def _read(live: LiveCluster, progress: Progress, kind: str, deadline: Deadline |
 
     try:
         new = partial(Items, kind, dict[str, Any], encoded)
-        return read_list(live.client, path_of_list(kind), new, deadline=deadline, after_page=told).items
+        return read_list(live, path_of_list(kind), new, deadline=deadline, after_page=told).items
     except ValueError as error:
         raise no_list(live, kind, error) from error
 
@@ -114,7 +115,7 @@ def capture(
     document = {
         "apiVersion": "v1",
         "kind": "List",
-        "rebalancer": {"now": timestamp(now), **live.description, **memory},
+        "rebalancer": {"now": timestamp(now), **described(live), **memory},
         "items": [{"apiVersion": KINDS[kind][0], "kind": f"{kind}List", "items": each} for kind, each in lists.items()],
     }
     content, target = msgspec.json.encode(document), Path(path)
@@ -152,7 +153,7 @@ def _read_everything(read: Callable[..., list[msgspec.Raw]]) -> tuple[dict[str, 
     return lists, warnings
 
 
-def _memory(live: LiveCluster) -> Mapping[str, object]:
+def _memory(live: Client) -> Mapping[str, object]:
     """Return what the file says of the memory: its text, or why it could not be read."""
     source = MemorySource.of(live, LeaseOptions())
     try:

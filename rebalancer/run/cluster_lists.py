@@ -16,7 +16,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.closures import EVICTION_RULE
 from rebalancer.errors import ClusterError, Forbidden, SourceError, Unreachable
 from rebalancer.kube.answers import NotFound, Rejected
-from rebalancer.kube.client import path_of
+from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.lists import Tell, read_list
@@ -26,7 +26,6 @@ from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, ListCollector, path
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
-from rebalancer.run.live import LiveCluster
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.sample_age import Sampled, ignored
@@ -42,7 +41,7 @@ _SECONDS = 30.0
 
 
 def read_cluster(
-    live: LiveCluster,
+    live: Client,
     kinds: Iterable[str],
     halt: Halt,
     helpful: Iterable[str] = (),
@@ -79,10 +78,10 @@ def read_cluster(
 
 
 def _with_all_missing(
-    live: LiveCluster, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
+    live: Client, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
 ) -> Forbidden:
     """Return the error for all that may not be done, so that its rules are added at once."""
-    may_do = partial(may, live.client, halt.deadline)
+    may_do = partial(may, live, halt.deadline)
     others = sorted(set(needed) - {first})
     try:
         missing = sorted({first, *(kind for kind in others if not may_do("list", *resource_of(kind)))})
@@ -95,13 +94,13 @@ def _with_all_missing(
     return Forbidden("\n".join(lines))
 
 
-def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
+def _read_kind(live: Client, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
     def told(found: ListCollector[Any, Any]) -> None:
         tell(PATHS[kind].rpartition("/")[2], len(found.items), found.more)
 
     try:
         new = partial(collection.collector, kind)
-        collector = read_list(live.client, PATHS[kind], new, deadline=halt.deadline, after_page=told)
+        collector = read_list(live, PATHS[kind], new, deadline=halt.deadline, after_page=told)
         collector.unique()
     except Unreachable as error:
         if halt.deadline.left():
@@ -113,7 +112,7 @@ def _read_kind(live: LiveCluster, collection: Collection, kind: str, halt: Halt,
     collection.replace(kind, collector)
 
 
-def no_list(live: LiveCluster, kind: str, error: Exception) -> ClusterError:
+def no_list(live: Client, kind: str, error: Exception) -> ClusterError:
     """Return the error for an answer that cannot be read as a list."""
     return ClusterError(
         f"{live.connection.server} does not answer like an API server: "
@@ -135,7 +134,7 @@ def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
     return "; ".join(told)
 
 
-def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
+def live_usage(policy: Policy, live: Client, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
     """Return the function that gives strategies real usage; it reads when first called, and not after the deadline.
 
     `sampled` is called with each source that answers, with the time of its oldest sample.
@@ -146,7 +145,7 @@ def live_usage(policy: Policy, live: LiveCluster, deadline: Deadline, sampled: S
 
 def live_providers(
     policy: Policy,
-    live: LiveCluster,
+    live: Client,
     deadline: Deadline,
     sampled: Sampled = ignored,
     kinds: tuple[str, ...] = ("NodeMetrics",),
@@ -160,16 +159,16 @@ def live_providers(
         partial(_read_secret, live, deadline),
         service_account=SERVICE_ACCOUNT if live.connection.in_cluster else None,
         sampled=sampled,
-        is_ending=live.client.ending.is_set,
+        is_ending=live.ending.is_set,
     )
 
 
-def _read_metrics(live: LiveCluster, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
+def _read_metrics(live: Client, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
     collection = Collection()
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
         for kind in kinds:
-            collector = read_list(live.client, path_of_list(kind), partial(collection.collector, kind), deadline=until)
+            collector = read_list(live, path_of_list(kind), partial(collection.collector, kind), deadline=until)
             collector.unique()
             collection.replace(kind, collector)
     except NotFound as error:
@@ -185,12 +184,12 @@ class _Secret(msgspec.Struct):
     data: Mapping[str, str] | None = None
 
 
-def _read_secret(live: LiveCluster, deadline: Deadline, secret: SecretReference) -> str:
+def _read_secret(live: Client, deadline: Deadline, secret: SecretReference) -> str:
     name = f"the Secret {secret.namespace}/{secret.name}"
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
     try:
         until = Deadline.after(_SECONDS).or_sooner(deadline)
-        document = decode_json(live.client.get(path, deadline=until), _Secret)
+        document = decode_json(live.get(path, deadline=until), _Secret)
         return base64.b64decode((document.data or {})[_TOKEN_KEY], validate=True).decode()
     except KeyError:
         raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None

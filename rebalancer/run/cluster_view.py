@@ -9,13 +9,14 @@ from typing import Any, Protocol
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
+from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Finished, document
 from rebalancer.report.view import new_pods
 from rebalancer.run.cluster_lists import live_usage, read_cluster
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.live import LiveCluster
+from rebalancer.run.live import described
 from rebalancer.run.memory import MemorySource, MemoryView, recollect
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
@@ -27,14 +28,19 @@ FRESH_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What all cycles of one process share; `sleep` waits while another run holds the Lease."""
+    """What all cycles of one process share: `cluster` is the client of its API server, `sleep` waits for the Lease."""
 
     options: Options
-    cluster: LiveCluster
+    cluster: Client
     telemetry: Telemetry
     interruption: Interruption
     deliver: Deliver
     sleep: Callable[[float], None] = time.sleep
+
+    @property
+    def description(self) -> dict[str, str | None]:
+        """The cluster, as reports name it."""
+        return described(self.cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,5 +167,5 @@ class Consent:
         with progress.stage("plan"):
             ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
         progress.planned(len(ledger.evictions))
-        self._plan = Finished(ledger, left, True, self.run.cluster.description, "wall", self.work.warnings)
+        self._plan = Finished(ledger, left, True, self.run.description, "wall", self.work.warnings)
         return view, self._plan

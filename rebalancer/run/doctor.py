@@ -18,13 +18,13 @@ from rebalancer.cluster.resources import CPU, PODS
 from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
+from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.wire.pages import METRICS_KINDS, resource_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count, listed
-from rebalancer.run.live import LiveCluster
 from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
 from rebalancer.run.work import Work
@@ -152,7 +152,7 @@ def _room(cluster: Cluster) -> Finding:
     return _none_of("room", full, "no room by requests on ", "lower requests (`recommend`), or add nodes", fine)
 
 
-def of_server(cluster: LiveCluster, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
+def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
     """Yield what the API server says: version, clock, permissions, the Lease, the breaker, marks, and others."""
     yield from _version(cluster)
     yield _permissions(cluster, work)
@@ -163,9 +163,9 @@ def of_server(cluster: LiveCluster, lease: LeaseOptions, work: Work) -> Iterator
     yield _others(cluster)
 
 
-def _version(cluster: LiveCluster) -> Iterator[Finding]:
+def _version(cluster: Client) -> Iterator[Finding]:
     before = datetime.now(UTC)
-    answer = cluster.client.look("/version")
+    answer = cluster.look("/version")
     found = json.loads(answer.body) if answer.is_success else {}
     minor = "".join(filter(str.isdigit, str(found.get("minor", ""))))
     says = f"{cluster.connection.server} is {found.get('gitVersion', 'of an unknown version')}"
@@ -186,8 +186,8 @@ _ALWAYS = (
 )
 
 
-def _permissions(cluster: LiveCluster, work: Work) -> Finding:
-    deadline = Deadline.after(_SECONDS, cluster.client.retry_policy.clock)
+def _permissions(cluster: Client, work: Work) -> Finding:
+    deadline = Deadline.after(_SECONDS, cluster.retry_policy.clock)
     kinds = sorted({"Node", "Pod", *work.needed_kinds, *work.helpful_kinds})
     wanted = [("list", *resource_of(kind)) for kind in kinds] + list(_ALWAYS)
     if work.policy.steering or work.hold:
@@ -198,7 +198,7 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
         wanted += [(verb, "apps", "deployments") for verb in WRITE_VERBS]
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
         wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
-    missing = [each for each in wanted if not may(cluster.client, deadline, *each)]
+    missing = [each for each in wanted if not may(cluster, deadline, *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
     rules = (f'{{apiGroups: ["{group}"], resources: [{name}], verbs: [{verb}]}}' for verb, group, name in missing)
     cure = f"add to the role: {', '.join(rules)}"
@@ -206,7 +206,7 @@ def _permissions(cluster: LiveCluster, work: Work) -> Finding:
     return _either("permissions", f"a live run may not {denied}" if missing else "", cure, fine)
 
 
-def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
+def _breaker(cluster: Client, options: LeaseOptions) -> Finding:
     found = MemorySource.of(cluster, options).read(datetime.now(UTC))
     if found.problem:
         return Finding("memory", WRONG, found.problem, "`rebalancer memory clear` begins anew")
@@ -219,10 +219,10 @@ def _breaker(cluster: LiveCluster, options: LeaseOptions) -> Finding:
     return Finding("breaker", FINE, "closed, and no pause of all runs")
 
 
-def _lease(cluster: LiveCluster, options: LeaseOptions) -> Finding:
+def _lease(cluster: Client, options: LeaseOptions) -> Finding:
     name = options.resource_name
     try:
-        found = Leases(cluster.client, options.resource_namespace, name, _SECONDS).read()
+        found = Leases(cluster, options.resource_namespace, name, _SECONDS).read()
     except ClusterError as error:
         return Finding("Lease", UNKNOWN, str(error))
     if not found or not found.holder:
@@ -238,9 +238,9 @@ def _is_renewed(lease: Lease) -> bool:
     return lease.renewed is not None and datetime.now(UTC) - lease.renewed <= timedelta(seconds=lease.duration) + _SKEW
 
 
-def _marks(cluster: LiveCluster) -> Finding:
+def _marks(cluster: Client) -> Finding:
     try:
-        nodes = json.loads(cluster.client.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
+        nodes = json.loads(cluster.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
     except (ClusterError, ValueError) as error:
         return Finding("marks on nodes", UNKNOWN, str(error))
     marked = []
@@ -252,20 +252,20 @@ def _marks(cluster: LiveCluster) -> Finding:
     return _none_of("marks on nodes", sorted(marked), "our taints are on ", cure, "none is left over")
 
 
-def _others(cluster: LiveCluster) -> Finding:
+def _others(cluster: Client) -> Finding:
     """Look for another descheduler: a Deployment or CronJob with its image, or its Lease where that is renewed."""
     names: list[str] = []
     unread: list[str] = []
     for path, kind in _WORKLOADS:
         try:
-            items = json.loads(cluster.client.get(path, largest=_LARGEST)).get("items") or []
+            items = json.loads(cluster.get(path, largest=_LARGEST)).get("items") or []
         except (ClusterError, ValueError):
             unread.append(f"{kind}s")
             continue
         found = [each["metadata"] for each in items if "descheduler" in json.dumps(_images(each))]
         names += [f"{kind} {each.get('namespace', '')}/{each.get('name', '')}" for each in found]
     try:
-        lease = Leases(cluster.client, "kube-system", "descheduler", _SECONDS).read()
+        lease = Leases(cluster, "kube-system", "descheduler", _SECONDS).read()
     except ClusterError:
         lease = None
         unread.append("its Lease")

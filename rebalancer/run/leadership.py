@@ -34,9 +34,9 @@ from datetime import UTC, datetime
 from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound
+from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import LONGEST_SECONDS, MOST_TRANSITIONS, Lease, Leases
-from rebalancer.run.live import LiveCluster
 from rebalancer.run.options import LeaseOptions, Options
 
 _LOG = logging.getLogger(__name__)
@@ -346,13 +346,13 @@ def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
     return Timing(*(default if value is None else value for value, default in zip(given, defaults, strict=True)))
 
 
-def candidate(cluster: LiveCluster, options: LeaseOptions, usual: Timing) -> Leadership:
+def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadership:
     """Return the part of this process in taking turns; raise UsageError for durations that do not go together."""
     timing = timing_of(options, usual)
     seconds = min(REQUEST_SECONDS, timing.deadline / 2)
-    leases = Leases(cluster.client, options.resource_namespace, options.resource_name, seconds)
+    leases = Leases(cluster, options.resource_namespace, options.resource_name, seconds)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4()}"  # which only this process has
-    return Leadership(leases, timing, identity, wait=cluster.client.ending.wait)
+    return Leadership(leases, timing, identity, wait=cluster.ending.wait)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +366,7 @@ class Turn:
 
 @contextmanager
 def turn(
-    cluster: LiveCluster,
+    cluster: Client,
     options: Options,
     permit: Permit | None = None,
     sleep: Callable[[float], None] = time.sleep,

@@ -1,4 +1,4 @@
-"""A live cluster: the connection to it, and how evictions and Events reach it."""
+"""A live cluster: the client that speaks to it, and how evictions and Events reach it."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 
@@ -20,7 +20,7 @@ from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
-from rebalancer.kube.config import Connection, connect, find
+from rebalancer.kube.config import connect, find
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
@@ -50,31 +50,20 @@ def new_run() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
-@dataclass(frozen=True, slots=True)
-class LiveCluster:
-    """A connection to an API server: where it is, and how requests are sent, and tried again by which clock."""
-
-    connection: Connection
-    client: Client
-    retry_policy: RetryPolicy
-
-    @property
-    def description(self) -> dict[str, str | None]:
-        """Context (None in a pod) and server, as reports name them."""
-        return {"context": self.connection.context, "server": self.connection.server}
-
-
 def open_cluster(
     client: ClientOptions,
     retry_policy: RetryPolicy | None = None,
     observe: Observe = lambda _method, _path, _status: None,
-) -> LiveCluster:
+) -> Client:
     """Find the API server in the same order as kubectl; no request is sent.  `observe` is called with every request."""
     connection = connect(client.kubeconfig, client.context, overrides=client.overrides)
-    policy = retry_policy or RetryPolicy()
-    seconds = client.request_timeout or LONGEST_READ_SECONDS
-    asking = Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe)
-    return LiveCluster(connection, asking, policy)
+    policy, seconds = retry_policy or RetryPolicy(), client.request_timeout or LONGEST_READ_SECONDS
+    return Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe)
+
+
+def described(cluster: Client) -> dict[str, str | None]:
+    """Return context (None in a pod) and server, as reports name them."""
+    return {"context": cluster.connection.context, "server": cluster.connection.server}
 
 
 def contexts(kubeconfig: str | None) -> Iterable[str]:
@@ -87,7 +76,7 @@ def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> l
     """Return the names of the namespaces of a cluster that answers within so many seconds."""
     cluster = open_cluster(ClientOptions(kubeconfig, context, request_timeout=seconds, exec_timeout=seconds))
     deadline = Deadline.after(seconds, cluster.retry_policy.clock)
-    answer = cluster.client.get("/api/v1/namespaces", deadline=deadline, largest=_LARGEST_NAMESPACES)
+    answer = cluster.get("/api/v1/namespaces", deadline=deadline, largest=_LARGEST_NAMESPACES)
     return [str(each["metadata"]["name"]) for each in json.loads(answer)["items"]]
 
 
@@ -102,22 +91,22 @@ class LiveSink:
     """
 
     def __init__(
-        self, live: LiveCluster, grace_period_seconds: int | None, halt: Halt, *, is_shared: bool = False
+        self, cluster: Client, grace_period_seconds: int | None, halt: Halt, *, is_shared: bool = False
     ) -> None:
         self.is_denied = False
         self.closures = Closures()
         self._learning = Lock()
         self._halt = halt
         self._evictions = Evictions(
-            live.client,
+            cluster,
             grace_period_seconds=grace_period_seconds,
             retry_policy=replace(
-                live.retry_policy,
+                cluster.retry_policy,
                 seconds=RETRY_FOR_SECONDS,
                 # The server has answered in this run: if it is unreachable now, it is probably restarting.
                 tries_unconnected=sys.maxsize,
                 stop=halt.signalled,
-                sleep=live.retry_policy.sleep or self.sleep,
+                sleep=cluster.retry_policy.sleep or self.sleep,
             ),
             halt=halt,
             is_shared=is_shared,

@@ -61,7 +61,7 @@ def run_live(
         run = LiveRun(options, cluster, telemetry, interruption, show)
         if options.dry_run:
             return attempt(run, work)
-        if not person.must_be_asked(cluster.description):
+        if not person.must_be_asked(run.description):
             warn_of_no_limits(work)
             return attempt(run, work)
         steered.demand_permissions(cluster, work)
@@ -85,8 +85,8 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Con
         run.telemetry.metrics.report_made(outcome.report)
         return replace(outcome, exit_code=run.deliver(outcome))
     finally:
-        ending = run.cluster.client.ending
-        export(run.options.export, run.telemetry.metrics, run.cluster.description, ending.is_set)
+        ending = run.cluster.ending
+        export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
 
 def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Finished:
@@ -117,7 +117,7 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
 
 def _skipped(run: LiveRun, why: str) -> Finished:
     nothing = Cluster(Snapshot(now=datetime.now(UTC), nodes=(), pods=()))
-    return Finished(Ledger(skipped=why), nothing, False, run.cluster.description, "wall")
+    return Finished(Ledger(skipped=why), nothing, False, run.description, "wall")
 
 
 def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
@@ -125,7 +125,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     with run.telemetry.stage("plan"):
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
     warnings = (*work.warnings, *told(known), *deferring(known, ledger))
-    return Finished(ledger, left, True, run.cluster.description, "wall", warnings)
+    return Finished(ledger, left, True, run.description, "wall", warnings)
 
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
@@ -137,14 +137,14 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     def permit() -> str:
         return turn.permit() or watch.reason()
 
-    halt = Halt(run.options.deadline, cluster.retry_policy.clock, permit, view.taken_at, cluster.client.ending)
+    halt = Halt(run.options.deadline, cluster.retry_policy.clock, permit, view.taken_at, cluster.ending)
     run.interruption.then(halt.signal)
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=run.options.max_parallel > 1)
     watch = Watch(cluster, work, diary, restarted, sink, halt, telemetry)
     litter = steered.clear_up(cluster, before, work, view.snapshot)
-    events = live.EventLog(cluster.client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster.client, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
+    events = live.EventLog(cluster, halt, failures=work.policy.eviction_failure_event_notification)
+    with steered.steering(cluster, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
         ledger = _evict(run, work, left, watch, events, halt, steer)
     _defer(ledger, view, work, halt)
     with telemetry.stage("events"):
@@ -156,7 +156,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
     notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", turn.alarm)
     warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
-    return Finished(ledger, left, False, cluster.description, "wall", warnings, alarms, bool(marks))
+    return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(marks))
 
 
 def _evict(
@@ -171,7 +171,7 @@ def _evict(
             hear(entry)
 
     recount = steer.marks.recount if steer else lambda _: None
-    holder = steered.LiveHolder(run.cluster.client, halt, work.hold, recount) if work.hold else None
+    holder = steered.LiveHolder(run.cluster, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
         ledger = run_cycle(
             left,

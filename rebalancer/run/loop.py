@@ -31,13 +31,14 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar
 from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError, UsageError
 from rebalancer.kube.answers import NotFound
+from rebalancer.kube.client import Client
 from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.events import Event, Events, reporting_instance
 from rebalancer.kube.halt import Permit
 from rebalancer.run.cluster_view import Consent, LiveRun, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import LEADER, Leadership, candidate
-from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live import open_cluster
 from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policies import parse_policy, policy_text
@@ -92,7 +93,7 @@ def run_loop(
             _LOG.warning("policy %s: %s", options.policy, warning)
         if is_live:
             demand_permissions(cluster, work())
-            if person.must_be_asked(cluster.description):
+            if person.must_be_asked(run.description):
                 Consent(person, run, work()).obtain(for_later=True)
             reporter.open(cluster, options.lease.resource_namespace)  # a dry run writes nothing, not even an Event
             stack.callback(reporter.close)
@@ -282,9 +283,9 @@ class PolicyReporter:
         self._events: Events | None = None
         self._namespace = ""
 
-    def open(self, cluster: LiveCluster, namespace: str) -> None:
+    def open(self, cluster: Client, namespace: str) -> None:
         """Write Events from now on: about this pod; outside a pod in `namespace`, under this host's name."""
-        self._events = Events(cluster.client, reporting_instance())
+        self._events = Events(cluster, reporting_instance())
         self._namespace = namespace
         if cluster.connection.in_cluster:
             self._namespace = "default"

@@ -48,8 +48,8 @@ from rebalancer.run.options import LeaseOptions
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 if TYPE_CHECKING:
+    from rebalancer.kube.client import Client
     from rebalancer.kube.leases import Leases, MemoryMap  # the client of the API server is not needed offline
-    from rebalancer.run.live import LiveCluster
 
 #: Where a pause of all runs stands: a key of the ConfigMap, and an annotation of the Lease.
 PAUSE_KEY, PAUSE_NOTE = "pause", "kube-rebalancer/pause"
@@ -185,11 +185,11 @@ class MemorySource:
     leases: "Leases"
 
     @classmethod
-    def of(cls, cluster: "LiveCluster", lease: LeaseOptions) -> "MemorySource":
+    def of(cls, cluster: "Client", lease: LeaseOptions) -> "MemorySource":
         """Return where a cluster has it."""
         from rebalancer.kube.leases import MemoryMap  # noqa: PLC0415  as above
 
-        return cls(MemoryMap(cluster.client, lease.resource_namespace, lease.memory), leases_of(cluster, lease))
+        return cls(MemoryMap(cluster, lease.resource_namespace, lease.memory), leases_of(cluster, lease))
 
     @property
     def name(self) -> str:
@@ -222,12 +222,12 @@ class MemorySource:
             return dataclasses.replace(nothing, problem=f"the memory {self.name} cannot be read: {error}")
 
 
-def leases_of(cluster: "LiveCluster", lease: LeaseOptions) -> "Leases":
+def leases_of(cluster: "Client", lease: LeaseOptions) -> "Leases":
     """Return the Lease of a release."""
     from rebalancer.kube.leases import Leases  # noqa: PLC0415  as above
     from rebalancer.run.leadership import REQUEST_SECONDS  # noqa: PLC0415
 
-    return Leases(cluster.client, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS)
+    return Leases(cluster, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ import msgspec
 from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.kube.answers import NotFound
+from rebalancer.kube.client import Client
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.wire.objects import Metadata
 from rebalancer.kube.wire.pages import path_of_list
@@ -48,7 +49,7 @@ from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
 from rebalancer.report.layout import count
 from rebalancer.run.cluster_lists import no_list
-from rebalancer.run.live import LiveCluster, open_cluster
+from rebalancer.run.live import open_cluster
 from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
 
@@ -309,10 +310,10 @@ def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, i
     return path, len(lines)
 
 
-def _usage(live: LiveCluster) -> list[list[str]]:
+def _usage(live: Client) -> list[list[str]]:
     try:
         new = partial(Items, "PodMetrics", _UsageOfPod, _lines_of)
-        return read_list(live.client, path_of_list("PodMetrics"), new).items
+        return read_list(live, path_of_list("PodMetrics"), new).items
     except NotFound:
         raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
     except ValueError as error:

@@ -64,9 +64,8 @@ class Standing:
     """Reads and writes the memory, pauses and the breaker; `lease` names the Lease, and with it the ConfigMap."""
 
     def __init__(self, client: ClientOptions, lease: LeaseOptions) -> None:
-        cluster = open_cluster(client)
-        self._client = cluster.client
-        self._source = MemorySource.of(cluster, lease)
+        self._client = open_cluster(client)
+        self._source = MemorySource.of(self._client, lease)
         self._now = datetime.now(UTC)
 
     def document(self) -> dict[str, Any]:
@@ -221,7 +220,7 @@ def unmark(
     claims: list[str] = []
     exit_code = 0
     for kind, whose, why in kinds:
-        found = clear_leftovers(cluster.client, kind, dry_run=dry_run)
+        found = clear_leftovers(cluster, kind, dry_run=dry_run)
         for node in found.over:
             problem = found.problems.get(node.name)
             done = "would be unmarked" if dry_run else f"stays marked: {problem}" if problem else "unmarked"

@@ -24,7 +24,7 @@ from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_lef
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering
-from rebalancer.run.live import LiveCluster, LiveSink, new_run
+from rebalancer.run.live import LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import leases_of
 from rebalancer.run.options import LeaseOptions
@@ -61,7 +61,7 @@ class CleanUp:
     told: tuple[str, ...] = ()
 
 
-def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permit) -> CleanUp:
+def prepare(cluster: Client, lease: LeaseOptions, work: Work, permit: Permit) -> CleanUp:
     """Make sure that a run that steers may write to nodes, and take off what other runs have left there.
 
     With the Lease no other run is at work, so all marks go; without it only those that have expired.  A node that keeps
@@ -73,7 +73,7 @@ def prepare(cluster: LiveCluster, lease: LeaseOptions, work: Work, permit: Permi
         return CleanUp(record, (), permit)
     noted = record.read()
     kind = steering_marks(_keys(work.policy.steering.key, noted), is_over(noted, permit))
-    found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)
+    found = clear_leftovers(cluster, kind, Halt(permit=permit).check)
     told = list(found.claims)
     if found.problems:
         told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(found.problems)}")
@@ -86,20 +86,20 @@ def _keys(key: str, noted: Iterable[Mark] | None) -> Keys:
     return Keys.of(key, [each.run for each in noted or ()])
 
 
-def record_of(cluster: LiveCluster, lease: LeaseOptions) -> RunRecord:
+def record_of(cluster: Client, lease: LeaseOptions) -> RunRecord:
     """Return the record of runs, in the Lease."""
     return RunRecord(leases_of(cluster, lease))
 
 
-def demand_permissions(cluster: LiveCluster, work: Work) -> None:
+def demand_permissions(cluster: Client, work: Work) -> None:
     """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else."""
     purposes = [STEERING] if work.policy.steering else [HOLDING] if work.hold else []
     purposes += [RESTARTING] if work.trust and work.trust.restart else []
     for purpose in purposes:
-        demand_writes(cluster.client, purpose)
+        demand_writes(cluster, purpose)
 
 
-def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapshot) -> tuple[str, ...]:
+def clear_up(cluster: Client, before: CleanUp, work: Work, snapshot: Snapshot) -> tuple[str, ...]:
     """Take off what earlier runs have left and what has expired; return what the reader of the report should know.
 
     The marks of steered runs are taken off here if this run does not steer; if it does, `prepare` has done it.
@@ -117,10 +117,10 @@ def clear_up(cluster: LiveCluster, before: CleanUp, work: Work, snapshot: Snapsh
     return told
 
 
-def _cleared(cluster: LiveCluster, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
+def _cleared(cluster: Client, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
     """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
-        found = clear_leftovers(cluster.client, kind, Halt(permit=permit).check)
+        found = clear_leftovers(cluster, kind, Halt(permit=permit).check)
     except ClusterError as error:
         return (f"{why}, and could not be looked at: {error}",)
     if not found.problems:

@@ -46,7 +46,7 @@ from rebalancer.kube.wire.objects import NodeWire, node
 from rebalancer.kube.wire.pages import KINDS, PATHS
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
-from rebalancer.run.live import LiveCluster, LiveSink
+from rebalancer.run.live import LiveSink
 from rebalancer.run.memory import Diary, paused
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
@@ -74,7 +74,7 @@ class Watch:
 
     def __init__(
         self,
-        cluster: LiveCluster,
+        cluster: Client,
         work: Work,
         diary: Diary | None,
         restarted: Restarted,
@@ -84,11 +84,11 @@ class Watch:
     ) -> None:
         self.rested = ""
         self.diary = diary
-        self._client = cluster.client
+        self._client = cluster
         self._clock = cluster.retry_policy.clock
         self._work = work
         self._restarted = restarted
-        self._rollouts = Rollouts(cluster.client, halt)
+        self._rollouts = Rollouts(cluster, halt)
         self._sink = sink
         self._halt = halt
         self._telemetry = telemetry

@@ -127,7 +127,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda _: None)
         cluster = open_cluster(options.client, observe=telemetry.request)
         if not options.dry_run:
-            demand_writes(cluster.client, MARKING)
+            demand_writes(cluster, MARKING)
         run = LiveRun(options, cluster, telemetry, interruption, deliver)
         marking = _Marking(run, settings, board)
         if not options.interval:
@@ -173,8 +173,8 @@ class _Marking:
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
             return run.deliver(shown), not outcome.problems
         finally:
-            ending = run.cluster.client.ending
-            export(run.options.export, run.telemetry.metrics, run.cluster.description, ending.is_set)
+            ending = run.cluster.ending
+            export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
     def _evaluated(self, turn: Turn) -> MarkingOutcome:
         if turn.skipped:
@@ -183,7 +183,7 @@ class _Marking:
         policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.cluster
         telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
         with telemetry.stage("read"):
-            seen = see_nodes(cluster.client)
+            seen = see_nodes(cluster)
         now, part = _now(), seen.that_take_part(policy.node_selector)
         with telemetry.stage("plan"):
             providers = live_providers(policy, cluster, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
@@ -206,7 +206,7 @@ class _Marking:
         return outcome
 
     def _outcome(self, now: datetime, **found: Any) -> MarkingOutcome:
-        return MarkingOutcome(self.name, self.run.options.dry_run, self.run.cluster.description, now, **found)
+        return MarkingOutcome(self.name, self.run.options.dry_run, self.run.description, now, **found)
 
     def _written(
         self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit, record: RunRecord
@@ -214,11 +214,11 @@ class _Marking:
         run = self.run
         if run.options.dry_run:
             return changes.problems(seen.carried)
-        halt = Halt(permit=permit, signalled=run.cluster.client.ending)
+        halt = Halt(permit=permit, signalled=run.cluster.ending)
         run.interruption.then(halt.signal)
         with run.telemetry.stage("mark"):
             record.note_signs(changes.texts() if due else ())
-            return write(run.cluster.client, changes, due, halt)
+            return write(run.cluster, changes, due, halt)
 
     def _tell(self, outcome: MarkingOutcome) -> None:
         telemetry = self.run.telemetry

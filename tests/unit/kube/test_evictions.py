@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from rebalancer.eviction.causes import Code, cause
@@ -6,7 +8,7 @@ from rebalancer.kube.client import LARGEST_OBJECT, Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Halt
 from rebalancer.report.words import text
-from rebalancer.run.live import LiveCluster, LiveSink
+from rebalancer.run.live import LiveSink
 from tests.fake_http import Reply
 from tests.make import pod as made_pod
 from tests.make import says_no
@@ -260,12 +262,12 @@ def test_odd_names_stay_names(connection, server, pod, time):
     assert evictions.evict("default", "a%2Fb", "uid-of-a%2Fb", **WHO) == GRANTED
 
 
-def test_a_pods_eviction_is_tried_again_for_thirty_seconds(connection, client, server, pod, time):
+def test_a_pods_eviction_is_tried_again_for_thirty_seconds(client, server, pod, time):
     """With waits of one second that makes 30 tries: the limit of a live run, whatever the policy of reads is."""
     server.add(pod("a"))
     server.fail("POST", EVICTION, status=429)
-    live = LiveCluster(connection, client, time.retry_policy(seconds=7, first_wait=1, longest_wait=1))
-    sink = LiveSink(live, None, Halt(clock=time.clock))
+    cluster = replace(client, retry_policy=time.retry_policy(seconds=7, first_wait=1, longest_wait=1))
+    sink = LiveSink(cluster, None, Halt(clock=time.clock))
 
     verdict = sink.evict(
         made_pod("a", uid="uid-of-a"), "default", "PodLifeTime", cause(Code.CUSTOM, message="old"), lambda _: None

@@ -42,7 +42,7 @@ def cluster(server, time, tmp_path):
 
 @pytest.fixture
 def client(cluster):
-    return cluster.client
+    return cluster
 
 
 @pytest.fixture

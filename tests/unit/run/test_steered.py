@@ -23,7 +23,7 @@ def noted(cluster):
 def steering(cluster, halt):
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), always)
     sink = LiveSink(cluster, None, halt)
-    return steered.steering(cluster.client, Steering(), make.snapshot((), ()), sink, halt, before, lambda _: "")
+    return steered.steering(cluster, Steering(), make.snapshot((), ()), sink, halt, before, lambda _: "")
 
 
 def test_a_run_is_on_record_before_its_first_taint_and_no_longer_than_after_its_last(cluster, server, time, noted):

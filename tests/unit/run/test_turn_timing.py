@@ -35,6 +35,6 @@ def test_a_request_leaves_time_for_another_try_before_the_deadline(monkeypatch, 
     options = LeaseOptions(lease_duration=200.0, renew_deadline=deadline, retry_period=2.0)
 
     client = SimpleNamespace(ending=Event())
-    leadership.candidate(SimpleNamespace(client=client), options, leadership.ONE_CYCLE)
+    leadership.candidate(client, options, leadership.ONE_CYCLE)
 
     assert asked == [(client, "kube-system", "rebalancer", seconds)]
