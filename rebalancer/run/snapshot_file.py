@@ -4,7 +4,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -29,29 +29,29 @@ _BRACKET = re.compile(rb"\s*[{\[]")
 _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFile:
-    """What a file holds: objects, when `rebalancer snapshot` wrote it, and the data of the memory's ConfigMap.
+class Recorded(msgspec.Struct, rename="camel"):
+    """What `rebalancer snapshot` notes in a file: when it wrote it, and the data of the memory's ConfigMap.
 
     The memory is None where the file says nothing of it; its problem is empty if it could be read.
     """
 
-    collection: Collection
-    recorded: datetime | None
-    memory: Mapping[str, str] | None = None
-    memory_problem: str = ""
-
-
-class _Recorded(msgspec.Struct, rename="camel"):
     memory: dict[str, str] | None = None
     memory_problem: str = ""
     now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """What a file holds: objects, and what is noted with them."""
+
+    collection: Collection
+    recorded: Recorded
+
+
 class SnapshotDocument(Document, rename="camel"):
     """A document of a file; `rebalancer snapshot` adds what is no object of the cluster."""
 
-    rebalancer: _Recorded | None = None
+    rebalancer: Recorded | None = None
 
 
 class _SnapshotLoader(yaml.CSafeLoader):
@@ -78,7 +78,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         SnapshotError: it cannot be read, contradicts itself, or holds no nodes.
     """
     collection = Collection()
-    recorded = _Recorded()
+    recorded = Recorded()
     try:
         for raw, document in documents(path):
             done_with = raw.done_with if isinstance(raw, Copied) else None
@@ -92,7 +92,7 @@ def read_snapshot_file(path: str) -> SnapshotFile:
         raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
     if not collection.collectors["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
-    return SnapshotFile(collection, recorded.now, recorded.memory, recorded.memory_problem)
+    return SnapshotFile(collection, recorded)
 
 
 def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:

@@ -94,8 +94,9 @@ def _run_offline(options: Options, path: str, work: Work, progress: Progress | N
         options.chosen.demand(snapshot.at(now))
     cluster = work.cluster(work.seen(snapshot.at(now)), _usage_beside_file(work.policy, snapshot))
     # A file that says nothing of the memory stands for a cluster where nothing was moved.
-    found = NOTHING if file.memory is None else recalled(file.memory, "of the snapshot", now)
-    found = Recalled(None, file.memory_problem) if file.memory_problem else found
+    noted = file.recorded
+    found = NOTHING if noted.memory is None else recalled(noted.memory, "of the snapshot", now)
+    found = Recalled(None, noted.memory_problem) if noted.memory_problem else found
     recollection = recollect(found, work.trust, cluster.snapshot) if work.trust else None
     gc.freeze()  # all of it stays in use: Python need not look at it again and again
     try:
@@ -147,8 +148,8 @@ def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) 
         if moment is None:
             raise UsageError(f"--now {given!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
         return moment, "option"
-    if file.recorded is not None:
-        return file.recorded, "snapshot"
+    if file.recorded.now is not None:
+        return file.recorded.now, "snapshot"
     newest = snapshot.newest()
     return (newest, "newest") if newest else (snapshot.now, "wall")
 

@@ -101,9 +101,9 @@ def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_recorded_time_is_found_in_any_document(tmp_path: Path) -> None:
     recorded = {"kind": "List", "rebalancer": {"now": "2026-01-15T12:00:00Z", "context": "x"}, "items": []}
 
-    assert read(tmp_path, stream(recorded, LIST)).recorded == NOW
-    assert read(tmp_path, stream(LIST, recorded)).recorded == NOW
-    assert read(tmp_path, stream(LIST)).recorded is None
+    assert read(tmp_path, stream(recorded, LIST)).recorded.now == NOW
+    assert read(tmp_path, stream(LIST, recorded)).recorded.now == NOW
+    assert read(tmp_path, stream(LIST)).recorded.now is None
 
 
 def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
