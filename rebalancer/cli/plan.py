@@ -185,9 +185,10 @@ def apply(
     from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
     from rebalancer.run.policies import policy_text  # noqa: PLC0415
 
+    read = _read(path)
     if policy == path == "-":
         raise UsageError("the plan and --policy cannot both be standard input")
-    read, text = _read(path), policy_text(policy)
+    text = policy_text(policy)
     if policy_hash(text) != read.policy.hash:  # a weaker one must not slip in
         raise UsageError(f"plan {path} was made with another policy than {policy}: give that one, or make a new plan")
     moves = read.picked(only, exclude)
