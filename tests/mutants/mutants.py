@@ -3,69 +3,57 @@
     make mutants
     .venv/bin/python tests/mutants/mutants.py --number 50 --seed 7 --workers 1 engine kube/evictions.py
 
-Each change is made in a copy of the tree, and tried with the tests that run the changed line (`reach.py`): first those
-of its own package, quickest first; then, if these pass, all other fast ones.  The first failure ends it.  A change
-that the tests survive is printed: it wants a test, or a line in `equivalent.py` that says why it changes nothing.
+Each change is made in a copy of the tree, and tried with the files of tests that run the changed function (`reach.py`)
+or start the program as another process, those of its own package first.  The first failure ends it.  A change that the
+tests survive is printed: it wants a test, or a line in `equivalent.py` that says why it changes nothing.
 
-What was measured and what was noticed is kept in `.mutants`, so a run that was broken off goes on where it was; a
+What tests reach and what was noticed is kept in `.mutants`, so a run that was broken off goes on where it was; a
 survivor is tried again, and so is every change of a module that has been edited.
-
-With `--near` (the tests of the changed package alone) 200 changes took 35 minutes on a machine of two cores that did
-much else.  So many were noticed by the tests of their package at first, when no test had been written for them, and
-after tests for most of the others:
-
-    seed 0   148 of 200
-    seed 3   175 of 199, then 190
-    seed 4   141 of 166, then 182 of 198
-    seed 5   178 of 200, then all
 """
 
 import argparse
+import ast
+import json
 import os
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
-os.environ["PYTHONPATH"] = str(ROOT)  # for the process from which runs of the tests are forked
 
-from tests.mutants.bench import Bench  # noqa: E402  the tree must be on the path
+from tests.conformance.corpus import VARIABLE, folder  # noqa: E402  the tree must be on the path
 from tests.mutants.changes import Change, changes  # noqa: E402
 from tests.mutants.equivalent import EQUIVALENT  # noqa: E402
-from tests.mutants.noticed import Noticed  # noqa: E402
-from tests.mutants.outcome import Limits, Outcome  # noqa: E402
-from tests.mutants.reach import Reach  # noqa: E402
 
-PLACES = ("engine", "guards", "kube", "wire")
+PLACES = ("engine", "eviction", "kube")
 TESTS = ("tests/unit", "tests/properties", "tests/strategies", "tests/functional", "tests/conformance")
 _PARTS = ("rebalancer", "strategies", "policies", "chart", "examples", "tests", "docs", "pyproject.toml", "README.md")
 _KEPT = ROOT / ".mutants"
-#: Of the unchanged program; only broken tests come near it.
-_MEASURING = Limits(test=600.0, work=900.0)
-
-Job = TypeVar("Job")
+#: After which the tests of a change count as failed: many a change makes an endless loop.
+_LONGEST_TEST, _LONGEST_RUN = 120, 1800.0
 
 
 def main() -> None:
     wanted = _arguments()
-    candidates = [each for path in _modules(wanted.places) for each in changes(path, (ROOT / path).read_bytes())]
+    paths = [path.relative_to(ROOT) for place in wanted.places for path in _modules(ROOT / "rebalancer" / place)]
+    candidates = [each for path in paths for each in changes(path, (ROOT / path).read_bytes())]
     chosen = sorted(candidates, key=lambda change: lot(change, wanted.seed))[: wanted.number]
     tried = [change for change in chosen if change.name not in EQUIVALENT]
     _say(f"{len(chosen)} of {len(candidates)} changes, seed {wanted.seed}")
     signal.signal(signal.SIGTERM, _end)
     with tempfile.TemporaryDirectory(prefix="mutants-") as base, Run(Path(base), wanted.workers) as run:
-        survivors = run.survivors(tried, _files(wanted.tests), near=True)
-        _say(f"{len(tried) - len(survivors)} noticed by the tests of their package, {len(survivors)} not")
-        if not wanted.near:
-            survivors = run.survivors(survivors, _files(wanted.tests), near=False)
+        survivors = run.survivors(tried, near=wanted.near)
     alike = len(chosen) - len(tried)
     _say(f"\n{len(tried) - len(survivors)} noticed, {alike} known to change nothing, {len(survivors)} survived")
     for change in sorted(survivors, key=str):
@@ -95,37 +83,24 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="which ones")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="how many at the same time")
     parser.add_argument("--near", action="store_true", help="run the tests of the changed package alone")
-    parser.add_argument("--tests", nargs="+", default=TESTS, help="folders and files of tests")
     return parser.parse_args()
 
 
-def _modules(places: Sequence[str]) -> list[Path]:
-    found = []
-    for place in places:
-        path = ROOT / "rebalancer" / place
-        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return [path.relative_to(ROOT) for path in found]
-
-
-def _files(tests: Sequence[str]) -> list[str]:
-    paths = [ROOT / each for each in tests]
-    found = [file for path in paths for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
-    return [str(path.relative_to(ROOT)) for path in found]
+def _modules(place: Path) -> Sequence[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
 
 
 class Run:
     """Tries changes in copies of the tree, as many at a time as there are copies."""
 
     def __init__(self, base: Path, workers: int) -> None:
-        self._benches: SimpleQueue[Bench] = SimpleQueue()
-        self._all: list[Bench] = []
-        self._pool = ThreadPoolExecutor(workers)
-        original = _copy(base / "original")  # while this runs, somebody may edit what it was copied from
-        self._reach = Reach(_KEPT / "reach.json", original)
-        self._noticed = Noticed(_KEPT / "noticed.json", original)
+        self._original = _copy(base / "original")  # while this runs, somebody may edit what it was copied from
+        self._trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(workers):
-            self._all.append(Bench(_copy(base / str(number))))
-            self._benches.put(self._all[-1])
+            self._trees.put(_copy(base / str(number)))
+        self._pool = ThreadPoolExecutor(workers)
+        self._running: set[subprocess.Popen[str]] = set()
+        self._noticed: dict[str, str] = _read(_KEPT / "noticed.json")
 
     def __enter__(self) -> Self:
         return self
@@ -133,71 +108,114 @@ class Run:
     def __exit__(self, *_: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the copies are about to be removed anyway
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for bench in self._all:
-            bench.stop()
+        for each in set(self._running):
+            _kill(each)
         self._pool.shutdown()
 
-    def survivors(self, tried: Sequence[Change], tests: Sequence[str], *, near: bool) -> list[Change]:
-        """Return the changes that these tests do not notice, those of their own package or all others."""
-        tests_of = {change: [each for each in tests if _is_near(change, each) == near] for change in tried}
-        left = [change for change in tried if not self._noticed.by(change)]
-        self._measure(sorted({each for change in left for each in tests_of[change]}))
+    def survivors(self, tried: Sequence[Change], *, near: bool) -> list[Change]:
+        """Return the changes that the tests do not notice, or those of their own package alone."""
+        left = [change for change in tried if self._key(change) not in self._noticed]
+        files = [str(path.relative_to(ROOT)) for each in TESTS for path in sorted((ROOT / each).rglob("test_*.py"))]
+        files = [each for each in files if not near or any(_is_near(change, each) for change in left)]
+        reach = self._reach(files)
+        jobs = {self._pool.submit(self._failure, change, _able(change, reach, near=near)): change for change in left}
         survivors = []
-        for number, (change, failure) in enumerate(self._each(left, lambda *job: self._failure(*job, tests_of)), 1):
+        for number, job in enumerate(as_completed(jobs), 1):
+            change, failure = jobs[job], job.result()
             _say(f"[{number}/{len(left)}] {change}: {failure or 'SURVIVED'}")
             if failure:
-                self._noticed.keep(change, failure)
+                self._noticed[self._key(change)] = failure
+                _write(_KEPT / "noticed.json", self._noticed)
             else:
                 survivors.append(change)
         return survivors
 
-    def _measure(self, tests: Sequence[str]) -> None:
-        def measured(bench: Bench, test: str) -> Outcome:
-            return bench.run([test], _MEASURING, lines=True)
+    def _reach(self, files: Sequence[str]) -> Mapping[str, Any]:
+        """Measure what files of tests run, unless that is known of these files and this program."""
+        sources = sorted((self._original / "rebalancer").rglob("*.py"))
+        all_of_them = [*sources, *(self._original / each for each in files)]
+        kept = _KEPT / f"reach-{sha256(b''.join(each.read_bytes() for each in all_of_them)).hexdigest()[:16]}.json"
+        if not kept.exists():
+            _say(f"measuring what {len(files)} files of tests run")
+            _write(kept, json.loads(self._python(self._original, "tests.mutants.reach", *files)))
+        return _read(kept)
 
-        missing = self._reach.missing(tests)
-        for number, (test, outcome) in enumerate(self._each(missing, measured), 1):
-            _say(f"[{number}/{len(missing)}] {test}: {outcome.seconds:.1f} s {outcome.failure}")
-            self._reach.keep(test, outcome)
-        for test in self._reach.failing(tests):
-            _say(f"{test} fails without any change, and is left out")
-
-    def _failure(self, bench: Bench, change: Change, tests_of: dict[Change, list[str]]) -> str:
-        failing = self._reach.failing(tests_of[change])
-        able = [each for each in self._reach.able(change, tests_of[change]) if each not in failing]
-        if not able:
-            return ""
-        seconds = [self._reach.seconds(each) for each in able]
-        limits = Limits(test=60 + 20 * max(seconds), work=20 + 5 * sum(seconds))
-        path = bench.tree / change.path
+    def _failure(self, change: Change, files: Sequence[str]) -> str:
+        """Return the first test that fails, empty if none does."""
+        tree = self._trees.get()
+        path = tree / change.path
         source = path.read_bytes()
         try:
             path.write_bytes(change.applied(source))
-            return bench.run(sorted(able, key=lambda each: self._place(change, each)), limits).failure
+            options = ("-q", "-x", "--tb=no", "-p", "no:xdist", "--hypothesis-seed=0", f"--timeout={_LONGEST_TEST}")
+            said = self._python(tree, "pytest", *options, *files) if files else ""
+        except subprocess.TimeoutExpired:
+            return "it takes too long"
         finally:
             path.write_bytes(source)
+            self._trees.put(tree)
+        found = re.search(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
+        return found[1] if found else "" if " passed" in said or not files else "the tests end without a result"
 
-    def _place(self, change: Change, test: str) -> tuple[bool, bool, float]:
-        is_its_own = Path(test).stem.startswith(f"test_{change.path.stem}")
-        return not is_its_own, not test.startswith("tests/unit"), self._reach.seconds(test)
+    def _python(self, tree: Path, *module: str) -> str:
+        """Run a module in a tree, and return what it prints."""
+        environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", VARIABLE: str(folder())}
+        command = [sys.executable, "-m", *module]
+        process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self._running.add(process)
+        try:
+            return process.communicate(timeout=_LONGEST_RUN)[0]
+        finally:
+            _kill(process)
+            self._running.discard(process)
 
-    def _each(self, jobs: Sequence[Job], do: Callable[[Bench, Job], Outcome | str]) -> Iterator[tuple[Job, object]]:
-        """Yield each job with what came of it."""
+    def _key(self, change: Change) -> str:
+        digest = sha256((self._original / change.path).read_bytes()).hexdigest()[:16]
+        return f"{digest} {change.start} {change}"
 
-        def done(job: Job) -> Outcome | str:
-            bench = self._benches.get()
-            try:
-                return do(bench, job)
-            finally:
-                self._benches.put(bench)
 
-        running = {self._pool.submit(done, job): job for job in jobs}
-        for each in as_completed(running):
-            yield running[each], each.result()
+def _able(change: Change, reach: Mapping[str, Any], *, near: bool) -> list[str]:
+    """Return the files that may notice a change: those that run its function, or at the top of a module any line.
+
+    Those of its own package come first, of them those of its own name.
+    """
+    whole = ast.parse((ROOT / change.path).read_bytes())
+    functions = [node for node in ast.walk(whole) if isinstance(node, ast.FunctionDef)]
+    bodies = [range(each.body[0].lineno, (each.end_lineno or 0) + 1) for each in functions]
+    around = min((each for each in bodies if change.line in each), key=len, default=None)
+    lines = reach["lines"].get(str(change.path), {})
+    found = {file for line, files in lines.items() if around is None or int(line) in around for file in files if file}
+    found |= {*reach["processes"]}
+    own = f"test_{change.path.stem}"
+    order = sorted(found, key=lambda each: (not _is_near(change, each), not Path(each).stem.startswith(own), each))
+    return [each for each in order if not near or _is_near(change, each)]
 
 
 def _is_near(change: Change, test: str) -> bool:
     return test.startswith(f"tests/unit/{change.path.parts[1]}/")
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """End a process and all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _write(path: Path, document: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(document, indent=1))
 
 
 def _copy(tree: Path) -> Path:
@@ -206,6 +224,7 @@ def _copy(tree: Path) -> Path:
         if source.is_dir():
             shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
+            tree.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, tree / part)
     return tree
 
