@@ -13,7 +13,7 @@ from tests.outcome.large import play_large
 from tests.outcome.scenarios import SCENARIOS
 from tests.outcome.simulation import play
 from tests.outcome.state import RESOURCES, deviation, over
-from tests.outcome.steered_verdict import DEVIATION, MOVES, RESTLESS
+from tests.outcome.verdict import DEVIATION, MOVES, RESTLESS
 
 MINUTES = 60.0
 

@@ -6,12 +6,13 @@ reference was measured from: 28.9 points of cpu and 38.1 of memory (see `verdict
 
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 NODES = 30
 NODE_CPU = 16_000  # millicores
 NODE_MEMORY = 65_536  # MiB
+NODE_PODS = 110  # with the agent
 
 # What a pod uses on average; 40 of them fill a node to about 57 % of cpu and 76 % of memory.
 MEAN_CPU = 228  # millicores
@@ -102,6 +103,33 @@ def varied(load: Iterable[Workload], seed: int, cycle: int, by: float) -> Mappin
     """Return the workloads by name as they are in one cycle: each uses more or less, by at most this share."""
     rng = random.Random(f"{seed} {cycle}")
     return {workload.name: workload.times(rng.uniform(1 - by, 1 + by)) for workload in load}
+
+
+def nodes_needed(load: Iterable[Workload]) -> int:
+    """Return how many nodes the requests fill: of cpu, of memory or by number, whichever needs most.
+
+    No packing needs fewer; what pods leave over, and what agents request, is not counted.
+    """
+    sums = [0, 0, 0]
+    for each in load:
+        for index, amount in enumerate((each.cpu, each.memory, 1)):
+            sums[index] += each.replicas * amount
+    offered = (NODE_CPU, NODE_MEMORY, NODE_PODS - 1)
+    return max(math.ceil(total / each) for total, each in zip(sums, offered, strict=True))
+
+
+def scattered(load: Sequence[Workload], seed: int, nodes: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return by owner the node of each pod, drawn at random; those of one owner on different nodes.
+
+    No scheduler has chosen them: so a cluster may be after a time in which nodes came and pods went.
+    """
+    dice = random.Random(seed)
+    found: dict[str, list[str]] = {each.name: [] for each in load}
+    for each in load:
+        drawn = found[each.name]
+        while len(drawn) < each.replicas:
+            drawn += dice.sample(list(nodes), min(len(nodes), each.replicas - len(drawn)))
+    return found
 
 
 def _sizes(rng: random.Random, pods: int) -> Iterable[int]:

@@ -9,7 +9,6 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,10 +17,9 @@ sys.path.insert(0, str(ROOT))  # it is run as a script: `tests` is found from th
 
 from tests.e2e.binaries import BinariesError, provide  # noqa: E402  needs the line above
 from tests.outcome.program import Program, ours  # noqa: E402  the same
-from tests.outcome.result import Result, result_of  # noqa: E402  the same
+from tests.outcome.result import Result, result_of, table  # noqa: E402  the same
 from tests.outcome.scenarios import SCENARIOS, Scenario  # noqa: E402  the same
-from tests.outcome.table import table  # noqa: E402  the same
-from tests.outcome.trial import keep, play  # noqa: E402  the same
+from tests.outcome.trial import play  # noqa: E402  the same
 from tests.outcome.verdict import verdicts  # noqa: E402  the same
 
 
@@ -35,9 +33,9 @@ def main() -> int:
         return 2
     chosen = options.scenario or list(SCENARIOS)
     with tempfile.TemporaryDirectory(prefix="rebalancer-outcome-") as copy:
-        programs = [ours(ROOT, Path(copy), plain=options.plain, steer=options.steer)]
+        programs = [ours(ROOT, Path(copy), steer=options.steer)]
         if options.other:
-            programs.append(Program("other", options.other, plain=True))
+            programs.append(Program("other", options.other))
         held = [_scenario(binaries, SCENARIOS[name], programs, options) for name in chosen]
     return 0 if all(held) else 1
 
@@ -49,35 +47,18 @@ def _parser() -> argparse.ArgumentParser:
         "--scenario", action="append", choices=list(SCENARIOS), help=f"all, or: {names}".replace("%", "%%")
     )
     parser.add_argument("--cycles", type=int, help="how many; else the scenario's own number")
-    parser.add_argument(
-        "--interval",
-        type=float,
-        default=0,
-        metavar="SECONDS",
-        help="between cycles, at least; in life they are minutes",
-    )
     parser.add_argument("--runs", type=int, default=3, help="how many, each with a load of its own; the median counts")
     parser.add_argument("--seed", type=int, default=1, help="of the first run's load")
-    parser.add_argument("--policy", type=Path, help="instead of the scenario's")
-    parser.add_argument(
-        "--spread", type=float, metavar="FACTOR", help="how uneven what pods use is; 0: all use the same"
-    )
-    parser.add_argument(
-        "--plain", action="store_true", help="give our program its policy in the descheduler's words too"
-    )
     parser.add_argument("--steer", action="store_true", help="let our program steer replacements")
     parser.add_argument(
         "--other",
         metavar="COMMAND",
         help="another program's command line, for one cycle; {kubeconfig} and {policy} stand for files",
     )
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write all reports and figures there")
     return parser
 
 
 def _scenario(binaries: Path, scenario: Scenario, programs: Sequence[Program], options: argparse.Namespace) -> bool:
-    changes = {name: value for name in ("policy", "spread") if (value := getattr(options, name)) is not None}
-    scenario = replace(scenario, **changes)
     results: dict[str, list[Result]] = {program.name: [] for program in programs}
     for run in range(1, options.runs + 1):
         for name, result in _run(binaries, scenario, programs, run, options):
@@ -100,13 +81,10 @@ def _run(
             program,
             seed=options.seed + run - 1,
             cycles=options.cycles or scenario.cycles,
-            interval=options.interval,
             placement=placement,
             told=partial(_say_of, where),
         )
         placement = trial.placement
-        if options.keep:
-            keep(trial, options.keep / scenario.name / f"run-{run}" / program.name)
         yield program.name, result_of(trial)
 
 

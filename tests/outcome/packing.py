@@ -16,8 +16,7 @@ from rebalancer.cluster.cluster import Cluster
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.measured import PACKS
-from tests.outcome.bound import PODS, nodes_needed
-from tests.outcome.load import NODE_CPU, NODE_MEMORY, Workload, make_load
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODE_PODS, Workload, make_load, nodes_needed
 from tests.outcome.policies import in_reference_words, read_policy
 from tests.outcome.scenarios import SCENARIOS, Scenario
 from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, PlayedSteer, Simulation
@@ -67,7 +66,7 @@ def requested(simulation: Simulation) -> Mapping[str, Asked]:
 
 def _fits(asked: Asked, workload: Workload) -> bool:
     cpu, memory, count = asked
-    return cpu + workload.cpu <= NODE_CPU and memory + workload.memory <= NODE_MEMORY and count < PODS
+    return cpu + workload.cpu <= NODE_CPU and memory + workload.memory <= NODE_MEMORY and count < NODE_PODS
 
 
 def _most_allocated(asked: Asked, workload: Workload) -> int:

@@ -1,16 +1,34 @@
 """A trial in numbers: a row a cycle, and what they come to."""
 
+import json
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from tests.outcome.foreseen import as_foreseen
 from tests.outcome.greedy import NO_MOVES, Greedy
-from tests.outcome.moves import moved_twice
 from tests.outcome.policies import Bounds
-from tests.outcome.state import State, below_band, over
+from tests.outcome.state import State, below_band, moved_twice, over
 from tests.outcome.trial import Cycle, Trial
 from tests.outcome.zones import skews, worse
+
+COLUMNS = (
+    "cycle",
+    "evictions",
+    "refused",
+    "over target",
+    "below band",
+    "cpu stddev",
+    "mem stddev",
+    "highest cpu",
+    "highest mem",
+    "noise",
+    "Pending",
+    "moved twice",
+    "landed over",
+    "empty",
+)
 
 
 @dataclass(frozen=True)
@@ -19,8 +37,6 @@ class Row:
 
     Attributes:
         cycle: Its number.
-        evictions: How many were granted.
-        refused: How often the Eviction API refused one.
         over: Nodes above target, or above the band around the mean.
         below: Nodes below the band around the mean; 0 where there is no band.
         cpu_deviation: Standard deviation of the nodes' cpu, in points.
@@ -29,29 +45,31 @@ class Row:
         highest_memory: The same of memory.
         noise: How far off the metrics API's figures are at most, in points.
         pending: Pods without a node.
+        empty: Nodes without a pod.
+        evictions: How many were granted.
+        refused: How often the Eviction API refused one.
         twice: Pods moved twice within three cycles.
         replacements: Pods that came.
         landed_over: Those of them that came to a node above target, before the cycle or after it.
         spread_worse: Owners whose pods are spread less evenly over zones than at the start.
-        empty: Nodes without a pod.
     """
 
     cycle: int
-    evictions: int
-    refused: int
-    over: int
-    below: int
-    cpu_deviation: float
-    memory_deviation: float
-    highest_cpu: float
-    highest_memory: float
-    noise: float
-    pending: int
-    twice: int
-    replacements: int
-    landed_over: int
-    spread_worse: int = 0
+    over: int = 0
+    below: int = 0
+    cpu_deviation: float = 0.0
+    memory_deviation: float = 0.0
+    highest_cpu: float = 0.0
+    highest_memory: float = 0.0
+    noise: float = 0.0
+    pending: int = 0
     empty: int = 0
+    evictions: int = 0
+    refused: int = 0
+    twice: int = 0
+    replacements: int = 0
+    landed_over: int = 0
+    spread_worse: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,23 +150,42 @@ class Result:
 
 def result_of(trial: Trial) -> Result:
     """Return a trial in numbers."""
-    cycles = trial.cycles
-    twice = moved_twice([cycle.moved for cycle in cycles])
-    start = _row(0, cycles[0].start, trial.bounds)
-    after = [
-        _after(number, cycle, trial.bounds, len(twice[number - 1])) for number, cycle in enumerate(cycles, start=1)
-    ]
+    cycles, bounds = trial.cycles, trial.bounds
+    start = cycles[0].start
+    first = skews(start.by_owner)
+    rows = [Row(0, **_figures(start, bounds))]
+    for number, (cycle, twice) in enumerate(zip(cycles, moved_twice([each.moved for each in cycles]), strict=True), 1):
+        spread_worse = len(worse(first, skews(cycle.end.by_owner)))
+        moved = {**_moved(cycle, bounds), "twice": len(twice), "spread_worse": spread_worse}
+        rows.append(Row(number, **_figures(cycle.end, bounds), **moved))
     hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
-    failures = sum(cycle.ran.exit_code != 0 for cycle in cycles)
     landed = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
-    rows = [start, *(_with_zones(after, cycles) if trial.zoned else after)]
-    return Result(rows, failures, trial.needed, landed, trial.yardstick)
+    return Result(rows, sum(cycle.ran.exit_code != 0 for cycle in cycles), trial.needed, landed, trial.yardstick)
 
 
-def _with_zones(rows: Sequence[Row], cycles: Sequence[Cycle]) -> list[Row]:
-    first = skews(cycles[0].start.by_owner)
-    found = zip(rows, cycles, strict=True)
-    return [replace(row, spread_worse=len(worse(first, skews(cycle.end.by_owner)))) for row, cycle in found]
+def _figures(state: State, bounds: Bounds) -> dict[str, Any]:
+    return {
+        "over": len(over(state.shares, bounds)),
+        "below": len(below_band(state.shares, bounds)),
+        "cpu_deviation": state.deviation("cpu"),
+        "memory_deviation": state.deviation("memory"),
+        "highest_cpu": state.highest("cpu"),
+        "highest_memory": state.highest("memory"),
+        "noise": state.noise,
+        "pending": state.pending,
+        "empty": state.empty,
+    }
+
+
+def _moved(cycle: Cycle, bounds: Bounds) -> dict[str, Any]:
+    hot = over(cycle.start.shares, bounds) | over(cycle.end.shares, bounds)
+    landed = [cycle.end.places[pod] for pod in cycle.moved.replacements]
+    return {
+        "evictions": len(cycle.moved.evicted),
+        "refused": cycle.refused,
+        "replacements": len(landed),
+        "landed_over": sum(node in hot for node in landed),
+    }
 
 
 def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:
@@ -156,46 +193,65 @@ def median(results: Sequence[Result], figure: Callable[[Result], float]) -> floa
     return statistics.median(figure(result) for result in results)
 
 
-def _after(number: int, cycle: Cycle, bounds: Bounds, twice: int) -> Row:
-    hot = over(cycle.start.shares, bounds) | over(cycle.end.shares, bounds)
-    landed = [cycle.end.places[pod] for pod in cycle.moved.replacements]
-    return _row(
-        number,
-        cycle.end,
-        bounds,
-        evictions=len(cycle.moved.evicted),
-        refused=cycle.refused,
-        twice=twice,
-        replacements=len(landed),
-        landed_over=sum(node in hot for node in landed),
+def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[str]) -> tuple[int, int]:
+    """Return how many replacements came where they were foreseen, and how many evictions said where.
+
+    Which replacement came for which pod nobody knows: an owner's are alike, so each is counted once for a pod of its
+    owner whose set of nodes holds the node, the smallest sets first.
+
+    Args:
+        report: The program's, as JSON; another program's output foresees nothing.
+        places: The node of each pod, by name.
+        replacements: Their names.
+    """
+    told = [(_owner(each["name"]), _nodes(each)) for each in _evictions(report)]
+    told = sorted((each for each in told if each[1]), key=lambda each: len(each[1]))
+    landed = Counter((_owner(name), places[name]) for name in replacements)
+    hits = 0
+    for owner, nodes in told:
+        node = next((node for node in nodes if landed[owner, node]), None)
+        if node:
+            landed[owner, node] -= 1
+            hits += 1
+    return hits, len(told)
+
+
+def _evictions(report: str) -> Sequence[Mapping[str, Any]]:
+    try:
+        document = json.loads(report)
+    except ValueError:
+        return ()
+    return document.get("evictions", ()) if isinstance(document, dict) else ()
+
+
+def _nodes(eviction: Mapping[str, Any]) -> Sequence[str]:
+    destination = eviction.get("destination")
+    nodes = destination.get("nodes") if isinstance(destination, dict) else None
+    return nodes or ()
+
+
+def _owner(name: str) -> str:
+    """The owner of a pod: its name without the part that tells its pods apart."""
+    return name.rpartition("-")[0]
+
+
+def table(result: Result) -> str:
+    """Return a trial's table, a line a cycle; percentages and points with one decimal."""
+    lines = [_cells(row) for row in result.rows]
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *lines, strict=True)]
+    return "\n".join(_aligned(line, widths) for line in (COLUMNS, *lines))
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    moved = (row.evictions, row.refused) if row.cycle else ("", "")
+    points = (row.cpu_deviation, row.memory_deviation, row.highest_cpu, row.highest_memory, row.noise)
+    return (
+        "start" if row.cycle == 0 else str(row.cycle),
+        *map(str, (*moved, row.over, row.below)),
+        *(f"{value:.1f}" for value in points),
+        *map(str, (row.pending, row.twice, row.landed_over, row.empty)),
     )
 
 
-def _row(
-    number: int,
-    state: State,
-    bounds: Bounds,
-    *,
-    evictions: int = 0,
-    refused: int = 0,
-    twice: int = 0,
-    replacements: int = 0,
-    landed_over: int = 0,
-) -> Row:
-    return Row(
-        cycle=number,
-        evictions=evictions,
-        refused=refused,
-        over=len(over(state.shares, bounds)),
-        below=len(below_band(state.shares, bounds)),
-        cpu_deviation=state.deviation("cpu"),
-        memory_deviation=state.deviation("memory"),
-        highest_cpu=state.highest("cpu"),
-        highest_memory=state.highest("memory"),
-        noise=state.noise,
-        pending=state.pending,
-        twice=twice,
-        replacements=replacements,
-        landed_over=landed_over,
-        empty=state.empty,
-    )
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))

@@ -26,13 +26,12 @@ from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.scheduling.simulator.sampling import nodes_to_score
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
-from tests.outcome import zoned_scheduler
+from tests.outcome import zones
 from tests.outcome.greedy import Greedy, greedy
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, varied
-from tests.outcome.moves import Moved, moved_twice
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.scenarios import Scenario
-from tests.outcome.state import Shares, below_band, deviation, over
+from tests.outcome.state import Moved, Shares, below_band, deviation, moved_twice, over
 from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, skews, worse, zone_of
 
 MEBIBYTE = 1 << 20
@@ -154,18 +153,18 @@ class Simulation:
 
     def _choose(self, workload: Workload, nodes: Sequence[str]) -> str:
         wish, siblings = self.wishes.get(workload.name, NO_WISH), self._siblings(workload)
-        nodes = zoned_scheduler.allowed(nodes, wish, siblings) if self.wishes else nodes
+        nodes = zones.allowed(nodes, wish, siblings) if self.wishes else nodes
         nodes = self._scored(nodes)
         asked = {name: [0, 0] for name in nodes}
         for pod in self.pods.values():
             if sums := asked.get(pod.node):
                 sums[0] += pod.workload.cpu
                 sums[1] += pod.workload.memory
-        spread = zoned_scheduler.spreading(nodes, wish, siblings, zoned=bool(self.wishes))
+        spread = zones.spreading(nodes, wish, siblings, zoned=bool(self.wishes))
         scores = {
             name: _score(*asked[name], workload)
             + spread[name]
-            + zoned_scheduler.preference(name, wish)
+            + zones.preference(name, wish)
             + 3 * (100 - 100 * self.avoid.get(name, 0) // max(*self.avoid.values(), 1, 1))
             for name in nodes
         }

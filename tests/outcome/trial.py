@@ -1,8 +1,7 @@
 """One trial: a cluster is built, and one program works on it for some cycles."""
 
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +10,14 @@ import yaml
 
 from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
-from tests.e2e.waiting import wait_for
-from tests.outcome.bound import nodes_needed
 from tests.outcome.greedy import NO_MOVES, Greedy, greedy
-from tests.outcome.load import make_load, points, varied
-from tests.outcome.moves import Moved
+from tests.outcome.load import make_load, nodes_needed, points, scattered, varied
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.program import Program, Ran
-from tests.outcome.scattered import scattered
 from tests.outcome.scenarios import Scenario
 from tests.outcome.second_scheduler import SecondScheduler
 from tests.outcome.stage import Placement, Stage
-from tests.outcome.state import State
+from tests.outcome.state import Moved, State
 from tests.outcome.zones import make_wishes
 
 REFUSED = 429
@@ -57,7 +52,6 @@ class Trial:
         cycles: In order.
         needed: How many nodes the pods need at least.
         yardstick: What a greedy plan comes to from the same start.
-        zoned: Whether the nodes are in zones.
     """
 
     bounds: Bounds
@@ -65,7 +59,6 @@ class Trial:
     cycles: list[Cycle]
     needed: int = 0
     yardstick: Greedy = NO_MOVES
-    zoned: bool = False
 
 
 def play(
@@ -75,7 +68,6 @@ def play(
     *,
     seed: int,
     cycles: int,
-    interval: float,
     placement: Placement | None,
     told: Callable[[str], None],
 ) -> Trial:
@@ -87,7 +79,6 @@ def play(
         program: What is measured.
         seed: Of the load.
         cycles: How many.
-        interval: Seconds from the beginning of a cycle to that of the next, at least; pods age meanwhile.
         placement: Where the pods are at the start; else the scheduler decides.
         told: Gets a line about how far it is.
     """
@@ -118,10 +109,7 @@ def play(
         done: list[Cycle] = []
         state = stage.state()
         yardstick = greedy(state.truth, points(load, state.by_owner), bounds_of(policy))
-        due = time.monotonic()
         for number in range(cycles):
-            _wait_until(due)
-            due = time.monotonic() + interval
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
                 state = stage.state()
@@ -130,7 +118,7 @@ def play(
             done.append(_cycle(plane, stage, program, written, state, options))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick, scenario.zones)
+    return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick)
 
 
 def _scheduler_configuration(plane: ControlPlane, given: Path) -> Path:
@@ -140,11 +128,6 @@ def _scheduler_configuration(plane: ControlPlane, given: Path) -> Path:
     path = plane.directory / "scheduler.json"
     path.write_text(json.dumps({**json.loads(given.read_text()), **settings}))
     return path
-
-
-def _wait_until(due: float) -> None:
-    left = max(due - time.monotonic(), 0.0)
-    wait_for(lambda: time.monotonic() >= due, "the time of the next cycle", deadline=left + 10, interval=1.0)
 
 
 def _cycle(
@@ -161,23 +144,3 @@ def _cycle(
     if moved.unexplained:
         raise AssertionError(f"pods went without an eviction, or stayed in spite of one: {sorted(moved.unexplained)}")
     return Cycle(start, stage.state(), moved, sum(request.status == REFUSED for request in asked), ran)
-
-
-def keep(trial: Trial, folder: Path) -> None:
-    """Write what each cycle's program said, and the cluster's figures, into a folder, which is made."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, cycle in enumerate(trial.cycles, start=1):
-        (folder / f"{number:02}.stdout").write_text(cycle.ran.stdout)
-        (folder / f"{number:02}.stderr").write_text(cycle.ran.stderr)
-    (folder / "states.json").write_text(json.dumps(list(_states(trial)), indent=1))
-
-
-def _states(trial: Trial) -> Iterator[dict[str, object]]:
-    for cycle in trial.cycles:
-        yield {
-            "start": cycle.start.shares,
-            "places": cycle.start.places,
-            "end": cycle.end.shares,
-            "evicted": {pod: cycle.start.places.get(pod, "") for pod in sorted(cycle.moved.evicted)},
-            "replacements": {pod: cycle.end.places[pod] for pod in sorted(cycle.moved.replacements)},
-        }
