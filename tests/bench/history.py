@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, urlsplit
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/measurements/history.md"
 RULES = ("peak-mean", "quantile", "target")
-DAY, STEP, REPLICAS, PATTERNS = 86_400, 300, 4, 97
+DAYS, DAY, STEP, REPLICAS, PATTERNS = 14, 86_400, 300, 4, 97
 END = 1_767_225_600
 LONGEST_SECONDS, MOST_MEGABYTES = 90.0, 500.0
 LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -32,8 +32,8 @@ LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 class Past:
     """What containers used: a wave each day, of 97 heights, with the digits of a real server's answers."""
 
-    def __init__(self, containers: int, days: int) -> None:
-        self.times = range(END - days * DAY, END + 1, STEP)
+    def __init__(self, containers: int) -> None:
+        self.times = range(END - DAYS * DAY, END + 1, STEP)
         self.names = [
             json.dumps({"namespace": f"ns-{each // 100}", "pod": self._pod(each), "container": "app"}).encode()
             for each in range(containers)
@@ -62,9 +62,9 @@ class Past:
         return b'{"status":"success","data":{"resultType":"matrix","result":[%s]}}' % b",".join(series)
 
 
-def serve(containers: int, days: int) -> None:
+def serve(containers: int) -> None:
     """Answer range queries; print the port first, and serve the counts of requests and bytes at /counts."""
-    past, counts = Past(containers, days), {"queries": 0, "bytes": 0}
+    past, counts = Past(containers), {"queries": 0, "bytes": 0}
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -93,10 +93,10 @@ def serve(containers: int, days: int) -> None:
     server.serve_forever()
 
 
-def measure(containers: int, days: int, rule: str) -> dict[str, float]:
+def measure(containers: int, rule: str) -> dict[str, float]:
     """Run the command once against a new server."""
     server = subprocess.Popen(
-        [sys.executable, __file__, "--serve", "--containers", str(containers), "--days", str(days)],
+        [sys.executable, __file__, "--serve", "--containers", str(containers)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -108,9 +108,9 @@ def measure(containers: int, days: int, rule: str) -> dict[str, float]:
             "--now",
             "2026-01-01T00:00:00Z",
             "--history",
-            f"{days * 24}h",
+            f"{DAYS * 24}h",
             "--min-days",
-            str(days),
+            str(DAYS),
             "-o",
             "table",
         ]
@@ -134,9 +134,9 @@ def measure(containers: int, days: int, rule: str) -> dict[str, float]:
     }
 
 
-def page(rows: dict[str, dict[str, float]], containers: int, days: int) -> str:
+def page(rows: dict[str, dict[str, float]], containers: int) -> str:
     """The page with the figures."""
-    samples = containers * (days * DAY // STEP + 1)
+    samples = containers * (DAYS * DAY // STEP + 1)
     table = [
         f"| {rule} | {row['wall']:.0f} | {row['cpu']:.0f} | {row['megabytes']:.0f} | {row['queries']:,} "
         f"| {row['bytes'] / 1e6:,.0f} | {row['progress']} |"
@@ -146,7 +146,7 @@ def page(rows: dict[str, dict[str, float]], containers: int, days: int) -> str:
     return f"""\
 # Recommendations from a long history
 
-`rebalancer recommend --prometheus URL` on {containers:,} containers and {days} days, every five minutes: \
+`rebalancer recommend --prometheus URL` on {containers:,} containers and {DAYS} days, every five minutes: \
 {samples / 1e6:.0f} million samples, each of CPU and memory, from a server on the loopback that answers in \
 Prometheus' format, in a process of its own. Each run once. `make bench` writes this page; \
 [history.py](../../tests/bench/history.py) has the server. It counts the queries and the megabytes of its answers.
@@ -165,16 +165,14 @@ def main() -> int:
     """Print what was measured; return 1 where a bound is passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--containers", type=int, default=10_000)
-    parser.add_argument("--days", type=int, default=14)
-    parser.add_argument("--rule", action="append", help="one of the rules alone")
     parser.add_argument("--no-write", action="store_true", help="write no page")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        serve(given.containers, given.days)
+        serve(given.containers)
         return 0
-    rows = {rule: measure(given.containers, given.days, rule) for rule in given.rule or RULES}
-    text = page(rows, given.containers, given.days)
+    rows = {rule: measure(given.containers, rule) for rule in RULES}
+    text = page(rows, given.containers)
     sys.stdout.write(text)
     if not given.no_write:
         PAGE.write_text(text)

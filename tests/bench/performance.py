@@ -4,8 +4,7 @@
 
 A row is a cluster, a policy and a way to run.  What is told: wall and processor seconds, the highest resident memory,
 processor seconds by stage (`staged.py`), and how all this grows from size to size.  `--row TEXT` measures the rows
-alone whose name contains the text.  `--compare CMD` runs another program beside rebalancer on the dry rows; `{policy}`
-and `{snapshot}` in it are replaced by the two files.
+alone whose name contains the text.
 """
 
 import argparse
@@ -20,7 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,6 +35,8 @@ nodes, pods, layout = sys.argv[1:]
 sys.stdout.buffer.write(msgspec.json.encode(cluster(int(nodes), int(pods), layout)))
 """
 PAGE = ROOT / "docs/measurements/performance.md"
+#: For one run; only a broken program takes so long.
+LONGEST_SECONDS = 600.0
 RELIEF = """\
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -82,13 +83,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one process took; memory in MB (10^6 bytes).  `evicted` is None for a program that does not tell."""
+    """What one process took; memory in MB (10^6 bytes)."""
 
     wall: float
     cpu: float
     megabytes: float
-    evicted: int | None
-    stages: Mapping[str, float] = field(default_factory=dict)
+    evicted: int
+    stages: Mapping[str, float]
 
 
 def rows() -> Iterator[Row]:
@@ -112,55 +113,43 @@ def rows() -> Iterator[Row]:
     yield Row("steered, even", 5000, STEERED, "even", "25 s")
 
 
-def measure(command: Sequence[str], output: Path, longest: float) -> Measured:
-    """Run a command once; a run that fails or takes longer than allowed ends the measurement."""
+def measure(command: Sequence[str], output: Path) -> Measured:
+    """Run a command once; a run that fails or takes too long ends the measurement."""
     start = time.perf_counter()
     errors = output.with_suffix(".err")
     with output.open("w") as stream, errors.open("w") as complaints:
-        process = subprocess.Popen(["timeout", str(longest), *command], stdout=stream, stderr=complaints)
+        process = subprocess.Popen(["timeout", str(LONGEST_SECONDS), *command], stdout=stream, stderr=complaints)
         _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
+    told = errors.read_text()
     if process.returncode:
-        told = errors.read_text()[-2000:]
-        raise SystemExit(f"{shlex.join(command)} ended with {process.returncode} after {wall:.0f} s: {told}")
+        raise SystemExit(f"{shlex.join(command)} ended with {process.returncode} after {wall:.0f} s: {told[-2000:]}")
     cpu, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
-    return Measured(wall, cpu, megabytes, _evicted(output), _stages(errors))
+    return Measured(wall, cpu, megabytes, _evicted(output), json.loads(told.splitlines()[-1]))
 
 
-def _evicted(output: Path) -> int | None:
+def _evicted(output: Path) -> int:
     """Return the evictions of a report in JSON; read by a process of its own, as the cluster is made (see `MAKE`)."""
     count = "import json, sys; print(len(json.load(sys.stdin)['evictions']))"
     with output.open() as stream:
-        done = subprocess.run([sys.executable, "-c", count], stdin=stream, capture_output=True, text=True, check=False)
-    return int(done.stdout) if done.returncode == 0 else None
+        done = subprocess.run([sys.executable, "-c", count], stdin=stream, capture_output=True, text=True, check=True)
+    return int(done.stdout)
 
 
-def _stages(errors: Path) -> Mapping[str, float]:
-    try:
-        stages: Mapping[str, float] = json.loads(errors.read_text().splitlines()[-1])
-    except (ValueError, IndexError):
-        return {}
-    return stages
-
-
-def measured(row: Row, compare: str | None, longest: float) -> Iterator[tuple[str, Measured]]:
-    """Yield a row of rebalancer and, where asked for, of the other program."""
+def measured(row: Row) -> Measured:
+    """Measure a row."""
     with tempfile.TemporaryDirectory() as folder:
         policy, snapshot, output = (Path(folder, name) for name in ("policy.yaml", "cluster.json", "output"))
         policy.write_text(row.policy)
         command = [sys.executable, str(STAGED), "run", "--policy", str(policy), "--output", "json", *row.options]
         if row.live:
             with _server(row, folder) as config:
-                yield row.name, measure([*command, "--kubeconfig", config, "--yes"], output, longest)
-            return
+                return measure([*command, "--kubeconfig", config, "--yes"], output)
         with snapshot.open("w") as stream:
             make = [sys.executable, "-c", MAKE, str(row.nodes), str(row.pods), row.layout]
-            subprocess.run(make, check=True, stdout=stream, cwd=ROOT, timeout=longest)
-        yield row.name, measure([*command, "--snapshot", str(snapshot)], output, longest)
-        if compare:
-            words = [word.format(policy=policy, snapshot=snapshot) for word in shlex.split(compare)]
-            yield f"{row.name}: {words[0]}", measure(words, output, longest)
+            subprocess.run(make, check=True, stdout=stream, cwd=ROOT, timeout=LONGEST_SECONDS)
+        return measure([*command, "--snapshot", str(snapshot)], output)
 
 
 @contextmanager
@@ -177,12 +166,12 @@ def _server(row: Row, folder: str) -> Iterator[str]:
         process.wait()
 
 
-def line(name: str, row: Row, found: Measured) -> str:
+def line(row: Row, found: Measured) -> str:
     """Return a row of the table."""
     stages = " | ".join(f"{found.stages[each]:.1f}" if each in found.stages else "-" for each in STAGES)
     return (
-        f"| {name} | {found.wall:.1f} | {found.cpu:.1f} | {found.megabytes:.0f} | {stages} "
-        f"| {'-' if found.evicted is None else found.evicted} | {row.target} |"
+        f"| {row.name} | {found.wall:.1f} | {found.cpu:.1f} | {found.megabytes:.0f} | {stages} "
+        f"| {found.evicted} | {row.target} |"
     )
 
 
@@ -223,19 +212,15 @@ def main() -> int:
     """Print the rows as they are measured, and write the page unless told otherwise."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--row", default="", metavar="TEXT", help="measure rows alone whose name contains the text")
-    parser.add_argument("--compare", metavar="CMD", help="a program to run beside; {policy}, {snapshot}: the files")
-    parser.add_argument("--longest", type=float, default=600.0, metavar="SECONDS", help="end a run after so long")
     parser.add_argument("--no-write", action="store_true", help="leave docs/measurements/performance.md as it is")
     options = parser.parse_args()
-    lines, own = [], []
+    found = []
     for row in [each for each in rows() if options.row in each.name]:
-        for name, found in measured(row, options.compare, options.longest):
-            own += [(row, found)] if name == row.name else []
-            lines.append(line(name, row, found))
-            sys.stdout.write(f"{lines[-1]}\n")
-            sys.stdout.flush()
+        found.append((row, measured(row)))
+        sys.stdout.write(f"{line(*found[-1])}\n")
+        sys.stdout.flush()
     if not options.no_write and not options.row:
-        PAGE.write_text(page(lines, growth(own)))
+        PAGE.write_text(page([line(*each) for each in found], growth(found)))
     return 0
 
 
