@@ -156,18 +156,3 @@ def test_a_time_that_cannot_be_one_is_refused(run, cluster, text):
     assert outcome.exit_code == 2
     assert "--hold: " in outcome.stderr
     assert cluster.requests == []
-
-
-def test_unmark_takes_off_what_has_expired_and_with_all_everything(cluster, rebalancer, tmp_path):
-    now = datetime.now(UTC)
-    hold(cluster, "n1", now - timedelta(seconds=1))
-    hold(cluster, "n3", now + timedelta(hours=1))
-    kubeconfig = cluster.kubeconfig(tmp_path)
-
-    first = rebalancer("unmark", "--kubeconfig", kubeconfig)
-    assert (taints(cluster, "n1"), taints(cluster, "n3")) == ([SPOT], [OURS])
-    assert "node n1 (held empty by run run-0, until " in first.stdout
-    assert "stays, since it has not expired (--all takes it off)" in first.stdout
-
-    assert rebalancer("unmark", "--kubeconfig", kubeconfig, "--all").exit_code == 0
-    assert (taints(cluster, "n3"), note(cluster, "n3")) == ([], None)

@@ -128,7 +128,7 @@ def test_what_the_policy_needs_by_itself_must_be_read(busy, rebalancer):
 
 
 def test_a_snapshot_holds_them(busy, rebalancer, tmp_path):
-    """Whatever a policy will ask; what may not be read is named in one warning, with the rules."""
+    """Whatever a policy will ask; what may not be read is named in one warning, with the rules; pods are a must."""
     busy.forbid("list", "jobs.batch")
     busy.forbid("list", "services")
     path = tmp_path / "cluster.json"
@@ -140,6 +140,10 @@ def test_a_snapshot_holds_them(busy, rebalancer, tmp_path):
     assert "0 ReplicaSet" in outcome.stdout
     (warning,) = outcome.stderr.splitlines()
     assert "left out: no permission to list services, jobs.batch: add to the ClusterRole {" in warning
+
+    busy.forbid("list", "pods")
+    without_pods = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+    assert (without_pods.exit_code, "list pods" in without_pods.stderr) == (3, True)
 
 
 def test_a_broken_list_ends_the_run(busy, rebalancer):

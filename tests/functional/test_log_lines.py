@@ -39,6 +39,7 @@ def test_everything_is_an_object_a_line(many, rebalancer, flag):
     assert [line["name"] for line in lines[:2]] == ["p00", "p01"]
     assert lines[2]["count"] == 1
     assert (lines[-1]["evicted"], lines[-1]["refused"], lines[-1]["failed"]) == (2, 1, 0)
+    assert rebalancer.run(many, document, flag, "json").report["kind"] == "Report"  # asked for, it stays one document
 
 
 @pytest.mark.parametrize(
@@ -76,13 +77,6 @@ def test_no_line_grows_with_the_cluster(many, rebalancer):
     assert [line["kind"] for line in lines] == ["Refusals", "Strategy", "Summary"]
     assert lines[0]["count"] == 40
     assert max(map(len, outcome.stdout.splitlines())) < 400
-
-
-def test_a_report_that_was_asked_for_stays_as_it_is(many, rebalancer):
-    """`--output json` is one document, whatever the log looks like."""
-    outcome = rebalancer.run(many, policy(OLD, maxNoOfPodsToEvictTotal=2), "--log-format", "json")
-
-    assert outcome.report["kind"] == "Report"
 
 
 def test_a_line_of_text_begins_with_its_time(many, rebalancer):

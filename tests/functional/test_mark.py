@@ -21,8 +21,6 @@ from tests.functional.marking import (
 from tests.functional.objects import node, pod, policy
 
 SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
-#: What the record says that marks were before.
-NOTED = '[{"run": "mark", "keys": ["status=presure", "example.com/hot=cpu"], "expires": "2026-01-15T12:00:00Z"}]'
 
 
 def changes(outcome):
@@ -88,17 +86,6 @@ def test_a_label_of_others_stays_as_it_is(mark, server):
     assert done.exit_code == 1
     assert labels_on(server, "status") == {"n1": "retired", "n2": "presure"}
     assert set(notes_on(server)) == {"n2"}
-
-
-def test_a_dry_run_changes_nothing(mark, server):
-    """It reads, and asks for no permission."""
-    server.forbid("patch", "nodes")
-
-    outcome = mark("--dry-run")
-
-    assert (outcome.exit_code, outcome.report["dryRun"]) == (0, True)
-    assert changes(outcome) == {"n1": "marked", "n2": "marked"}
-    assert {request.method for request in server.requests} == {"GET"}
 
 
 @pytest.mark.parametrize("options", [(), ("--interval", "5m")])
@@ -172,11 +159,16 @@ def test_another_that_marks_has_its_turn(mark, server, rebalancer):
     assert leases == {"rebalancer-mark"}
 
 
-def test_the_table_is_for_people(mark, rebalancer):
-    """A line for each rule of a node."""
-    outcome = rebalancer(*mark.arguments("--no-lease", "--dry-run"))
+def test_a_dry_run_changes_nothing(mark, server, rebalancer):
+    """It asks for no permission; the table has a line for each rule of a node."""
+    server.forbid("patch", "nodes")
 
-    lines = outcome.stdout.splitlines()
+    outcome = mark("--dry-run")
+    lines = rebalancer(*mark.arguments("--no-lease", "--dry-run")).stdout.splitlines()
+
+    assert (outcome.exit_code, outcome.report["dryRun"]) == (0, True)
+    assert changes(outcome) == {"n1": "marked", "n2": "marked"}
+    assert {request.method for request in server.requests} == {"GET"}
     assert lines[0] == "2 of 6 nodes would be marked"
     assert lines[1].split() == ["node", "rule", "value", "since", "until", "change"]
     assert [line.split()[::5] for line in lines[2:]] == [["n1", "marked"], ["n2", "marked"]]
@@ -205,40 +197,6 @@ def test_rules_that_cannot_be_used(mark, server, rules, said):
     assert outcome.exit_code == 2
     assert said in outcome.stderr
     assert server.requests == []
-
-
-def test_unmark_takes_these_marks_off_too(mark, server, rebalancer):
-    """Those that have expired, and all with --all; what others have set stays."""
-    marked(server, "n1", "cpu", taint="example.com/hot=cpu")
-    marked(server, "n2", "cpu", left=timedelta(seconds=-1), label="status=presure")
-    server.leases.note("kube-rebalancer/runs", NOTED, "rebalancer-mark")
-    before = {name: server.node(name) for name in NODES[2:]}
-    unmark = ("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
-
-    some = rebalancer(*unmark)
-    assert set(notes_on(server)) == {"n1"}
-    assert "node n1 (pressure: cpu, until " in some.stdout
-    assert "stays, since it has not expired (--all takes it off)" in some.stdout
-
-    assert rebalancer(*unmark, "--all").exit_code == 0
-    assert notes_on(server) == labels_on(server) == labels_on(server, "status") == {}
-    assert server.node("n1")["spec"]["taints"] == [SPOT]
-    assert {name: server.node(name) for name in NODES[2:]} == before
-
-
-def test_unmark_finds_labels_that_have_lost_their_annotation(server, rebalancer):
-    """Of the usual key, or of the one that is named."""
-    fill(server)
-    for name, label in (("n1", {LABEL: "cpu"}), ("n2", {"status": "presure"}), ("n3", {"status": "retired"})):
-        found = server.node(name)
-        server.add({**found, "metadata": {**found["metadata"], "labels": label}})
-    unmark = ("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
-
-    rebalancer(*unmark)
-    rebalancer(*unmark, "--mark", "status=presure")
-
-    assert labels_on(server) == {}
-    assert labels_on(server, "status") == {"n3": "retired"}
 
 
 @pytest.mark.parametrize("label", [f"{LABEL}=cpu", "status=presure"])

@@ -10,17 +10,6 @@ CURE = (
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=500)
 
 
-def crowd(server, namespaces, each):
-    """So many old pods in each of the namespaces `n0`, `n1`, ..."""
-    pods = []
-    for number in range(namespaces):
-        for pod in old_pods(*[f"p{index}" for index in range(each)]):
-            pod["metadata"] |= {"namespace": f"n{number}", "uid": f"uid-{number}-{pod['metadata']['name']}"}
-            pods.append(pod)
-    for pod in two_nodes_with(*pods):
-        server.add(pod)
-
-
 def asked(server):
     """The namespaces of the requests, in order."""
     return [request.path.split("/")[4] for request in server.sent("POST", EVICTIONS)]
@@ -28,7 +17,9 @@ def asked(server):
 
 def test_five_namespaces_without_permission_end_the_run(server, rebalancer):
     """One request in each; the report and standard error say what to add to the role."""
-    crowd(server, 7, 3)
+    pods = [pod for number in range(7) for pod in old_pods("p0", "p1", "p2", namespace=f"n{number}")]
+    for each in two_nodes_with(*pods):
+        server.add(each)
     server.forbid("create", "pods/eviction")
 
     outcome = rebalancer.run(server, LIMITED)
@@ -39,16 +30,7 @@ def test_five_namespaces_without_permission_end_the_run(server, rebalancer):
     assert outcome.report["strategies"][0]["error"] == notice
     assert outcome.report["warnings"] == [notice]
     assert outcome.stderr.splitlines()[-1].endswith(notice)
-
-
-def test_the_first_line_names_the_missing_permission(server, rebalancer):
-    """On a table; what is needed stands at its end as a rule to add."""
-    crowd(server, 1, 3)
-    server.forbid("create", "pods/eviction")
-    named = ("--policy", rebalancer.policy(LIMITED), "--kubeconfig", server.kubeconfig(rebalancer.folder))
-
-    lines = rebalancer("run", "--yes", "--no-lease", *named).stdout.splitlines()
-
-    assert lines[0].startswith("FAILED: 1 eviction (no permission to create pods/eviction: ")
-    assert lines[-1].startswith("Warning: no permission to create pods/eviction in namespace ")
+    lines = rebalancer(*rebalancer.arguments(server, LIMITED), "--output", "table").stdout.splitlines()
+    assert lines[0].startswith("FAILED: 1 of 1 strategy (PodLifeTime: no permission to create pods/eviction in names")
+    assert lines[-1].startswith("Warning: no permission to create pods/eviction in namespaces ")
     assert lines[-1].endswith(CURE)

@@ -3,21 +3,8 @@
 import pytest
 
 from tests.functional.objects import OLD, policy
-from tests.functional.program import finish
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
-
-
-def test_standard_output_is_the_report_alone(two, rebalancer):
-    """As a process, at its most talkative: logs and warnings go to standard error."""
-    two.fail("GET", "/api/v1/nodes", status=500, times=1)
-
-    outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), "--v", "2"))
-
-    assert outcome.report["kind"] == "Report"
-    for word in ("try 1 failed", "no limit", "read 2 objects of kind Pod", "evicted default/a on n1"):
-        assert word in outcome.stderr
-    assert "Traceback" not in outcome.stderr
 
 
 @pytest.mark.parametrize(

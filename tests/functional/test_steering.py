@@ -22,28 +22,18 @@ def left_on(server, name):
     return [each for each in server.node(name)["spec"].get("taints", []) if each["key"] in KEYS]
 
 
-@pytest.mark.parametrize("verb", ["patch", "get"])
-def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb):
-    """The review comes before anything else, and the message has the rule to add."""
+@pytest.mark.parametrize(("verb", "loop"), [("patch", ()), ("get", ()), ("patch", ("--descheduling-interval", "1h"))])
+def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb, loop):
+    """The review comes before anything else, and the message has the rule to add; it does not come by itself."""
     cluster.forbid(verb, "nodes")
 
-    outcome = rebalancer.run(cluster, STEERED)
+    outcome = rebalancer.run(cluster, STEERED, *loop)
 
     assert outcome.exit_code == 3
     assert f"no permission to {verb} nodes" in outcome.stderr
     assert "verbs: [get, patch]" in outcome.stderr
     assert cluster.evicted == []
     assert {request.path.rpartition("/")[2] for request in cluster.requests} == {"selfsubjectaccessreviews"}
-
-
-def test_a_loop_does_not_begin_without_the_permission(cluster, rebalancer):
-    """It does not come by itself."""
-    cluster.forbid("patch", "nodes")
-
-    outcome = rebalancer.run(cluster, STEERED, "--descheduling-interval", "1h")
-
-    assert outcome.exit_code == 3
-    assert cluster.evicted == []
 
 
 def test_a_dry_run_writes_nothing_and_asks_for_nothing(cluster, rebalancer):
@@ -106,8 +96,10 @@ def test_what_a_kubelet_writes_into_its_annotation_stops_no_run_and_removes_no_t
 
 
 def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
-    """Or says that they stay, and goes on."""
-    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    """Or says that they stay, and goes on; also those of the keys of a policy that is gone, by the record of runs."""
+    keys = ("example.com/steer", "example.com/steer-more")
+    cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
+    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1), keys))
     cluster.fail("PATCH", "*", status=403, message='admission webhook "w" denied the request: no', times=1)
     one = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -117,17 +109,6 @@ def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
     assert (refused.exit_code, allowed.exit_code) == (0, 0)
     assert any("`rebalancer unmark` takes them off" in each for each in refused.report["warnings"])
     assert not any("taint" in each for each in allowed.report["warnings"])
-    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
-
-
-def test_a_run_that_does_not_steer_finds_marks_of_other_keys_too(cluster, rebalancer):
-    """The record names their run; the policy that had set the key may be gone."""
-    keys = ("example.com/steer", "example.com/steer-more")
-    cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
-    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1), keys))
-
-    rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))
-
     assert cluster.node("n3")["spec"]["taints"] == [SPOT]
 
 

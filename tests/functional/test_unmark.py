@@ -1,16 +1,22 @@
-"""`rebalancer unmark` takes off what steered runs have left on nodes, and nothing else."""
+"""`rebalancer unmark` takes off what steering, holding and marking have left on nodes, and nothing else."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rebalancer.kube.marks import ANNOTATION, Mark
+from tests.functional.marking import LABEL, fill, labels_on
+from tests.functional.marking import marked as under_pressure
 from tests.functional.objects import node
+from tests.functional.test_holding import hold
 
 NOW = datetime.now(UTC)
 RECORD = "kube-rebalancer/runs"
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+NAMES = ("h1", "h2", "n1", "n2", "n3", "n4", "p1", "p2")
 SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
+#: What the record says that marks were before.
+NOTED = '[{"run": "mark", "keys": ["status=presure", "example.com/hot=cpu"], "expires": "2026-01-15T12:00:00Z"}]'
 
 
 def marked(name, run, expires, keys=KEYS):
@@ -22,12 +28,17 @@ def marked(name, run, expires, keys=KEYS):
 
 @pytest.fixture
 def cluster(server):
-    """One mark has expired, one is in use, one taint has lost its annotation, one node carries nothing."""
+    """Of steering (n), holding (h) and marking (p): one mark is over, and one in use; `n3` has lost its annotation."""
+    fill(server, "h1", "h2", "n4", "p1", "p2")
     orphan = node("n3", taints=[SPOT, {"key": KEYS[0], "value": "run-3", "effect": "PreferNoSchedule"}])
     server.add(marked("n1", "run-1", NOW - timedelta(hours=1)))
     server.add(marked("n2", "run-2", NOW + timedelta(hours=1)))
     server.add({**orphan, "metadata": {**orphan["metadata"], "uid": "n3"}})
-    server.add(node("n4", taints=[SPOT]))
+    hold(server, "h1", NOW - timedelta(seconds=1))
+    hold(server, "h2", NOW + timedelta(hours=1))
+    under_pressure(server, "p1", "cpu", left=timedelta(seconds=-1), label="status=presure")
+    under_pressure(server, "p2", "cpu", taint="example.com/hot=cpu")
+    server.leases.note(RECORD, NOTED, "rebalancer-mark")
     return server
 
 
@@ -38,46 +49,43 @@ def unmark(rebalancer, cluster, tmp_path):
 
 
 def marked_nodes(server):
-    taints = {name: server.node(name)["spec"]["taints"] for name in ("n1", "n2", "n3", "n4")}
-    assert all(SPOT in each for each in taints.values())
+    """Nodes that are not as others have made them."""
+    found = {each["metadata"]["name"]: each for each in map(server.node, NAMES)}
+    assert all(SPOT in each["spec"]["taints"] for each in found.values())
     return [
-        name for name, found in taints.items() if found != [SPOT] or server.node(name)["metadata"].get("annotations")
+        name
+        for name, each in found.items()
+        if each["spec"]["taints"] != [SPOT]
+        or each["metadata"].get("annotations")
+        or each["metadata"]["labels"] != {"kubernetes.io/hostname": name}
     ]
 
 
-def test_what_is_over_is_taken_off(unmark, cluster):
-    """Expired, or without an annotation; what a run may still rely on stays, and is named."""
-    outcome = unmark()
+def test_what_is_over_is_taken_off_and_all_with_all(unmark, cluster):
+    """What may still be relied on stays, and is named; a dry run reads, and no more."""
+    dry = unmark("--all", "--dry-run")
+    assert (dry.exit_code, dry.stdout.count("would be unmarked")) == (0, 7)
+    assert {request.method for request in cluster.requests} == {"GET"}
 
-    assert outcome.exit_code == 0
-    assert marked_nodes(cluster) == ["n2"]
-    assert [line.rpartition(": ")[2] for line in outcome.stdout.splitlines()] == [
-        "unmarked",
-        "unmarked",
-        "stays, since that run may be at work (--all takes it off)",
-    ]
-    assert "node n1 (run run-1, until " in outcome.stdout
-    assert "node n3 (nobody's)" in outcome.stdout
+    done = unmark()
+    assert (done.exit_code, marked_nodes(cluster)) == (0, ["h2", "n2", "p2"])
+    unexpired = "stays, since it has not expired (--all takes it off)"
+    for start, end in (
+        ("node h1 (held empty by run run-0, until ", "unmarked"),
+        ("node h2 (held empty by run run-0, until ", unexpired),
+        ("node n1 (run run-1, until ", "unmarked"),
+        ("node n2 (run run-2, until ", "stays, since that run may be at work (--all takes it off)"),
+        ("node n3 (nobody's)", "unmarked"),
+        ("node p1 (pressure: cpu, until ", "unmarked"),
+        ("node p2 (pressure: cpu, until ", unexpired),
+    ):
+        (line,) = [each for each in done.stdout.splitlines() if each.startswith(start)]
+        assert line.endswith(f": {end}")
 
-
-def test_all_takes_off_everything(unmark, cluster):
-    """And says so when nothing is there any more."""
     assert unmark("--all").exit_code == 0
     assert marked_nodes(cluster) == []
-    assert (
-        unmark("--all").stdout
-        == "no node carries kube-rebalancer/avoid, kube-rebalancer/hold or kube-rebalancer/pressure\n"
-    )
-
-
-def test_a_dry_run_changes_nothing(unmark, cluster):
-    """It reads, and no more."""
-    outcome = unmark("--all", "--dry-run")
-
-    assert outcome.exit_code == 0
-    assert outcome.stdout.count("would be unmarked") == 3
-    assert marked_nodes(cluster) == ["n1", "n2", "n3"]
-    assert {request.method for request in cluster.requests} == {"GET"}
+    nothing = "no node carries kube-rebalancer/avoid, kube-rebalancer/hold or kube-rebalancer/pressure\n"
+    assert unmark("--all").stdout == nothing
 
 
 def test_marks_of_another_key_are_found_by_the_record(unmark, cluster):
@@ -87,7 +95,7 @@ def test_marks_of_another_key_are_found_by_the_record(unmark, cluster):
     cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
 
     assert unmark().exit_code == 0
-    assert marked_nodes(cluster) == ["n2"]
+    assert marked_nodes(cluster) == ["h2", "n2", "p2"]
 
 
 def test_an_annotation_alone_makes_no_taint_ours(unmark, cluster):
@@ -111,3 +119,18 @@ def test_marks_that_cannot_be_taken_off_are_said(unmark, cluster):
     assert marked_nodes(cluster) == ["n1"]
     assert "node n1 (run run-1" in outcome.stdout
     assert "denied the request: no" in outcome.stdout
+
+
+def test_it_finds_labels_that_have_lost_their_annotation(server, rebalancer):
+    """Of the usual key, or of the one that is named."""
+    fill(server)
+    for name, label in (("n1", {LABEL: "cpu"}), ("n2", {"status": "presure"}), ("n3", {"status": "retired"})):
+        found = server.node(name)
+        server.add({**found, "metadata": {**found["metadata"], "labels": label}})
+    unmark = ("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
+
+    rebalancer(*unmark)
+    rebalancer(*unmark, "--mark", "status=presure")
+
+    assert labels_on(server) == {}
+    assert labels_on(server, "status") == {"n3": "retired"}

@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,8 +11,10 @@ from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, FakeServer, sample
 from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, policy
+from tests.functional.probing import samples
 from tests.real_prometheus import RealPrometheus, needed
 
+TAKEN = {"timestamp": (datetime.now(UTC) - timedelta(seconds=100)).isoformat(), "window": "15s"}
 PROVIDER = {"source": "KubernetesMetrics"}
 
 
@@ -30,8 +33,8 @@ def busy(server):
     for each in (node("n1"), node("n2"), pod("a", age=300), pod("b", age=200), pod("c", age=100)):
         server.add(each)
     for each in (
-        node_usage("n1", "2500m"),
-        node_usage("n2", "100m"),
+        node_usage("n1", "2500m", **TAKEN),
+        node_usage("n2", "100m", **TAKEN),
         pod_usage("a", "0"),
         pod_usage("b", "2"),
         pod_usage("c", "1m"),
@@ -40,9 +43,13 @@ def busy(server):
     return server
 
 
-def test_metrics_server_decides_and_not_requests(busy, rebalancer):
-    """By one list of nodes and one of pods, however many there are; `b` takes the load away, so `c` stays."""
-    outcome = rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})))
+def test_metrics_server_decides_and_not_requests(busy, rebalancer, tmp_path):
+    """By one list of nodes and one of pods, however many there are; `b` takes the load away, so `c` stays.
+
+    How old the samples are is a metric, with the source's name as its only label.
+    """
+    file = tmp_path / "rebalancer.prom"
+    outcome = rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})), "--metrics-textfile", file)
 
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.evicted() == ["default/a", "default/b"]
@@ -51,6 +58,9 @@ def test_metrics_server_decides_and_not_requests(busy, rebalancer):
         f"/apis/{METRICS}/nodes",
         f"/apis/{METRICS}/pods",
     ]
+    (age,) = [age for series, age in samples(file.read_text()).items() if "sample_age" in series]
+    assert 100 <= age < 3600
+    assert f'rebalancer_source_sample_age_seconds{{source="KubernetesMetrics"}} {age}' in file.read_text()
 
 
 def test_a_snapshot_holds_usage_too(busy, rebalancer, tmp_path):
