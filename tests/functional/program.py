@@ -134,3 +134,10 @@ def wait_for(event: threading.Event, process: "subprocess.Popen[str]") -> None:
     while not event.wait(0.05):
         assert process.poll() is None, finish(process)
         assert time.monotonic() < until
+
+
+def arrival(server: FakeApiServer, method: str, pattern: str) -> threading.Event:
+    """Return an event that is set when the first such request has arrived, before it is served."""
+    arrived = threading.Event()
+    server.on(method, pattern, lambda _: arrived.set(), times=1)
+    return arrived

@@ -1,10 +1,8 @@
 """Evicting through an API server that refuses, fails, or whose cluster has changed."""
 
-import json
-
 import pytest
 
-from tests.functional.objects import OLD, pdb, policy
+from tests.functional.objects import OLD, pdb, pod, policy
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
@@ -21,15 +19,10 @@ def evict(three, rebalancer):
     return lambda *options, **top: rebalancer.run(three, policy(OLD, **top), *options)
 
 
-def spend_budget_behind_our_back(server):
-    """Another eviction uses up the PDB between the snapshot and ours."""
-    server.on("POST", EVICTIONS, lambda _: server.add(pdb("web", allowed=0)), times=1)
-
-
 def test_a_pdb_that_has_run_out_is_a_refusal(three, evict):
-    """The server has the last word: no failure, not asked again, and the strategy goes on."""
+    """Another eviction spends it after the snapshot: no failure, not asked again, and the strategy goes on."""
     three.add(pdb("web", allowed=3))
-    spend_budget_behind_our_back(three)
+    three.on("POST", EVICTIONS, lambda _: three.add(pdb("web", allowed=0)), times=1)
 
     outcome = evict(**TWO)
 
@@ -41,7 +34,7 @@ def test_a_pdb_that_has_run_out_is_a_refusal(three, evict):
 
 
 def test_the_next_pod_goes_and_is_marked(three, evict):
-    """What the dry run did not list only comes in by the server's refusal, and the report says so."""
+    """What the dry run did not list only comes in by the server's refusal, and the report says so; else nobody is."""
     three.fail("POST", eviction_of("a"), status=400, message=DENIED)
 
     outcome = evict(**TWO)
@@ -50,32 +43,11 @@ def test_the_next_pod_goes_and_is_marked(three, evict):
     assert outcome.refused() == {"a": "Webhook"}
     (warning,) = outcome.report["warnings"]
     assert warning.endswith("a dry run would not have listed them: default/c")
-
-
-def test_a_refusal_that_brings_nobody_in_marks_nobody(three, evict):
-    """Without a limit all three were listed."""
-    three.fail("POST", eviction_of("a"), status=400, message=DENIED)
-
     assert evict(maxNoOfPodsToEvictTotal=9).report["warnings"] == []
 
 
-def unknown(outcome):
-    return [each["name"] for each in outcome.report["unknown"]]
-
-
-def test_a_pod_that_is_gone_at_its_turn_counts_against_the_limit(three, evict):
-    """A proxy may have sent the request before, so that it went by this run; the run is no failure for that."""
-    three.on("POST", eviction_of("a"), lambda _: three.remove_pod("default", "a"))
-
-    outcome = evict(**ONE)
-
-    assert outcome.exit_code == 0
-    assert unknown(outcome) == ["a"]
-    assert three.evicted == outcome.evicted() == []
-
-
 def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evict):
-    """The first answer is lost, and the second is passed on: 404."""
+    """The first answer is lost, and the second is passed on: 404.  It went by this run: no failure."""
 
     def first(request):
         three.process(request)
@@ -85,7 +57,8 @@ def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evic
     outcome = evict(**ONE)
 
     assert len(three.evicted) == 1
-    assert unknown(outcome) == ["a"]
+    assert (outcome.exit_code, outcome.evicted()) == (0, [])
+    assert [each["name"] for each in outcome.report["unknown"]] == ["a"]
 
 
 def test_a_pod_that_lost_its_owner_meanwhile_stays(three, evict):
@@ -146,24 +119,17 @@ def test_events_that_are_not_delivered_are_a_warning(three, evict):
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_refusals_and_failures_have_events_on_demand(three, evict, wanted):
-    """evictionFailureEventNotification: one Warning for each."""
+def test_refusals_failures_and_limits_have_events_on_demand(three, evict, wanted):
+    """evictionFailureEventNotification: one Warning for each, the limit's in the descheduler's words."""
     three.fail("POST", eviction_of("a"), status=400, message=DENIED)
     three.fail("POST", eviction_of("b"), status=422, message="no such thing")
+    three.add(pod("d", age=100))
 
-    evict(**TWO, evictionFailureEventNotification=wanted)
+    evict(**ONE, evictionFailureEventNotification=wanted)
 
-    warnings = {each["regarding"]["name"]: each for each in three.events if each["type"] == "Warning"}
-    assert set(warnings) == ({"a", "b"} if wanted else set())
-    assert {each["reason"] for each in warnings.values()} <= {"EvictionFailed"}
-    assert not wanted or ("denied the request" in warnings["a"]["note"] and "no such thing" in warnings["b"]["note"])
+    notes = {each["regarding"]["name"]: each["note"] for each in three.events if each["type"] == "Warning"}
+    assert set(notes) == ({"a", "b", "d"} if wanted else set())
+    assert {each["reason"] for each in three.events} == {"PodLifeTime"} | ({"EvictionFailed"} if wanted else set())
+    words = {"a": "denied the request", "b": "no such thing", "d": "total eviction limit exceeded"}
+    assert all(words[name] in note for name, note in notes.items())
     assert [each["regarding"]["name"] for each in three.events if each["type"] == "Normal"] == ["c"]
-
-
-def test_the_limit_has_an_event_on_demand(three, evict):
-    """In the descheduler's words."""
-    evict(**ONE, evictionFailureEventNotification=True)
-
-    (warning,) = [each for each in three.events if each["type"] == "Warning"]
-    assert warning["regarding"]["name"] == "b"
-    assert "total eviction limit exceeded" in json.dumps(warning["note"])

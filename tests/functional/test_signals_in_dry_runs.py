@@ -13,52 +13,31 @@ from tests.fake_servers import FakePrometheus
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import finish, wait_for
 
-MEASURED = {
-    "thresholds": {"MetricResource": 20},
-    "targetThresholds": {"MetricResource": 50},
-    "metricsUtilization": {"source": "Prometheus", "prometheus": {"query": "up"}},
-}
-CODES = [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 143)]
 
-
-@pytest.fixture
-def asked():
-    return threading.Event()
-
-
-@pytest.fixture
-def silent(asked):
-    """A Prometheus that does not answer while the test goes on."""
-    release = threading.Event()
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 143)])
+def test_offline_in_the_middle_of_a_strategy(rebalancer, number, exit_code):
+    """While Prometheus does not answer: no report, no error of the strategy, and not exit code 0."""
+    asked, release = threading.Event(), threading.Event()
 
     def stall(_):
         asked.set()
         release.wait(120)
         return Reply(503, "too late")
 
-    with FakePrometheus() as server:
-        server.answers = stall
-        yield server
-        release.set()
-
-
-@pytest.fixture
-def measured(silent):
-    """A policy whose strategy asks that Prometheus in the middle of its run."""
-    source = {"source": "Prometheus", "prometheus": {"url": silent.url}}
-    return policy(("LowNodeUtilization", MEASURED), balance=True, metricsProviders=[source])
-
-
-@pytest.mark.parametrize(("number", "exit_code"), CODES)
-def test_offline_in_the_middle_of_a_strategy(rebalancer, measured, asked, number, exit_code):
-    """No report, no error of the strategy, and not exit code 0."""
     file = rebalancer.folder / "cluster.json"
     file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a"))}))
-
-    process = rebalancer.start("run", "--policy", rebalancer.policy(measured), "--snapshot", file, "--output", "json")
-    wait_for(asked, process)
-    process.send_signal(number)
-    outcome = finish(process)
+    with FakePrometheus() as prometheus:
+        prometheus.answers = stall
+        usage = {"source": "Prometheus", "prometheus": {"query": "up"}}
+        args = {"thresholds": {"MetricResource": 20}, "targetThresholds": {"MetricResource": 50}}
+        source = {"source": "Prometheus", "prometheus": {"url": prometheus.url}}
+        low = ("LowNodeUtilization", args | {"metricsUtilization": usage})
+        asking = rebalancer.policy(policy(low, balance=True, metricsProviders=[source]))
+        process = rebalancer.start("run", "--policy", asking, "--snapshot", file, "--output", "json")
+        wait_for(asked, process)
+        process.send_signal(number)
+        outcome = finish(process)
+        release.set()
 
     assert (outcome.exit_code, outcome.stdout) == (exit_code, "")
     assert outcome.stderr == f"Error: stopped by {number.name} before anything was evicted\n"

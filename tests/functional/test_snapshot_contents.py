@@ -15,8 +15,7 @@ from rebalancer.kube.wire import annotations, collect, workloads
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.run.capture import kept, kept_fields
 from tests.functional.objects import old_pods, two_nodes_with
-from tests.functional.program import finish, wait_for
-from tests.functional.test_interruption import arrival
+from tests.functional.program import arrival, finish, wait_for
 
 CANARY = "canary of "
 MODELS = {

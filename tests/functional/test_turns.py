@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.functional.objects import OLD, policy
-from tests.functional.program import finish, wait_for
-from tests.functional.test_interruption import EVICTIONS, arrival
+from tests.functional.program import arrival, finish, wait_for
+from tests.functional.test_interruption import EVICTIONS
 from tests.functional.test_loop import SUCCEEDED, Loop
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
@@ -34,11 +34,6 @@ def hold(server, holder="cronjob-1", renewed_ago=0.0):
     }
     with server.leases.lock:
         server.leases.held["kube-system", "rebalancer"] = lease
-
-
-def give_back(server):
-    """Let whoever holds it end."""
-    server.leases.give_back()
 
 
 def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalancer):
@@ -78,7 +73,7 @@ def test_a_run_waits_for_the_one_before_it(three, rebalancer):
     def leave(_):
         seen.append(list(three.evicted))
         if len(seen) > 1:
-            give_back(three)
+            three.leases.give_back()
 
     three.on("GET", "*/leases/rebalancer", leave, times=2)
 
@@ -174,7 +169,7 @@ def test_loops_and_single_runs_share_one_lease(three, rebalancer):
 
     loop.wait_metric('rebalancer_cycles_total{dry_run="false",result="skipped"}', 2)
     assert three.evicted == []
-    give_back(three)
+    three.leases.give_back()
     loop.wait_metric(SUCCEEDED, 1)
 
     assert loop.end().exit_code == 0
