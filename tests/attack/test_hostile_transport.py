@@ -110,7 +110,6 @@ def attacked(folder: Path, method: str, pattern: str, twist: Twist) -> tuple[Fak
 
 @pytest.mark.parametrize("twist", WHOLE.values(), ids=WHOLE)
 def test_a_list_that_is_whole_is_read(tmp_path: Path, twist: Twist) -> None:
-    """However it came."""
     server, report = attacked(tmp_path, "GET", PODS, twist)
 
     assert report is not None

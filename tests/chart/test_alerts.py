@@ -126,7 +126,6 @@ def test_every_alert_is_played() -> None:
 @prometheus_needed
 @pytest.mark.parametrize("alert", CASES)
 def test_alert_fires_when_it_should(tmp_path: Path, alert: str) -> None:
-    """And only then."""
     bad, good = CASES[alert]
 
     fired, silent = (played(tmp_path, alert, given, fires=given is bad) for given in (bad, good))

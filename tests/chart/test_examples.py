@@ -23,7 +23,6 @@ def test_the_readme_names_every_file_in_the_order_of_application() -> None:
 
 
 def test_examples_do_not_speak_of_helm() -> None:
-    """kubectl applies them."""
     for path in FOLDER.glob("*.yaml"):
         assert "helm" not in path.read_text().lower().replace("what the helm chart installs", ""), path.name
         assert all(

@@ -109,7 +109,6 @@ def test_what_watches_it_finds_it_alone(kind: str) -> None:
 
 
 def test_what_watches_it_says_the_same_as_of_the_loop() -> None:
-    """Port, interval, who may come in."""
     found = template({**MARKED, **WATCHED, "kind": "Deployment", "cmdOptions": {"secure-port": 10443}})
 
     def rest(each: Object) -> Object:

@@ -126,5 +126,4 @@ def test_what_takes_marks_off_is_the_same_account_and_as_restricted() -> None:
 
 @pytest.mark.parametrize("key", ["no key", "a'b", "x/" + "y" * 59, "X/y"])
 def test_what_cannot_be_a_key_is_refused(key: str) -> None:
-    """It would end up in an expression."""
     assert "steering" in refusal(yaml.safe_dump({"steering": {"enabled": True, "key": key}}))

@@ -87,7 +87,6 @@ def test_how_to_see_it_first_and_how_to_stop_it(chart: Path) -> None:
     ],
 )
 def test_what_is_to_be_minded(chart: Path, values: str, options: list[str], warning: str) -> None:
-    """As a warning."""
     shown = notes(chart, values, *options)
 
     (paragraph,) = [each for each in shown.split("\n\n") if warning in each]

@@ -72,7 +72,6 @@ def test_presets_are_those_of_the_program() -> None:
 @needed
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.stem)
 def test_preset_is_installed_as_it_is(preset) -> None:
-    """With its comments."""
     assert policy_text(template(f"policy: {{preset: {preset.stem}}}")) == preset.read_text()
 
 
@@ -161,7 +160,6 @@ def test_a_policy_that_the_chart_does_not_see_may_read_all_that_policies_read(mo
     ],
 )
 def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> None:
-    """With what to do."""
     assert problem in refusal(values)
 
 
@@ -273,7 +271,6 @@ def test_a_token_is_readable_by_name() -> None:
 @needed
 @pytest.mark.parametrize("values", ["dryRun: true", "cmdOptions: {dry-run: true}", 'cmdOptions: {dry-run: "true"}'])
 def test_a_dry_run_may_not_evict(values: str) -> None:
-    """It may read, and no more."""
     found = template(values + "\npolicy: {preset: usage-prometheus}")
 
     assert granted(found) == ALWAYS | SCHEDULER | TRUST
@@ -282,7 +279,6 @@ def test_a_dry_run_may_not_evict(values: str) -> None:
 
 @needed
 def test_a_dry_run_that_is_switched_off_is_live() -> None:
-    """As the option says."""
     assert granted(template("cmdOptions: {dry-run: false}")) >= LIVE
 
 

@@ -114,7 +114,6 @@ def test_a_misspelt_key_does_not_render(policy: str) -> None:
 
 @needed
 def test_a_misspelt_protection_does_not_render() -> None:
-    """It would protect nothing."""
     wrong = "{name: DefaultEvictor, args: {podProtections: {extraEnabled: [PodsWithPVCs]}}}"
 
     assert "podProtections/extraEnabled/0" in refusal(f"deschedulerPolicy: {{profiles: [{{pluginConfig: [{wrong}]}}]}}")

@@ -1,20 +1,36 @@
 """The chart renders, whatever its values: checked by helm itself."""
 
+import re
+import shlex
 import tarfile
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.chart.helm import CHART, CI, helm, kinds, needed, template, workloads
+from rebalancer import __version__
+from tests.chart.helm import (
+    CHART,
+    CI,
+    KUBERNETES,
+    ROOT,
+    container,
+    helm,
+    kinds,
+    needed,
+    objects,
+    template,
+    workloads,
+)
 
 pytestmark = needed
+#: The two commands by which the main README installs.
+INSTALLATION = re.compile(r"^\$ (make image .*)\n\$ (helm install .*)$", re.MULTILINE)
 EACH = pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
 
 
 @EACH
 def test_helm_lint_finds_nothing(file: Path) -> None:
-    """Strictly: a warning counts."""
     done = helm("lint", "--strict", CHART, "--values", file, "--kube-version", "1.36.0")
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -56,3 +72,16 @@ def test_the_package_holds_what_is_needed(tmp_path: Path) -> None:
     assert {"values.schema.json", "README.md", "presets/safe.yaml", "rules/alerts.yaml"} <= names
     assert "dashboards/rebalancer.json" in names
     assert not [name for name in names if name.startswith("ci/")]
+
+
+def test_what_is_built_is_what_is_installed() -> None:
+    """The image that the first command pushes is the one that the second command's chart asks for."""
+    found = INSTALLATION.search((ROOT / "README.md").read_text())
+    assert found is not None
+    image = dict(each.split("=") for each in shlex.split(found[1])[2:])["IMAGE"]
+    _, _, release, chart, *options = shlex.split(found[2])
+
+    done = helm("template", release, ROOT / chart, *options, "--kube-version", KUBERNETES)
+
+    assert done.returncode == 0, done.stderr
+    assert container(list(objects(done.stdout)))["image"] == f"{image}:{__version__}"

@@ -15,15 +15,6 @@ def options(found: list) -> list[str]:
     return [each for each in container(found)["args"] if each.startswith("--scheduler-config")]
 
 
-def test_without_one_nothing_is_said() -> None:
-    """The scheduler's defaults count."""
-    found = template()
-
-    assert options(found) == []
-    assert set(one(found, "ConfigMap", "rebalancer")["data"]) == {"policy.yaml"}
-    assert [each["name"] for each in pod_spec(found)["volumes"]] == ["policy-volume"]
-
-
 def test_a_text_stands_beside_the_policy() -> None:
     """Where the program looks for it; the program takes it, and still finds the policy in the ConfigMap."""
     found = template({"schedulerConfig": {"text": HEAD + "percentageOfNodesToScore: 30\n"}})
@@ -32,6 +23,8 @@ def test_a_text_stands_beside_the_policy() -> None:
     text = one(found, "ConfigMap", "rebalancer")["data"]["scheduler.yaml"]
     assert load_scheduler_configuration(text, source="chart").document["percentageOfNodesToScore"] == 30
     assert policy_text(found)
+    assert options(template()) == []
+    assert set(one(template(), "ConfigMap", "rebalancer")["data"]) == {"policy.yaml"}
 
 
 def test_another_text_starts_pods_anew() -> None:
@@ -45,7 +38,6 @@ def test_another_text_starts_pods_anew() -> None:
 
 
 def test_a_config_map_that_is_there_is_mounted() -> None:
-    """By its name and its key."""
     found = template({"schedulerConfig": {"configMapName": "scheduler", "key": "config.yaml"}})
 
     assert options(found) == ["--scheduler-config=/scheduler-dir/config.yaml"]
@@ -62,5 +54,4 @@ def test_a_config_map_that_is_there_is_mounted() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(values: str, problem: str) -> None:
-    """With what to do."""
     assert problem in refusal(f"schedulerConfig: {values}")

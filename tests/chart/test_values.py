@@ -185,7 +185,6 @@ def test_a_value_that_is_null_renders_or_is_named(value: str) -> None:
     ],
 )
 def test_a_value_that_is_wrong_is_named(values: str, problem: str) -> None:
-    """Before anything is rendered."""
     said = refusal(values)
 
     assert "values don't meet the specifications of the schema" in said

@@ -44,13 +44,11 @@ def test_a_run_ends_before_the_next_one(schedule: str, ended_after: int, no_evic
 
 
 def test_a_deadline_of_ones_own_counts() -> None:
-    """Whichever of the two it is."""
     assert "--deadline=40s" in args("activeDeadlineSeconds: 60")
     assert [each for each in args("cmdOptions: {deadline: 2m}") if "deadline" in each] == ["--deadline=2m"]
 
 
 def test_the_values_of_the_deschedulers_chart_keep_their_meaning() -> None:
-    """All of them, as a CronJob."""
     found = template(DESCHEDULER)
     cron_job, pod, program = one(found, "CronJob"), pod_template(found), container(found)
     job = cron_job["spec"]["jobTemplate"]
@@ -276,7 +274,6 @@ def test_probes_and_monitors_follow_plain_http() -> None:
 
 
 def test_a_monitor_without_a_service_is_refused() -> None:
-    """It would find nothing, in silence."""
     assert "service.enabled" in refusal("{kind: Deployment, serviceMonitor: {enabled: true}}")
 
 
@@ -294,6 +291,5 @@ def test_a_monitor_of_runs_that_end_is_refused(kind: str) -> None:
 
 
 def test_metrics_of_short_runs_go_to_a_pushgateway() -> None:
-    """Where one is named."""
     assert "--pushgateway=http://push:9091" in args("pushgateway: {url: 'http://push:9091'}")
     assert not [each for each in args("") if each.startswith("--pushgateway")]

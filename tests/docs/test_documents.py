@@ -9,9 +9,7 @@ from click.testing import CliRunner, Result
 
 from rebalancer.cli.main import main
 from rebalancer.policy.evictor import DEFAULT_EVICTOR
-from rebalancer.report.words import text
 from strategies import BUILTIN
-from tests import make
 from tests.terminal.screen import on_screen
 
 ROOT = Path(__file__).parents[2]
@@ -131,22 +129,6 @@ def test_the_guide_names_every_argument_of_the_evictor() -> None:
 
     for field in DEFAULT_EVICTOR.args.model_fields.values():
         assert f"`{field.alias}`" in guide
-
-
-def test_the_example_strategy_works() -> None:
-    """The strategy that the architecture document shows picks pods as it says."""
-    source = next(body for body in blocks(ROOT / "CONTRIBUTING.md", "python") if "class EvictByPhase" in body)
-    module: dict[str, object] = {"__name__": "example"}
-    exec(compile(source, "CONTRIBUTING.md", "exec"), module)
-    strategy = module["EvictByPhase"]
-    on = make.cluster(
-        [make.node("n1"), make.node("n2")], [make.pod("stuck", phase="Pending"), make.pod("fine", phase="Running")]
-    )
-
-    ledger = make.decide(on, strategy(strategy.Args.model_validate({"phase": "Pending"})))
-
-    assert make.evicted(ledger) == ["stuck"]
-    assert text(ledger.evictions[0].because) == "phase Pending"
 
 
 def anchors(path: Path) -> set[str]:

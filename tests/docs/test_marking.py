@@ -54,7 +54,6 @@ def document(rebalancer, server):  # noqa: F811
 
 
 def test_the_example_prints_what_is_shown(document):
-    """But for the times."""
     shown = re.search(r"^\$ rebalancer mark [^\n]*\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)[1]
 
     outcome = document("--dry-run")
@@ -65,7 +64,6 @@ def test_the_example_prints_what_is_shown(document):
 
 
 def test_every_key_of_the_rules_is_explained():
-    """And no other."""
     keys = {field.alias for model in (PressureRule, MarkingRules) for field in model.model_fields.values()}
     signs = {f"mark.{name}" for name in Signs.model_fields}
     rows = re.findall(r"^\| `([a-zA-Z.]+)` \|", DOCUMENT.partition("## Without")[0], re.MULTILINE)
@@ -74,7 +72,6 @@ def test_every_key_of_the_rules_is_explained():
 
 
 def test_every_key_of_the_report_is_explained(document):
-    """As written by the program."""
     report = json.loads(document("--dry-run", "-o", "json").stdout)
     explained = code_words(DOCUMENT.partition("## Keys of the report")[2])
 
@@ -83,7 +80,6 @@ def test_every_key_of_the_report_is_explained(document):
 
 
 def test_the_flags_of_the_table_are_there():
-    """On the right-hand side: ours."""
     table = DOCUMENT.partition("| of dynamicScheduler | here |")[2].partition("\n\n")[0]
     ours = set(re.findall(r"`(--?[a-z-]+)", "".join(line.split("|")[2] for line in table.splitlines() if line)))
 

@@ -115,7 +115,6 @@ def test_there_is_a_way_for_each_kind() -> None:
 
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_two_files_are_enough(heading: str) -> None:
-    """Of product code."""
     assert 1 <= len({block.file for block in blocks(heading)}) <= 2
 
 

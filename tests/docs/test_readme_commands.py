@@ -56,14 +56,6 @@ def test_there_are_commands() -> None:
 
 
 def test_the_policy_of_the_readme_is_in_the_checkout() -> None:
-    """To the letter."""
     (shown,) = re.findall(r"```yaml\n# examples/policy.yaml\n(.*?)```", README, re.DOTALL)
 
     assert shown == (ROOT / "examples/policy.yaml").read_text()
-
-
-def test_the_demo_fits_a_page() -> None:
-    """120 columns at most."""
-    (shown,) = re.findall(r"<!-- demo -->\n```text\n(.*?)```", README, re.DOTALL)
-
-    assert max(map(len, shown.splitlines())) <= 120

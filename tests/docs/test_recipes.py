@@ -66,7 +66,6 @@ def test_each_recipe_is_taken_where_it_says(place: str, text: str, tmp_path: Pat
 
 
 def test_there_is_a_recipe_for_each_wish() -> None:
-    """None without a fragment."""
     headings = re.findall(r"^## (.*)$", RECIPES, re.MULTILINE)
 
     assert len(headings) >= 8
@@ -85,7 +84,6 @@ def went(folder: Path, wish: str, **change: str) -> list[Any]:
 
 
 def test_a_namespace_is_left_alone(tmp_path: Path) -> None:
-    """The others are not."""
     evictions = went(tmp_path, "Leave a namespace alone", payments="shop")
 
     assert {each["namespace"] for each in evictions} == {"batch", "tools"}
@@ -127,7 +125,6 @@ def test_each_filter_reads_the_report(filter_: str, tmp_path: Path) -> None:
 
 
 def test_causes_in_troubleshooting_are_those_of_reports() -> None:
-    """None is named that no report has."""
     text = (ROOT / "docs/troubleshooting.md").read_text()
     named = {cause for row in re.findall(r"refused by ([^|;]*)", text) for cause in re.findall(r"`(\w+)`", row)}
 

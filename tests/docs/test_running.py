@@ -38,17 +38,14 @@ def declared() -> dict[str, set[str]]:
 
 
 def test_the_table_has_every_metric_with_its_labels() -> None:
-    """None too many, none too few."""
     assert documented() == declared()
 
 
 def test_the_bound_is_the_one_that_holds() -> None:
-    """How many series there can be."""
     assert f"{MOST_SERIES:,} series" in TEXT
 
 
 def test_every_path_is_named() -> None:
-    """But for single checks."""
     for path in pages(Telemetry(Options("demo")), metrics=True):
         if path.count("/") == 1:
             assert f"`{path}`" in TEXT

@@ -50,12 +50,6 @@ def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalan
     assert {tuple(each.headers[name] for name in names) for each in two.requests} == {("boss", "many", "view\nlist")}
 
 
-@pytest.mark.parametrize("given", ["10", "10s", "0", "1m30s"])
-def test_a_time_may_be_a_number_of_seconds(two, rebalancer, given):
-    """As kubectl has it; 0 is the longest there is."""
-    assert rebalancer.run(two, LIMITED, "--dry-run", "--request-timeout", given).exit_code == 0
-
-
 @pytest.mark.parametrize("authority", [None, "/nowhere/ca.crt"])
 def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, rebalancer, authority):
     """With a warning that says what that means; an authority in the kubeconfig is left aside, as in kubectl."""

@@ -108,16 +108,6 @@ def test_words_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch, type
     assert [each.value for each in found] == offered
 
 
-@pytest.mark.parametrize("command", ["run --snapshot", "run --policy", "apply"])
-def test_files_are_left_to_the_shell(command: str) -> None:
-    """It knows folders, blanks and hidden files."""
-    found = BashComplete(main, {}, "rebalancer", "_REBALANCER_COMPLETE").get_completions(
-        command.split(), "examples/clu"
-    )
-
-    assert [each.type for each in found] == ["file"]
-
-
 @pytest.mark.parametrize(("typed", "completed"), CASES)
 @pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in BARE])
 def test_the_tabulator_completes(folder: Path, shell: str, typed: str, completed: str) -> None:

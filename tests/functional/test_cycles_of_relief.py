@@ -52,5 +52,4 @@ def test_pods_do_not_go_round_where_requests_are_even(seed):
 
 
 def test_a_balanced_cluster_is_left_alone():
-    """Even by requests and by load."""
     assert sum(play(SCENARIOS["balanced"], 1, 5 * MINUTES).evictions) == 0

@@ -11,6 +11,7 @@ from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_
 from tests.functional.objects import node as a_node
 
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
+AVOID = {"key": "kube-rebalancer/avoid", "value": "r", "effect": "PreferNoSchedule"}
 OTHER = {
     "apiVersion": "batch/v1",
     "kind": "CronJob",
@@ -61,10 +62,11 @@ def test_all_is_well(doctor, cluster):
         (pod("alone", owner="lonely"), "single replicas", "default/ReplicaSet/lonely", "minReplicas: 2"),
         (a_node("n3", cpu="50m"), "room", "each of 3 ready nodes", ""),
         (OTHER, "other deschedulers", "CronJob kube-system/old", "suspend it"),
+        (a_node("n1", taints=[AVOID]), "marks on nodes", "n1", "rebalancer unmark"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, says, cure):
-    """A PDB that allows nothing, a single replica, and another descheduler end it with exit code 1."""
+    """What allows nothing, a single replica, another descheduler and taints of ours end it with exit code 1."""
     cluster.add(change)
 
     done = doctor()
@@ -72,15 +74,6 @@ def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, sa
     found = checks(done)[check]
     assert (says in found["says"], cure in found["cure"]) == (True, True), found
     assert done.exit_code == int(found["state"] == "wrong")
-
-
-def test_taints_of_ours_are_found(doctor, cluster):
-    """With the command that takes them off."""
-    cluster.add(a_node("n1", taints=[{"key": "kube-rebalancer/avoid", "value": "r", "effect": "PreferNoSchedule"}]))
-
-    found = checks(doctor())["marks on nodes"]
-
-    assert (found["state"], "n1" in found["says"], "rebalancer unmark" in found["cure"]) == ("wrong", True, True)
 
 
 def test_permissions_are_those_of_the_policy(cluster, rebalancer):

@@ -106,7 +106,6 @@ def test_every_eviction_has_its_event_before_the_program_ends(three, evict):
 
 
 def test_events_that_are_not_delivered_are_a_warning(three, evict):
-    """They do not make the run fail."""
     three.forbid("create", "events.events.k8s.io")
 
     outcome = evict(**TWO)

@@ -88,7 +88,6 @@ def test_a_plugin_that_takes_its_time_is_named(two, rebalancer, monkeypatch):
 
 
 def test_a_plugin_on_a_terminal_may_ask(two, rebalancer):
-    """It hears what is typed."""
     asking = "#!/bin/sh\necho password? >&2; read given; echo $given > {folder}/heard; exit 1\n"
     run = arguments(rebalancer, two, asking, interactiveMode="IfAvailable")
     with Terminal(rebalancer, *run) as terminal:

@@ -35,7 +35,6 @@ def test_all_that_holds_a_pod_is_named(explain):
 
 
 def test_owners_and_nodes_stand_for_their_pods(explain):
-    """As kubectl names them."""
     owner = json.loads(explain("deploy/search", "-n", "shop", "-o", "json").stdout)
     node = json.loads(explain("node/node-04", "-o", "json").stdout)
 
@@ -49,7 +48,6 @@ def test_owners_and_nodes_stand_for_their_pods(explain):
     [("ghost", "there is no pod of ghost in namespace default; -n names another one"), ("node/ghost", "no node ghost")],
 )
 def test_what_is_not_there_is_said(explain, target, message):
-    """With the cure."""
     done = explain(target)
 
     assert (done.exit_code, message in done.stderr) == (2, True)

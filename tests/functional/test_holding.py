@@ -81,7 +81,6 @@ def test_an_emptied_node_is_held_and_the_report_says_until_when(run, cluster):
 
 
 def test_the_policy_says_it_too_and_the_option_has_the_last_word(run, cluster):
-    """In table and JSON alike."""
     outcome = run("--output", "table", "--hold", "2h", wanted={**COMPACT, "hold": "15m"})
 
     _, table = outcome.stdout.split("Nodes kept empty\n")
@@ -140,7 +139,6 @@ def test_without_the_permission_nothing_is_evicted(run, cluster):
 
 
 def test_a_policy_that_empties_no_nodes_is_warned_of(run, cluster):
-    """And asks for no permission."""
     cluster.forbid("patch", "nodes")
 
     outcome = run("--hold", "15m", wanted=policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY})))

@@ -66,7 +66,6 @@ def test_what_ends_the_program_is_an_object_too(many, rebalancer, changed, words
 
 
 def test_no_line_grows_with_the_cluster(many, rebalancer):
-    """However many pods are refused."""
     evictor = {"minReplicas": 100}
 
     outcome = rebalancer(

@@ -125,7 +125,6 @@ def test_a_snapshot_carries_the_memory(busy, rebalancer, tmp_path):
 
 
 def test_a_policy_of_the_descheduler_remembers_nothing(busy, rebalancer):
-    """It asks for no ConfigMap."""
     rebalancer.run(busy, by_usage(low({"source": "KubernetesMetrics"})))
 
     assert not busy.sent("GET", "*configmaps*")

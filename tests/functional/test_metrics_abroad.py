@@ -155,22 +155,7 @@ def test_an_address_that_cannot_be_used_is_refused_at_the_start(three, rebalance
     assert "secret" not in outcome.stderr
 
 
-def test_a_textfile_is_whole_at_any_time(three, rebalancer, tmp_path):
-    """Replaced and not written over: node-exporter may read at any moment."""
-    file = tmp_path / "rebalancer.prom"
-    file.write_text("old\n")
-    old = file.stat().st_ino
-
-    outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", file)
-
-    assert outcome.exit_code == 0
-    assert file.stat().st_ino != old
-    assert 'rebalancer_cycles_total{dry_run="false",result="succeeded"} 1.0' in file.read_text().splitlines()
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("rebalancer.prom")] == ["rebalancer.prom"]
-
-
 def test_a_textfile_that_cannot_be_written_fails_nothing(three, rebalancer):
-    """A warning that names it."""
     outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", "/absent/rebalancer.prom")
 
     assert outcome.exit_code == 0

@@ -70,12 +70,3 @@ def test_bad_usage(two, rebalancer, options, words):
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert words in outcome.stderr
     assert two.requests == []
-
-
-def test_a_priority_class_that_is_not_there(two, rebalancer):
-    """A threshold by name that the cluster does not know: exit code 2, and nothing evicted."""
-    outcome = rebalancer.run(two, policy(OLD, evictor={"priorityThreshold": {"name": "high"}}))
-
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert "high" in outcome.stderr
-    assert two.sent("POST", "*") == []

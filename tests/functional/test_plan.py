@@ -55,7 +55,6 @@ def test_a_plan_holds_the_moves_and_their_premises_and_no_credentials(three, reb
 
 
 def test_the_same_cluster_gives_the_same_plan(rebalancer):
-    """Byte for byte, and in YAML too."""
     file, path = rebalancer.folder / "cluster.json", rebalancer.folder / "plan.yaml"
     file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b", "young"))}))
     asked = ("plan", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file)
@@ -82,15 +81,6 @@ def test_apply_evicts_what_is_planned_and_still_there(three, rebalancer, planned
     ]
 
 
-def test_applied_again_it_does_nothing_more(three, rebalancer, planned):
-    """What is done is skipped."""
-    command(rebalancer, three, "apply", planned, "--yes")
-    again = command(rebalancer, three, "apply", planned, "--yes")
-
-    assert (again.exit_code, len(three.evicted)) == (0, 3)
-    assert "of the plan, default/a is skipped: it is gone" in again.stdout
-
-
 def test_a_part_of_it(three, rebalancer, planned):
     """Patterns pick by namespace and name."""
     done = command(rebalancer, three, "apply", planned, "--yes", "--only", "default/[ab]", "--exclude", "*/a")
@@ -99,7 +89,6 @@ def test_a_part_of_it(three, rebalancer, planned):
 
 
 def test_a_dry_run_of_it_evicts_nothing(three, rebalancer, planned):
-    """It says what would go."""
     done = command(rebalancer, three, "apply", planned, "--dry-run", "--output", "json")
 
     assert (len(json.loads(done.stdout)["evictions"]), list(three.evicted)) == (3, [])
@@ -127,7 +116,6 @@ def test_a_plan_that_does_not_fit_is_refused(three, rebalancer, planned, fields,
 
 
 def test_a_plan_of_another_policy_is_refused(three, rebalancer, planned):
-    """A weaker policy must not slip in."""
     done = command(rebalancer, three, "apply", planned, "--yes", of=policy(OLD, maxNoOfPodsToEvictTotal=1))
 
     assert (done.exit_code, list(three.evicted)) == (2, [])
@@ -145,7 +133,6 @@ def test_a_summary_escapes_what_others_wrote(three, rebalancer):
 
 @pytest.mark.parametrize(("most", "code"), [(5, 10), (0, 0)])
 def test_the_exit_code_tells_whether_there_is_something_to_do(three, rebalancer, most, code):
-    """With --detailed-exitcode only."""
     done = command(rebalancer, three, "plan", "--max-evictions", most, "--detailed-exitcode")
 
     assert done.exit_code == code

@@ -196,7 +196,6 @@ def test_patches_are_written_into_an_empty_folder_only(folder, pods):
 
 
 def test_a_name_that_leads_out_of_the_folder_has_no_patch(patched):
-    """A cluster file may hold anything."""
     owner = {"kind": "StatefulSet", "name": "../../web", "controller": True}
 
     patches, _ = patched("--peak", "10:00-11:00", ownerReferences=[owner])

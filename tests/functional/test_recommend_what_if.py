@@ -126,7 +126,6 @@ def test_pods_without_samples_count_as_using_nothing_and_are_counted(tmp_path):
 
 
 def test_a_file_without_nodes_is_bad_usage(tmp_path):
-    """The message names the cure."""
     outcome = asked(tmp_path, {"busya": 100}, [pod("busya", "n1")], "--what-if")
 
     assert outcome.exit_code == 2

@@ -56,7 +56,6 @@ def test_a_sample_is_appended_and_can_be_read_by_hand(kubeconfig, tmp_path):
 
 
 def test_a_cluster_without_metrics_server_is_told(tmp_path):
-    """Nothing is written."""
     with FakeApiServer([]) as server:
         outcome = run("record", "--out", tmp_path / "samples", "--kubeconfig", server.kubeconfig(tmp_path))
 
@@ -87,7 +86,6 @@ def sheet(minute, pods=("web-5d8f7b9c64-x2x7k",), cpu=100, day=NOW):
 
 
 def test_two_writers_lose_nothing(tmp_path):
-    """Each sheet is there once, whole."""
     path = tmp_path / "recorded-20260115.txt.gz"
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda minute: append(path, sheet(minute)), range(200)))

@@ -56,7 +56,6 @@ def test_a_configuration_that_describes_it_says_nothing(plan):
 
 @pytest.mark.parametrize("asked", [by_usage(scheduler="unknown"), policy(OLD)], ids=["unknown", "no relief"])
 def test_policies_that_do_not_ask_the_scheduler_say_nothing(plan, asked):
-    """To them it makes no difference."""
     assert told(plan(asked)) == []
 
 

@@ -143,7 +143,6 @@ def is_kept(path: tuple[str, ...], fields: Any) -> bool:
 
 
 def test_annotations_that_mean_something_are_kept():
-    """And no others."""
     told = dict.fromkeys(annotations.ANNOTATIONS, "yes")
 
     whole = {"metadata": {"annotations": {**told, "kubectl.kubernetes.io/last-applied-configuration": "secret"}}}

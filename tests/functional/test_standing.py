@@ -46,7 +46,6 @@ def say(known, rebalancer, tmp_path):
 
 
 def test_the_memory_can_be_read(say):
-    """As JSON."""
     shown = json.loads(say("memory", "show"))
 
     assert [each["owner"] for each in shown["moves"]] == ["Deployment/web", "Deployment/db"]
@@ -54,7 +53,6 @@ def test_the_memory_can_be_read(say):
 
 
 def test_one_owner_can_be_forgotten(say, known):
-    """And nothing else is."""
     say("memory", "clear", "shop/Deployment/web")
 
     assert [each.owner for each in remembered(known).moves] == ["Deployment/db"]
@@ -105,7 +103,6 @@ def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
 
 
 def test_a_pause_of_all_outlives_the_memory(say, known, rebalancer):
-    """It stands in the Lease too."""
     say("breaker", "reset")
     say("pause")
     known.leases.maps.clear()

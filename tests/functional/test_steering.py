@@ -37,7 +37,6 @@ def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb, loop)
 
 
 def test_a_dry_run_writes_nothing_and_asks_for_nothing(cluster, rebalancer):
-    """Whatever is left on nodes."""
     cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
     cluster.forbid("patch", "nodes")
 

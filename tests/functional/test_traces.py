@@ -111,7 +111,6 @@ def test_the_usual_variables_do_too(three, rebalancer, collect):
 
 
 def test_over_http_where_the_variables_say_so(three, rebalancer):
-    """For collectors that speak no gRPC."""
     taken = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -141,7 +140,6 @@ def test_over_http_where_the_variables_say_so(three, rebalancer):
 
 
 def test_a_rate_of_none_sends_nothing(three, rebalancer, collect):
-    """Sampled by cycle."""
     collector, address = collect()
 
     rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-sample-rate", "0")

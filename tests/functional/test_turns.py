@@ -126,7 +126,6 @@ def test_dry_runs_and_those_told_so_never_take_it(three, rebalancer, option):
 
 
 def test_a_signal_gives_the_lease_back(three, rebalancer):
-    """Also in the middle of a run."""
     holders = []
 
     def end(_):

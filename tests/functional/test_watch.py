@@ -103,7 +103,6 @@ def test_a_pause_holds_within_the_cycle(restarting, rebalancer, how):
 
 
 def test_a_pause_that_is_over_holds_nothing(restarting, rebalancer):
-    """It ends by itself."""
     replace_with(restarting, ready)
     restarting.leases.remember({"pause": json.dumps({"until": "2026-01-01T00:00:00Z"})})
 

@@ -149,7 +149,6 @@ def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
     ],
 )
 def test_what_stands_in_the_way_is_told(look, number, others, obstacle, words):
-    """As a code, and in words."""
     pods = [of_cpu("a", "n1", "3"), of_cpu("b", "n2", others)]
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}, "numberOfNodes": number}
     found = look("LowNodeUtilization", args, [*NODES, *pods])

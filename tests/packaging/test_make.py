@@ -41,7 +41,6 @@ def interpreter(folder: Path, answer: str) -> str:
 )
 @pytest.mark.parametrize("target", ["demo", "test"])
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path, target: str, answer: str, words: str) -> None:
-    """Before anything is made."""
     python, environment = interpreter(tmp_path, answer), tmp_path / "venv"
 
     done = make(target, f"PYTHON={python}", f"VENV={environment}")
@@ -52,7 +51,6 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path, target: str, answer
 
 
 def test_no_python_at_all_is_said_in_one_line(tmp_path: Path) -> None:
-    """With the way to name one."""
     done = make("demo", "PYTHON=", f"VENV={tmp_path / 'venv'}")
 
     assert done.returncode
