@@ -3,15 +3,15 @@
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from rebalancer.kube import exec_plugin
+from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import TIMEOUT_SECONDS, finish
+from tests.functional.program import finish
 from tests.functional.terminal import Terminal
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
@@ -50,12 +50,6 @@ def is_gone(process: int) -> bool:
         return True
 
 
-def wait_until(holds):
-    until = time.monotonic() + TIMEOUT_SECONDS
-    while not holds():
-        assert time.monotonic() < until
-
-
 def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
     """Its name, how long it had, and the cure; what it has started ends with it, and nothing is sent."""
     outcome = rebalancer(*arguments(rebalancer, two, HANGING), "--exec-timeout", "1s")
@@ -68,7 +62,7 @@ def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
     )
     helper = rebalancer.folder / "helper"
     if helper.exists() and helper.read_text():  # a busy machine may not have come so far within the second
-        wait_until(lambda: is_gone(int(helper.read_text())))
+        wait_for(lambda: is_gone(int(helper.read_text())), "the end of the helper")
     assert two.requests == []
 
 
@@ -112,11 +106,11 @@ def test_ctrl_c_ends_the_plugin_too(two, rebalancer):
     """130 at once, and nothing is left behind."""
     process = rebalancer.start(*arguments(rebalancer, two, HANGING))
     helper = rebalancer.folder / "helper"
-    wait_until(lambda: helper.exists() and helper.read_text().endswith("\n"))
+    wait_for(lambda: helper.exists() and helper.read_text().endswith("\n"), "the helper")
     process.send_signal(signal.SIGINT)
 
     assert finish(process).exit_code == 130
-    wait_until(lambda: is_gone(int(helper.read_text())))
+    wait_for(lambda: is_gone(int(helper.read_text())), "the end of the helper")
 
 
 @pytest.mark.parametrize(("expires", "asked_again"), [("2020-01-01T00:00:00Z", True), ("2999-01-01T00:00:00Z", False)])

@@ -49,14 +49,12 @@ def test_a_file_without_what_the_scheduler_goes_by_is_one_warning(plan):
     assert warning.endswith("StorageClass, VolumeAttachment; `rebalancer snapshot` writes all kinds")
 
 
-def test_a_configuration_that_describes_it_says_nothing(plan):
-    """Profiles go by their schedulerName."""
-    assert told(plan(by_usage(), PACKING)) == []
-
-
-@pytest.mark.parametrize("asked", [by_usage(scheduler="unknown"), policy(OLD)], ids=["unknown", "no relief"])
-def test_policies_that_do_not_ask_the_scheduler_say_nothing(plan, asked):
-    assert told(plan(asked)) == []
+@pytest.mark.parametrize(
+    ("asked", "configuration"), [(by_usage(), PACKING), (by_usage(scheduler="unknown"), None), (policy(OLD), None)]
+)
+def test_where_nothing_is_unknown_nothing_is_said(plan, asked, configuration):
+    """A configuration describes it, by its schedulerName, or the policy does not ask the scheduler."""
+    assert told(plan(asked, configuration)) == []
 
 
 def test_a_configuration_that_cannot_be_used_ends_the_run(plan):

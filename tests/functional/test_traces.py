@@ -35,21 +35,12 @@ class Collector(TraceServiceServicer):
 
     def spans(self):
         """Spans by name."""
-        return {
-            span.name: span
-            for request in self.received
-            for resource in request.resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-        }
-
-    def resource(self):
-        attributes = self.received[0].resource_spans[0].resource.attributes
-        return {each.key: each.value.string_value for each in attributes}
+        resources = [resource for request in self.received for resource in request.resource_spans]
+        return {span.name: span for each in resources for scope in each.scope_spans for span in scope.spans}
 
 
-def attributes(span):
-    return {each.key: each.value.string_value for each in span.attributes}
+def attributes(part):
+    return {each.key: each.value.string_value for each in part.attributes}
 
 
 @pytest.fixture
@@ -86,31 +77,25 @@ def test_a_cycle_its_strategies_and_evictions_are_spans(three, rebalancer, colle
     assert spans["evict"].parent_span_id == spans["cycle"].span_id
     assert attributes(spans["PodLifeTime"]) == {"plugin": "PodLifeTime", "profile": "tidy"}
     assert attributes(spans["EvictPod"])["podName"] == "a"
-    assert collector.resource()["service.name"] == "descheduler"
-    assert collector.resource()["service.namespace"] == "ops"
+    resource = attributes(collector.received[0].resource_spans[0].resource)
+    assert (resource["service.name"], resource["service.namespace"]) == ("descheduler", "ops")
 
 
 def test_with_authorities_it_is_tls(three, rebalancer, collect):
-    """The file that is given decides whom to trust."""
+    """The file that is given decides whom to trust.  A rate of none sends nothing."""
     pem = CERTIFICATE.read_bytes()
     collector, address = collect(grpc.ssl_server_credentials([(pem, pem)]))
+    flags = ("--otel-collector-endpoint", address, "--otel-transport-ca-cert", CERTIFICATE)
 
-    rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-transport-ca-cert", CERTIFICATE)
-
+    rebalancer.run(three, ONE, *flags, "--otel-sample-rate", "0")
+    assert collector.received == []
+    rebalancer.run(three, ONE, *flags)
     assert "EvictPod" in collector.spans()
 
 
 def test_the_usual_variables_do_too(three, rebalancer, collect):
-    """Without a flag, over gRPC as is usual."""
+    """Without a flag: over gRPC as is usual, or over HTTP for collectors that speak no gRPC."""
     collector, address = collect()
-    program = replace(rebalancer, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{address}"})
-
-    program.run(three, ONE)
-
-    assert "EvictPod" in collector.spans()
-
-
-def test_over_http_where_the_variables_say_so(three, rebalancer):
     taken = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -124,6 +109,7 @@ def test_over_http_where_the_variables_say_so(three, rebalancer):
         def log_message(self, *_):
             """Stay silent."""
 
+    replace(rebalancer, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{address}"}).run(three, ONE)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -135,16 +121,9 @@ def test_over_http_where_the_variables_say_so(three, rebalancer):
         server.shutdown()
         thread.join()
 
+    assert "EvictPod" in collector.spans()
     assert [each[:2] for each in taken] == [("/v1/traces", "application/x-protobuf")]
     assert b"EvictPod" in taken[0][2] or taken[0][2][:2] == b"\x1f\x8b"
-
-
-def test_a_rate_of_none_sends_nothing(three, rebalancer, collect):
-    collector, address = collect()
-
-    rebalancer.run(three, ONE, "--otel-collector-endpoint", address, "--otel-sample-rate", "0")
-
-    assert collector.received == []
 
 
 @pytest.mark.parametrize("more", [[], ["--otel-transport-ca-cert", "/absent.crt"]])

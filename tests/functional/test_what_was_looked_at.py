@@ -35,6 +35,7 @@ def look(rebalancer):
     ("name", "args", "summary"),
     [
         ("PodLifeTime", {"maxPodLifeTimeSeconds": 30 * DAY}, "3 pods considered, 0 older than 30d"),
+        ("PodLifeTime", {"maxPodLifeTimeSeconds": 12 * 3600}, "3 pods considered, 2 older than 12h"),
         ("PodLifeTime", {"states": ["Pending"]}, "3 pods considered, 0 that match the arguments"),
         ("RemoveFailedPods", {}, "0 failed pods, 0 that match the arguments"),
         ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 9}, "3 pods considered, 0 with 9 restarts or more"),
@@ -72,14 +73,6 @@ def test_every_strategy_says_what_it_looked_at(look, name, args, summary):
     assert look(name, args)["summary"] == summary
 
 
-def test_what_is_found_is_counted(look):
-    """In the sentence, and by itself for programs."""
-    found = look("PodLifeTime", {"maxPodLifeTimeSeconds": 12 * 3600})
-
-    assert found["summary"] == "3 pods considered, 2 older than 12h"
-    assert found["counts"] == {"pods": 3, "older": 2}
-
-
 SHOP = [pod("s", "n1", namespace="shop")]
 NAMESPACES = [{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}} for name in ("shop", "empty")]
 
@@ -100,13 +93,9 @@ def test_a_namespace_without_pods_is_named(look, named, namespaces, summary):
     assert look("PodLifeTime", args, [*NODES, *SHOP, *namespaces])["summary"] == summary
 
 
-def of_cpu(name, on, cpu):
-    return pod(name, on, cpu=cpu)
-
-
 def test_nodes_are_told_before_and_after(look):
     """Percentages by resource and states; what goes is expected on the underutilized node."""
-    pods = [of_cpu(f"a{number}", "n1", "1") for number in range(3)]
+    pods = [pod(f"a{number}", "n1", cpu="1") for number in range(3)]
     found = look("LowNodeUtilization", {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}}, [*NODES, *pods])
 
     n1, n2 = found["nodes"]
@@ -116,6 +105,7 @@ def test_nodes_are_told_before_and_after(look):
     assert found["targetThresholds"] == {"cpu": 60.0}
     assert found["summary"] == "1 of 2 nodes over target, 1 under thresholds; none over target afterwards"
     assert found["obstacle"] is None
+    assert (found["counts"]["over"], found["counts"]["under"]) == (1, 1)
 
 
 def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
@@ -123,7 +113,7 @@ def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
     best_effort = pod("calm", "n1")
     del best_effort["spec"]["containers"][0]["resources"]
     critical = pod("critical", "n1", priority=2_000_000_000)
-    objects = [*NODES, best_effort, critical, *(of_cpu(f"a{number}", "n1", "1") for number in range(2))]
+    objects = [*NODES, best_effort, critical, *(pod(f"a{number}", "n1", cpu="1") for number in range(2))]
     file = rebalancer.folder / "cluster.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}}
@@ -149,7 +139,7 @@ def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
     ],
 )
 def test_what_stands_in_the_way_is_told(look, number, others, obstacle, words):
-    pods = [of_cpu("a", "n1", "3"), of_cpu("b", "n2", others)]
+    pods = [pod("a", "n1", cpu="3"), pod("b", "n2", cpu=others)]
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}, "numberOfNodes": number}
     found = look("LowNodeUtilization", args, [*NODES, *pods])
 
@@ -159,7 +149,7 @@ def test_what_stands_in_the_way_is_told(look, number, others, obstacle, words):
 
 def test_idle_nodes_are_told_empty_afterwards(look):
     """HighNodeUtilization has no targets, so no node is over any."""
-    pods = [of_cpu("a", "n1", "2"), of_cpu("b", "n2", "200m")]
+    pods = [pod("a", "n1", cpu="2"), pod("b", "n2", cpu="200m")]
     found = look("HighNodeUtilization", {"thresholds": {"cpu": 20}}, [*NODES, *pods])
 
     n1, n2 = found["nodes"]
