@@ -4,9 +4,11 @@ Few names, labels and templates, so that pods are siblings, dislike each other a
 that no answer hangs on when the test runs.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
+
+from tests.functional.objects import DAY, node, node_usage, pdb, pod, pod_usage
 
 Object = dict[str, Any]
 
@@ -25,7 +27,7 @@ def cluster(dice: Random) -> list[Object]:
     """Return nodes, pods, PDBs, namespaces and what metrics-server says."""
     nodes = [_node(dice, f"n{number}") for number in range(dice.randint(2, 8))]
     templates = [_template(dice) for _ in range(dice.randint(1, 5))]
-    names = [node["metadata"]["name"] for node in nodes]
+    names = [each["metadata"]["name"] for each in nodes]
     crowded = dice.sample(names, 2)
     pods = [
         _pod(dice, f"p{number}", dice.choice(dice.choice((names, crowded))), dice.choice(templates))
@@ -37,19 +39,13 @@ def cluster(dice: Random) -> list[Object]:
 
 
 def _node(dice: Random, name: str) -> Object:
-    amounts = {"cpu": dice.choice(("2", "4")), "memory": "8Gi", "pods": dice.choice(("6", "110"))}
-    labels = {"kubernetes.io/hostname": name, "zone": dice.choice(ZONES), "disk": dice.choice(("ssd", "hdd"))}
-    spec: Object = {"taints": [dice.choice(_TAINTS)]} if dice.random() < 1 / 5 else {}
+    taints = [dice.choice(_TAINTS)] if dice.random() < 1 / 5 else []
+    made = node(name, ready=dice.random() < 9 / 10, taints=taints, cpu=dice.choice(("2", "4")))
+    made["metadata"]["labels"] |= {"zone": dice.choice(ZONES), "disk": dice.choice(("ssd", "hdd"))}
+    made["status"]["allocatable"] |= {"memory": "8Gi", "pods": dice.choice(("6", "110"))}
     if dice.random() < 1 / 10:
-        spec["unschedulable"] = True
-    ready = "True" if dice.random() < 9 / 10 else "False"
-    return {
-        "kind": "Node",
-        "apiVersion": "v1",
-        "metadata": {"name": name, "labels": labels},
-        "spec": spec,
-        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": ready}]},
-    }
+        made["spec"]["unschedulable"] = True
+    return made
 
 
 def _template(dice: Random) -> Object:
@@ -119,25 +115,29 @@ def _selector(dice: Random) -> Object:
 
 
 def _pod(dice: Random, name: str, node: str, template: Object) -> Object:
-    namespace = dice.choice(NAMESPACES)
-    born = (datetime.now(UTC) - timedelta(days=dice.randint(1, 9))).strftime("%Y-%m-%dT%H:%M:%SZ")
-    metadata: Object = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": template["labels"]}
-    metadata["creationTimestamp"] = born
-    if template["owner"]:
-        owner = {"apiVersion": "apps/v1", "kind": template["owner"], "name": template["labels"]["app"]}
-        uid = f"uid-{namespace}-{template['labels']['app']}"
-        metadata["ownerReferences"] = [{**owner, "uid": uid, "controller": True}]
+    phase = dice.choice(("Running",) * 7 + ("Pending", "Failed", "Succeeded"))
+    made = pod(
+        name,
+        node,
+        namespace=dice.choice(NAMESPACES),
+        age=dice.randint(1, 9) * DAY,
+        owner=template["labels"]["app"] if template["owner"] else "",
+        phase=phase,
+        ready=phase == "Running" and dice.random() < 9 / 10,
+        restarts=dice.choice((0, 0, 7, 200)),
+        **template["spec"],
+    )
+    metadata = made["metadata"]
+    metadata["labels"] = template["labels"]
+    for each in metadata["ownerReferences"]:
+        each |= {"kind": template["owner"], "uid": f"uid-{metadata['namespace']}-{each['name']}"}
+    if phase == "Failed":
+        made["status"]["reason"] = "Evicted"
     if dice.random() < 1 / 12:
         metadata["annotations"] = {dice.choice(_ANNOTATIONS): "true"}
     if dice.random() < 1 / 15:
-        metadata["deletionTimestamp"] = born
-    return {
-        "kind": "Pod",
-        "apiVersion": "v1",
-        "metadata": metadata,
-        "spec": {"nodeName": node, **template["spec"]},
-        "status": _status(dice, born),
-    }
+        metadata["deletionTimestamp"] = metadata["creationTimestamp"]
+    return made
 
 
 _ANNOTATIONS = (
@@ -147,49 +147,24 @@ _ANNOTATIONS = (
 )
 
 
-def _status(dice: Random, born: str) -> Object:
-    phase = dice.choice(("Running",) * 7 + ("Pending", "Failed", "Succeeded"))
-    ready = phase == "Running" and dice.random() < 9 / 10
-    return {
-        "phase": phase,
-        "reason": "Evicted" if phase == "Failed" else "",
-        "startTime": born,
-        "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-        "containerStatuses": [{"name": "main", "restartCount": dice.choice((0, 0, 7, 200)), "ready": ready}],
-    }
-
-
 def _pdb(dice: Random, name: str) -> Object:
-    allowed = dice.randint(0, 3)
-    return {
-        "kind": "PodDisruptionBudget",
-        "apiVersion": "policy/v1",
-        "metadata": {"name": name, "namespace": dice.choice(NAMESPACES), "generation": 1},
-        "spec": {"selector": _selector(dice)},
-        "status": {
-            "disruptionsAllowed": allowed,
-            "observedGeneration": dice.choice((1, 1, 1, 0)),
-            "currentHealthy": dice.randint(0, 5),
-            "desiredHealthy": dice.randint(0, 5),
-        },
+    made = pdb(name, allowed=dice.randint(0, 3), namespace=dice.choice(NAMESPACES))
+    made["spec"]["selector"] = _selector(dice)
+    made["status"] |= {
+        "observedGeneration": dice.choice((1, 1, 1, 0)),
+        "currentHealthy": dice.randint(0, 5),
+        "desiredHealthy": dice.randint(0, 5),
     }
+    return made
 
 
 def _metrics(dice: Random, nodes: list[Object], pods: list[Object]) -> list[Object]:
     now = {"timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "window": "15s"}
-    version = "metrics.k8s.io/v1beta1"
-    used = {pod["metadata"]["name"]: dice.choice((10, 200, 900)) for pod in pods}
-    found: list[Object] = []
-    for node in nodes:
-        name = node["metadata"]["name"]
-        cpu = sum(used[pod["metadata"]["name"]] for pod in pods if pod["spec"]["nodeName"] == name)
-        usage = {"cpu": f"{cpu}m", "memory": f"{cpu}Mi"}
-        found.append({"kind": "NodeMetrics", "apiVersion": version, "metadata": {"name": name}, "usage": usage, **now})
-    for pod in pods:
-        name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-        containers = [{"name": "main", "usage": {"cpu": f"{used[name]}m", "memory": f"{used[name]}Mi"}}]
-        metadata = {"name": name, "namespace": namespace}
-        found.append(
-            {"kind": "PodMetrics", "apiVersion": version, "metadata": metadata, "containers": containers, **now}
-        )
+    used = {each["metadata"]["name"]: dice.choice((10, 200, 900)) for each in pods}
+    found = [pod_usage(name, f"{cpu}m", **now) for name, cpu in used.items()]
+    for each, measured in zip(pods, found, strict=True):
+        measured["metadata"]["namespace"] = each["metadata"]["namespace"]
+    for name in (each["metadata"]["name"] for each in nodes):
+        there = [each["metadata"]["name"] for each in pods if each["spec"]["nodeName"] == name]
+        found.append(node_usage(name, f"{sum(used[each] for each in there)}m", **now))
     return found

@@ -1,12 +1,8 @@
 # ruff: noqa: RUF001  full-width digits are the point
-"""Documents made to break the program: each is read, or refused in a line; none ends it in a traceback or a crash.
-
-Seeded and bounded; REBALANCER_ATTACK multiplies the number of random documents.
-"""
+"""Documents made to break the program: each is read, or refused in a line; none ends it in a traceback or a crash."""
 
 import gzip
 import json
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -24,11 +20,12 @@ from rebalancer.kube.wire.collect import Collection
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.untrusted import documents
 from rebalancer.untrusted.documents import Unreadable, read_bounded, unpacked
+from tests.attack.protected_objects import paths, spoiled
+from tests.attack.seeds import seeds
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import Program, finish
 
-TIMES = int(os.environ.get("REBALANCER_ATTACK", "1"))
 DEEP = 100_000
 BOMB = "\n".join(
     ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
@@ -231,34 +228,19 @@ def test_a_page_that_unpacks_without_end_is_given_up(tmp_path):
         assert read_list(client, "/api/v1/pods", lambda: Collection().collector("Pod")).items == []
 
 
+#: What is put somewhere into a document.
+WEIRD = (
+    *(None, [], {}, "", "\x00\u2028\u202e", -1, 2**63, 2**64, 1e300, int("9" * 400), True, "９"),
+    *([[[{}]]], {"": {}}),
+)
+
+
 def mutated(chance: random.Random, value: Any) -> Any:
     """Return a document with something hostile somewhere in it."""
-    if isinstance(value, dict) and value and chance.random() < 0.9:
-        key = chance.choice(sorted(value))
-        return {**value, key: mutated(chance, value[key])}
-    if isinstance(value, list) and value and chance.random() < 0.9:
-        index = chance.randrange(len(value))
-        return [*value[:index], mutated(chance, value[index]), *value[index + 1 :]]
-    weird = [
-        None,
-        [],
-        {},
-        "",
-        "\x00\u2028\u202e",
-        -1,
-        2**63,
-        2**64,
-        1e300,
-        int("9" * 400),
-        True,
-        "９",
-        [[[{}]]],
-        {"": {}},
-    ]
-    return chance.choice(weird)
+    return spoiled(value, chance.choice(list(paths(value))), chance.choice(WEIRD))
 
 
-@pytest.mark.parametrize("seed", range(4 * TIMES))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_whatever_is_somewhere_in_a_cluster(file, program, seed):
     """A run on it ends with a report, or is refused in a line."""
     chance = random.Random(seed)
@@ -270,7 +252,7 @@ def test_whatever_is_somewhere_in_a_cluster(file, program, seed):
         assert outcome.stdout or len(outcome.stderr.splitlines()) == 1, items
 
 
-@pytest.mark.parametrize("seed", range(4 * TIMES))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_whatever_is_somewhere_in_a_kubeconfig(file, seed, tmp_path):
     """It can be used, or is refused in a line."""
     chance = random.Random(seed)

@@ -1,10 +1,6 @@
-"""A protection that is spelled wrongly still protects: objects with wrong values, through reading and deciding.
-
-`REBALANCER_ATTACK` multiplies the number of attempts.
-"""
+"""A protection that is spelled wrongly still protects: objects with wrong values, through reading and deciding."""
 
 import json
-import os
 from typing import Any
 
 import pytest
@@ -17,12 +13,12 @@ from rebalancer.errors import UsageError
 from rebalancer.kube.wire.collect import Collection, add_document
 from rebalancer.scheduling.eligibility import EligibleNodes
 from tests.attack.protected_objects import MISSING, PROTECTIONS, WRONG, Document, Protection, at, paths, pod, spoiled
+from tests.attack.seeds import seeds
 from tests.make import NOW, decide, evicted
 from tests.unit.engine.stand_ins import Greedy, Polite
 from tests.unit.kube.wire.documents import page
 
-ATTEMPTS = 20 * int(os.environ.get("REBALANCER_ATTACK", "1"))
-attack = settings(max_examples=ATTEMPTS, derandomize=True, database=None)
+attack = settings(max_examples=len(seeds(20)), derandomize=True, database=None)
 
 AMOUNTS = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 

@@ -1,7 +1,4 @@
-"""Whole runs against an API server that answers at random (see `whims`).
-
-150 of them, each from a seed of its own.  REBALANCER_ATTACK=10 runs ten times as many, and `make test` the 150.
-"""
+"""Whole runs against an API server that answers at random (see `whims`), each from a seed of its own."""
 
 import logging
 import os
@@ -16,12 +13,14 @@ from typing import Any
 import pytest
 
 from rebalancer.errors import ClusterError, Interrupted
+from tests.attack.seeds import seeds
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
+from tests.fake_budgets import covers
 from tests.functional.objects import node, pdb, pod, policy
 from tests.functional.program import Program
 
-RUNS = 40 * int(os.environ.get("REBALANCER_ATTACK", "1"))
+RUNS = len(seeds(40))
 CHUNKS = 10
 
 Object = dict[str, Any]
@@ -102,24 +101,26 @@ def test_whatever_the_server_answers(chunk: int, tmp_path: Path) -> None:
         assert faults(seed, tmp_path) == [], f"seed {seed}"
 
 
-def faults(seed: int, folder: Path) -> list[str]:
-    """Run once and return what is wrong with it."""
+def attempt(seed: int, folder: Path) -> tuple[Scene, Whims, Object]:
+    """Run once; return what there was, what the server did, and the report."""
     choice = random.Random(seed)
     there, time = scene(choice), Time()
     with FakeApiServer(there.objects) as server:
         # The signal is a real one; it comes while the program waits for the answer to an eviction.
         whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
         whims.begin()
-        report = _report(there, server, folder, time)
+        try:
+            report = Program(folder).play(server, there.policy(), time, deadline=there.deadline).report
+        except (ClusterError, Interrupted):
+            report = {"evictions": [], "unknown": []}
         whims.finish()
+    return there, whims, report
+
+
+def faults(seed: int, folder: Path) -> list[str]:
+    """Run once and return what is wrong with it."""
+    there, whims, report = attempt(seed, folder)
     return [*_beyond_limits(there, whims.went), *_misdeeds(there, whims, report)]
-
-
-def _report(there: Scene, server: FakeApiServer, folder: Path, time: Time) -> Object:
-    try:
-        return Program(folder).play(server, there.policy(), time, deadline=there.deadline).report
-    except (ClusterError, Interrupted):
-        return {"evictions": [], "unknown": []}
 
 
 def _beyond_limits(there: Scene, went: Iterable[str]) -> Iterator[str]:
@@ -141,16 +142,10 @@ def _beyond_limits(there: Scene, went: Iterable[str]) -> Iterator[str]:
             yield f"{name} is {limit}, and {counts[name]} went"
     for each in there.objects:
         if each["kind"] == "PodDisruptionBudget":
-            selected = [one for one in counted if _covers(each, one)]
+            selected = [one for one in counted if covers(each, one)]
             before = sum(1 for one in selected if in_progress(one))
             if len(selected) > max(each["status"]["disruptionsAllowed"], before):
                 yield f"{len(selected)} pods of PDB {each['metadata']['name']}"
-
-
-def _covers(budget: Object, each: Object) -> bool:
-    labels = budget["spec"]["selector"]["matchLabels"]
-    same = budget["metadata"]["namespace"] == each["metadata"]["namespace"]
-    return same and labels["app"] == each["metadata"]["labels"]["app"]
 
 
 def _misdeeds(there: Scene, whims: Whims, report: Object) -> Iterator[str]:
@@ -172,12 +167,7 @@ def test_the_attack_reaches_what_it_is_about(tmp_path: Path) -> None:
     """Else it would prove nothing: pods go, doubts stay, limits are met, runs are interrupted and out of time."""
     seen: Counter[str] = Counter()
     for seed in range(0, RUNS, max(1, RUNS // 40)):
-        choice = random.Random(seed)
-        there, time = scene(choice), Time()
-        with FakeApiServer(there.objects) as server:
-            whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
-            whims.begin()
-            report = _report(there, server, tmp_path, time)
+        _, _, report = attempt(seed, tmp_path)
         seen["evicted"] += len(report["evictions"])
         seen["background"] += sum(each["background"] for each in report["evictions"])
         seen["unknown"] += len(report["unknown"])

@@ -275,10 +275,6 @@ def test_a_dry_run_may_not_evict(values: str) -> None:
 
     assert granted(found) == ALWAYS | SCHEDULER | TRUST
     assert granted(found, "Role") == {"get configmaps"}
-
-
-@needed
-def test_a_dry_run_that_is_switched_off_is_live() -> None:
     assert granted(template("cmdOptions: {dry-run: false}")) >= LIVE
 
 

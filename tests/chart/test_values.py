@@ -131,15 +131,6 @@ def test_every_value_has_a_comment_and_a_place_in_the_schema() -> None:
     assert told - {"cmdOptions.v"} == known - UNDESCRIBED
 
 
-def test_no_value_is_without_a_comment() -> None:
-    """Each key of values.yaml is described, or belongs to a group whose keys are, or to a value that is described."""
-    told = [value.path for value in described()]
-
-    for key, value in DEFAULTS.items():
-        below = [f"{key}.{each}" for each in value] if isinstance(value, dict) else []
-        assert key in told or (below and set(below) <= set(told)), key
-
-
 def test_the_readme_has_the_table() -> None:
     """`make chart` writes it."""
     assert shown_table() == table()
