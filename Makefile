@@ -46,11 +46,11 @@ lint: $(READY) ## check style, types and layers
 	@echo "Style, types and layers are in order."
 
 bench: $(READY) ## measure speed and memory of whole commands, of large clusters, of a loop and of a long history; write docs/measurements
-	@$(VENV)/bin/python tests/bench/bench.py
-	@$(VENV)/bin/python tests/bench/placements.py
-	@$(VENV)/bin/python tests/bench/memory.py
-	@$(VENV)/bin/python tests/bench/history.py
-	@$(VENV)/bin/python tests/bench/performance.py $(OPTIONS)
+	@$(VENV)/bin/python -m tests.bench.bench
+	@$(VENV)/bin/python -m tests.bench.placements
+	@$(VENV)/bin/python -m tests.bench.memory
+	@$(VENV)/bin/python -m tests.bench.history
+	@$(VENV)/bin/python -m tests.bench.performance $(OPTIONS)
 
 e2e: $(READY) ## run the tests against a real control plane (builds it first; needs Go or the network)
 	@$(VENV)/bin/python tests/e2e/binaries.py helm
@@ -62,14 +62,14 @@ trimaran: $(READY) ## run the tests against a real scheduler that knows load, so
 
 outcome: $(READY) ## measure whether a real cluster gets better and rests, an hour or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py
-	@$(VENV)/bin/python tests/outcome/outcome.py $(OPTIONS)
+	@$(VENV)/bin/python -m tests.outcome.outcome $(OPTIONS)
 
 soak: $(READY) ## play two weeks of 30 nodes, beside the descheduler's rules: trust over time, half an hour or so
 	@$(VENV)/bin/python -m tests.soak.soak $(OPTIONS)
 
 fidelity: $(READY) ## hold the simulated scheduler against the real one, 25 minutes or so (needs what e2e needs)
 	@$(VENV)/bin/python tests/e2e/binaries.py
-	@$(VENV)/bin/python tests/fidelity/fidelity.py $(OPTIONS)
+	@$(VENV)/bin/python -m tests.fidelity.fidelity $(OPTIONS)
 
 schema: $(READY) ## write the JSON schemas in policies/schema anew
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json

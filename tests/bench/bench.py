@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
-
 from rebalancer.engine.plugins import builtin
 from tests.bench.large_cluster import cluster
 

@@ -3,7 +3,7 @@
 10,000 containers (2,500 Deployments of four pods), two weeks, every five minutes: 40 million samples of CPU and of
 memory, from a server on the loopback that answers in Prometheus' format, in a process of its own.
 
-    .venv/bin/python tests/bench/history.py --containers 1000 --no-write
+    .venv/bin/python -m tests.bench.history --containers 1000 --no-write
 """
 
 import argparse

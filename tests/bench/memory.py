@@ -5,8 +5,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
-
 from tests.bench.large_cluster import cluster
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import FakeApiServer

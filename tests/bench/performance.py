@@ -1,6 +1,6 @@
 """Measures runs on large clusters, each as a process of its own, and writes docs/measurements/performance.md.
 
-    .venv/bin/python tests/bench/performance.py --row 1,000 --no-write
+    .venv/bin/python -m tests.bench.performance --row 1,000 --no-write
 
 A row is a cluster, a policy and a way to run.  What is told: wall and processor seconds, the highest resident memory,
 processor seconds by stage (`staged.py`), and how all this grows from size to size.  `--row TEXT` measures the rows

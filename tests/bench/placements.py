@@ -9,10 +9,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
-
-sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
 
 import msgspec
 

@@ -1,6 +1,5 @@
 """Random clusters: nodes of several sizes in zones, with taints, labels and images; what pods are owned by."""
 
-from dataclasses import dataclass
 from random import Random
 
 from tests.e2e.api import Object
@@ -14,24 +13,11 @@ GPU = "example.com/gpu"
 APPS = 12
 
 
-@dataclass(frozen=True)
-class RandomCluster:
-    """Manifests of one cluster.
-
-    Attributes:
-        zones: those that its nodes are in; empty for none.
-    """
-
-    nodes: list[Object]
-    zones: tuple[str, ...]
-
-
-def random_nodes(random: Random, count: int) -> RandomCluster:
-    """Return nodes; some have no zone where others have."""
+def random_nodes(random: Random, count: int) -> list[Object]:
+    """Return manifests of nodes; some have no zone where others have."""
     zones = ZONES[: random.choice((0, 1, 2, 3, 4))]
     unzoned = random.choice((0.0, 0.0, 0.15))
-    nodes = [_node(random, f"node-{number:03}", zones, unzoned) for number in range(count)]
-    return RandomCluster(nodes, zones)
+    return [_node(random, f"node-{number:03}", zones, unzoned) for number in range(count)]
 
 
 def _node(random: Random, name: str, zones: tuple[str, ...], unzoned: float) -> Object:
@@ -70,20 +56,16 @@ def owners(random: Random) -> list[Object]:
     """
     made: list[Object] = []
     for app in range(APPS):
-        labels = {"app": f"app-{app}"}
         if random.random() < 0.5:
-            ports = [{"port": 80, "targetPort": 80}]
-            metadata = {"name": f"app-{app}"}
-            made.append(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Service",
-                    "metadata": metadata,
-                    "spec": {"selector": labels, "ports": ports},
-                }
-            )
-        made.append(_owner(("ReplicaSet", "StatefulSet")[app % 2], f"app-{app}", labels))
+            made.append(service(app))
+        made.append(_owner(("ReplicaSet", "StatefulSet")[app % 2], f"app-{app}", {"app": f"app-{app}"}))
     return made
+
+
+def service(app: int) -> Object:
+    """The Service of an app."""
+    spec = {"selector": {"app": f"app-{app}"}, "ports": [{"port": 80, "targetPort": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"app-{app}"}, "spec": spec}
 
 
 def _owner(kind: str, name: str, labels: dict[str, str]) -> Object:

@@ -95,14 +95,13 @@ CONFIGURATION: Object = {
 }
 
 
-def write_configuration(running: ControlPlane) -> Path:
-    """Write the configuration for a control plane that is not started yet, and return its path.
+def write_configuration(running: ControlPlane, configuration: Object = CONFIGURATION) -> Path:
+    """Write a configuration for the scheduler of a control plane that is not started yet, and return its path.
 
     Beside `--config` the scheduler reads its kubeconfig from there only.
     """
     connection = {"kubeconfig": str(running.directory / "components.kubeconfig"), "qps": 500, "burst": 1000}
+    settings = {"clientConnection": connection, "leaderElection": {"leaderElect": False}}
     path = running.directory / "scheduler.json"
-    path.write_text(
-        json.dumps({**CONFIGURATION, "clientConnection": connection, "leaderElection": {"leaderElect": False}})
-    )
+    path.write_text(json.dumps({**configuration, **settings}))
     return path

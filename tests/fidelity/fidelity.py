@@ -3,10 +3,7 @@
 import argparse
 import sys
 import time
-from pathlib import Path
 from random import Random
-
-sys.path.insert(0, str(Path(__file__).parents[2]))  # a script's own folder is on the path, the repository is not
 
 from tests.e2e.binaries import provide, provide_trimaran
 from tests.fidelity import replacements
@@ -15,44 +12,32 @@ from tests.fidelity.load_aware import run_load_aware
 from tests.fidelity.replacements import Landings
 from tests.fidelity.trial import Plan, run
 
+#: Of clusters, as many nodes; where pods are evicted, those of the first four.
+SIZES = (10, 15, 25, 40, 60, 90, 150, 300)
+
 
 def main() -> int:
     """Play random clusters; return 1 where something came out otherwise than foreseen."""
-    options = _options()
-    if options.evictions:
-        return _evict(options)
-    comparison, binaries = Comparison(), provide()
-    for seed in range(options.seed, options.seed + options.clusters):
-        started = time.monotonic()
-        nodes = options.nodes or Random(seed).choice((10, 15, 25, 40, 60, 90, 150, 300))
-        plan = Plan(seed, nodes, options.placements, options.configured, options.volumes)
-        if options.trimaran:
-            run_load_aware(binaries, provide_trimaran(), plan, comparison)
-        else:
-            run(binaries, plan, comparison)
-        took = time.monotonic() - started
-        sys.stderr.write(f"seed {seed}: {nodes} nodes, {took:.0f} s, {len(comparison.disagreements)} disagreements\n")
-    sys.stdout.write(comparison.table() + "\n")
-    for each in comparison.disagreements[: options.show]:
-        sys.stdout.write(each + "\n")
-    return int(bool(comparison.disagreements))
-
-
-def _evict(options: argparse.Namespace) -> int:
-    """Let real controllers replace pods; return 1 where a replacement landed otherwise than foreseen."""
-    landings, binaries = Landings(), provide()
+    options, binaries = _options(), provide()
+    found = Landings() if options.evictions else Comparison()
     end = time.monotonic() + 60 * options.minutes
     for seed in range(options.seed, options.seed + options.clusters):
-        if time.monotonic() > end:
+        started = time.monotonic()
+        if options.evictions and started > end:
             break
-        nodes = options.nodes or Random(seed).choice((10, 15, 25, 40))
-        replacements.run(binaries, seed, nodes, options.evictions, landings, end)
-        done = f"{landings.evictions} evictions, {len(landings.disagreements)} disagreements"
-        sys.stderr.write(f"seed {seed}: {nodes} nodes, {done}\n")
-    sys.stdout.write(landings.table() + "\n")
-    for each in landings.disagreements[: options.show]:
-        sys.stdout.write(each + "\n")
-    return int(bool(landings.disagreements))
+        nodes = options.nodes or Random(seed).choice(SIZES[:4] if options.evictions else SIZES)
+        if isinstance(found, Landings):
+            replacements.run(binaries, seed, nodes, options.evictions, found, end)
+        else:
+            plan = Plan(seed, nodes, options.placements, options.configured, options.volumes)
+            if options.trimaran:
+                run_load_aware(binaries, provide_trimaran(), plan, found)
+            else:
+                run(binaries, plan, found)
+        took = time.monotonic() - started
+        sys.stderr.write(f"seed {seed}: {nodes} nodes, {took:.0f} s, {len(found.disagreements)} disagreements\n")
+    sys.stdout.write("\n".join([found.table(), *found.disagreements[: options.show], ""]))
+    return int(bool(found.disagreements))
 
 
 def _options() -> argparse.Namespace:

@@ -3,7 +3,7 @@
 from random import Random
 
 from tests.e2e.api import Object
-from tests.fidelity.clusters import APPS
+from tests.fidelity.clusters import APPS, service
 from tests.fidelity.pods import random_template
 
 DEPLOYMENT, STATEFUL_SET, JOB, WAITING_JOB = "Deployment", "StatefulSet", "Job", "Job that waits"
@@ -14,18 +14,13 @@ SERVED_APPS = APPS // 2
 def random_owners(random: Random, count: int) -> list[Object]:
     """Return Services for half of the apps, and workloads of the four kinds in turn."""
     workloads = [_workload(random, KINDS[number % len(KINDS)], f"owner-{number:03}") for number in range(count)]
-    return [*(_service(app) for app in range(SERVED_APPS)), *workloads]
+    return [*(service(app) for app in range(SERVED_APPS)), *workloads]
 
 
 def kind_of(owner: Object) -> str:
     """Return which of the four kinds a workload is."""
     waits = owner["spec"].get("podReplacementPolicy") == "Failed"
     return WAITING_JOB if waits else str(owner["kind"])
-
-
-def _service(app: int) -> Object:
-    spec = {"selector": {"app": f"app-{app}"}, "ports": [{"port": 80, "targetPort": 80}]}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"app-{app}"}, "spec": spec}
 
 
 def _workload(random: Random, kind: str, name: str) -> Object:

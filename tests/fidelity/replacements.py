@@ -122,7 +122,7 @@ class Stage:
             more = self._landings.evictions > before
 
     def _set_up(self, nodes: int) -> None:
-        for each in random_nodes(self._random, nodes).nodes:
+        for each in random_nodes(self._random, nodes):
             self._api.create(each)
         for name, labels in NAMESPACES.items():
             self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})

@@ -100,8 +100,7 @@ class Trial:
         return state, Simulator(state, profiles(state, configuration))
 
     def _set_up(self) -> None:
-        cluster = random_nodes(self._random, self._plan.nodes)
-        for each in cluster.nodes:
+        for each in random_nodes(self._random, self._plan.nodes):
             self._api.create(each)
         for name, labels in NAMESPACES.items():
             self._api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})

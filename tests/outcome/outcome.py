@@ -12,15 +12,14 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # it is run as a script: `tests` is found from the root of the tree
+from tests.e2e.binaries import BinariesError, provide
+from tests.outcome.program import Program, ours
+from tests.outcome.result import Result, result_of, table
+from tests.outcome.scenarios import SCENARIOS, Scenario
+from tests.outcome.trial import play
+from tests.outcome.verdict import verdicts
 
-from tests.e2e.binaries import BinariesError, provide  # noqa: E402  needs the line above
-from tests.outcome.program import Program, ours  # noqa: E402  the same
-from tests.outcome.result import Result, result_of, table  # noqa: E402  the same
-from tests.outcome.scenarios import SCENARIOS, Scenario  # noqa: E402  the same
-from tests.outcome.trial import play  # noqa: E402  the same
-from tests.outcome.verdict import verdicts  # noqa: E402  the same
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import yaml
 
 from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
+from tests.fidelity.configurations import write_configuration
 from tests.outcome.greedy import NO_MOVES, Greedy, greedy
 from tests.outcome.load import make_load, nodes_needed, points, scattered, varied
 from tests.outcome.policies import Bounds, bounds_of, read_policy
@@ -89,7 +90,10 @@ def play(
         plane = ControlPlane(binaries, scheduler_options)
         options: Sequence[str] = ()
         if scenario.scheduler:
-            scheduler_options += ["--config", str(_scheduler_configuration(plane, scenario.scheduler))]
+            scheduler_options += [
+                "--config",
+                str(write_configuration(plane, json.loads(scenario.scheduler.read_text()))),
+            ]
             options = ("--scheduler-config", str(scenario.scheduler))
         stack.enter_context(plane)
         plane.start_metrics_server()
@@ -119,15 +123,6 @@ def play(
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
     return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick)
-
-
-def _scheduler_configuration(plane: ControlPlane, given: Path) -> Path:
-    """Write a configuration for the scheduler of a control plane that has not started yet."""
-    connection = {"kubeconfig": str(plane.directory / "components.kubeconfig"), "qps": 500, "burst": 1000}
-    settings = {"clientConnection": connection, "leaderElection": {"leaderElect": False}}
-    path = plane.directory / "scheduler.json"
-    path.write_text(json.dumps({**json.loads(given.read_text()), **settings}))
-    return path
 
 
 def _cycle(

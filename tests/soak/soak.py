@@ -45,9 +45,9 @@ BAND = {
     "targetThresholds": {"cpu": 10, "memory": 10},
 }
 POLICIES: dict[str, dict[str, Any]] = {
-    "targets": TARGETS | {"steers": True},
-    "band": BAND | {"steers": True},
-    "lasting": BAND | {"steers": True, "trust": {"lasting": {}}},
+    "targets": TARGETS,
+    "band": BAND,
+    "lasting": BAND | {"trust": {"lasting": {}}},
 }
 WHO = ("rebalancer", "descheduler", "nobody")
 #: At most so many times the descheduler's hours and evictions, and at most this share of moves undone.
@@ -98,7 +98,6 @@ def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
     """Play the days."""
     args = dict(POLICIES[policy])
     trust = Trust.model_validate(args.pop("trust", {}))
-    steers = args.pop("steers", False) and who == "rebalancer"
     bounds = Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
     usage = RELIEF if who == "rebalancer" else {"source": RELIEF["source"]}
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args | {"metricsUtilization": usage}))
@@ -110,7 +109,7 @@ def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
         cluster, known = cluster_of.cluster(), None
         if who == "rebalancer":
             known = recollect(Recalled(decoded({KEY: encoded(memory)}, now)), trust, cluster.snapshot)
-        ledger = _cycle(cluster_of, strategy, cluster, tally, known, steers)
+        ledger = _cycle(cluster_of, strategy, cluster, tally, known)
         if known:
             memory = with_moves(known.memory, [past_move(entry, now, now) for entry in ledger.evictions])
             memory = replace(memory, readings=(*memory.readings, *readings(ledger, now))[-12:])
@@ -123,12 +122,11 @@ def _cycle(
     cluster: Cluster,
     tally: Tally,
     known: Recollection | None,
-    steers: bool,
 ) -> Ledger:
-    """Run one cycle, and let the replacements come."""
+    """Run one cycle, steered if it is ours, and let the replacements come."""
     simulation, now = days.simulation, days.now
     before = dict(simulation.pods)
-    steer = PlayedSteer(simulation, min_gain=MIN_GAIN) if steers else None
+    steer = PlayedSteer(simulation, min_gain=MIN_GAIN) if known else None
     parts = {"steer": steer, "recollection": known}
     ledger = make.decide(cluster, strategy, evictor={"nodeFit": True}, limits=LIMITS, **parts)
     assert not ledger.stopped
@@ -149,7 +147,7 @@ def main() -> int:
     """Print the figures, and whether they are as required."""
     asked = _asked()
     tasks = [(policy, who, seed) for policy in asked.policy for seed in asked.seeds for who in WHO]
-    with ProcessPoolExecutor(asked.processes) as pool:
+    with ProcessPoolExecutor() as pool:
         found = dict(zip(tasks, pool.map(soak, *zip(*tasks, strict=True)), strict=True))
     _print(f"{DAYS} days, {PODS} pods, seeds {', '.join(map(str, asked.seeds))}; medians\n")
     _print("| policy | who | node hours over target | evictions a pod and day | undone |")
@@ -194,7 +192,6 @@ def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
     parser.add_argument("--policy", nargs="+", choices=list(POLICIES), default=list(POLICIES))
-    parser.add_argument("--processes", type=int, default=None)
     return parser.parse_args()
 
 
