@@ -33,13 +33,6 @@ def command(rebalancer, server, *arguments, of=None):
     return rebalancer(*arguments, *where, *lease)
 
 
-def changed(path, **fields):
-    """The same plan with other fields."""
-    document = json.loads(path.read_text()) | fields
-    path.write_text(json.dumps(document))
-    return path
-
-
 def test_a_plan_holds_the_moves_and_their_premises_and_no_credentials(three, rebalancer, planned):
     """In order; the policy is there without what its URL has before the @."""
     document = json.loads(planned.read_text())
@@ -108,7 +101,9 @@ def test_a_dry_run_of_it_evicts_nothing(three, rebalancer, planned):
 )
 def test_a_plan_that_does_not_fit_is_refused(three, rebalancer, planned, fields, message):
     """Before anything is evicted, with the cure."""
-    done = command(rebalancer, three, "apply", changed(planned, **fields), "--yes")
+    planned.write_text(json.dumps(json.loads(planned.read_text()) | fields))
+
+    done = command(rebalancer, three, "apply", planned, "--yes")
 
     assert (done.exit_code, list(three.evicted)) == (2, [])
     assert message in done.stderr

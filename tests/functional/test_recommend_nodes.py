@@ -6,6 +6,7 @@ import yaml
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from tests.functional import objects
 from tests.make import NOW
 from tests.real_prometheus import RealPrometheus, Series, needed
 
@@ -13,28 +14,29 @@ GIB, HOUR = 1 << 30, 3600
 
 
 def node(name, memory="10Gi", allocatable=None):
-    amounts = {"cpu": "4", "memory": memory, "pods": "110"}
-    status = {"capacity": amounts, "allocatable": {**amounts, "memory": allocatable or memory}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+    made = objects.node(name)
+    amounts = made["status"]["capacity"] | {"memory": memory}
+    made["status"] |= {"capacity": amounts, "allocatable": {**amounts, "memory": allocatable or memory}}
+    return made
 
 
 def pod(name, on, request=None):
-    container = {"name": "app", "resources": {"requests": {"memory": request}} if request else {}}
-    spec = {"nodeName": on, "containers": [container]}
-    metadata = {"name": name, "namespace": "shop"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+    made = objects.pod(name, on)
+    made["spec"]["containers"][0]["resources"] = {"requests": {"memory": request}} if request else {}
+    return made
 
 
-def usage(kind, name, cpu, memory):
-    amounts = {"usage": {"cpu": cpu, "memory": memory}}
-    rest = amounts if kind == "NodeMetrics" else {"containers": [{"name": "app", **amounts}]}
-    space = {} if kind == "NodeMetrics" else {"namespace": "shop"}
-    return {"apiVersion": "metrics.k8s.io/v1beta1", "kind": kind, "metadata": {"name": name, **space}, **rest}
+def node_usage(name, cpu, memory):
+    return objects.node_usage(name, cpu, usage={"cpu": cpu, "memory": memory})
 
 
-def asked(tmp_path, objects, *arguments):
+def pod_usage(name, cpu, memory):
+    return objects.pod_usage(name, cpu, containers=[{"name": "main", "usage": {"cpu": cpu, "memory": memory}}])
+
+
+def asked(tmp_path, items, *arguments):
     cluster = tmp_path / "cluster.json"
-    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return CliRunner().invoke(main, ["recommend", "nodes", "--snapshot", str(cluster), *arguments])
 
 
@@ -66,13 +68,13 @@ def test_ten_gibibytes_give_the_sum_of_the_method(tmp_path):
 
 def test_what_the_system_uses_is_the_node_without_its_pods(tmp_path):
     """2Gi of the node are no pod's: 2355Mi with 15 %, and the threshold; one snippet for nodes of one size."""
-    objects = [
+    items = [
         *(node("n1"), node("n2"), pod("web", "n1")),
-        *(usage("NodeMetrics", "n1", "1500m", "5Gi"), usage("PodMetrics", "web", "1", "3Gi")),
-        usage("NodeMetrics", "n2", "100m", "1Gi"),
+        *(node_usage("n1", "1500m", "5Gi"), pod_usage("web", "1", "3Gi")),
+        node_usage("n2", "100m", "1Gi"),
     ]
 
-    found = only(asked(tmp_path, objects, "-o", "json"))
+    found = only(asked(tmp_path, items, "-o", "json"))
 
     assert found["nodes"] == ["n1", "n2"]
     assert found["systemUses"] == {"cpu": "500m", "memory": "2048Mi"}
@@ -84,19 +86,19 @@ def test_nodes_closer_to_the_edge_are_warned_of(tmp_path):
 
     What the system of n3 uses is not known, since a pod there was not measured.
     """
-    objects = [
+    items = [
         *(node("n1"), node("n2", allocatable="8Gi"), pod("web", "n1", "9Gi")),
-        *(usage("NodeMetrics", "n1", "1", "10000Mi"), usage("PodMetrics", "web", "1", "9900Mi")),
+        *(node_usage("n1", "1", "10000Mi"), pod_usage("web", "1", "9900Mi")),
         *(
-            usage("NodeMetrics", "n2", "1", "1Gi"),
+            node_usage("n2", "1", "1Gi"),
             node("n3", allocatable="8Gi"),
-            usage("NodeMetrics", "n3", "1", "9Gi"),
+            node_usage("n3", "1", "9Gi"),
         ),
         *(pod("new", "n3"), pod("done", "n2")),
     ]
-    objects[-1]["status"]["phase"] = "Succeeded"
+    items[-1]["status"]["phase"] = "Succeeded"
 
-    words = " ".join(asked(tmp_path, objects).stdout.split())
+    words = " ".join(asked(tmp_path, items).stdout.split())
 
     assert "Warning: n1: 240Mi was left of 10240Mi: below 512Mi pods would be evicted" in words
     assert "Warning: n1: keeps 0Mi from pods today, so that the kernel may kill before the kubelet evicts" in words

@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import finish, wait_for
+from tests.functional.program import arrival, finish, wait_for
 
 
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 143)])
@@ -47,23 +45,11 @@ def test_a_hangup_that_was_ignored_at_start_stays_ignored(server, rebalancer):
     """As under `nohup`: the run goes on and evicts."""
     for each in two_nodes_with(*old_pods("a")):
         server.add(each)
-    reading = threading.Event()
-    server.on("GET", "/api/v1/pods", lambda _: reading.set(), times=1)
+    reading = arrival(server, "GET", "/api/v1/pods")
     answer = server.stall("GET", "/api/v1/pods")
-    ignoring = (
-        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
-        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-    )
-    arguments = [str(each) for each in rebalancer.arguments(server, policy(OLD))]
 
-    process = subprocess.Popen(
-        [sys.executable, "-c", ignoring, "-m", "rebalancer", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    rebalancer.started.append(process)
+    arguments = rebalancer.arguments(server, policy(OLD))
+    process = rebalancer.start(*arguments, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     wait_for(reading, process)
     process.send_signal(signal.SIGHUP)
     answer.set()

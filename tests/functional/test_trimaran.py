@@ -34,12 +34,12 @@ def busy_cluster(scheduler):
 def plan(rebalancer):
     """A dry run on a file with this cluster."""
 
-    def run(policy, scheduler="trimaran", configuration=EXAMPLE):
-        objects = busy_cluster(scheduler)
+    def run(policy):
+        objects = busy_cluster("trimaran")
         file = rebalancer.folder / "cluster.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
         now = datetime.now(UTC).isoformat()
-        options = ("--snapshot", file, "--now", now, "--scheduler-config", configuration, "--output", "json")
+        options = ("--snapshot", file, "--now", now, "--scheduler-config", EXAMPLE, "--output", "json")
         outcome = rebalancer("run", "--policy", rebalancer.policy(policy), *options)
         assert outcome.exit_code == 0, outcome.stderr
         return outcome.report
@@ -79,16 +79,3 @@ def test_a_scheduler_that_asks_load_watcher_is_unknown_without_it(plan):
     (warning,) = told(report)
     assert "pods stay since it is not known where they would land: TargetLoadPacking goes by the real" in warning
     assert "the scheduler asks LoadWatcher: add `- source: LoadWatcher` to the policy's" in warning
-
-
-def test_a_scheduler_that_asks_metrics_server_goes_by_its_samples(plan, tmp_path):
-    """As load-watcher makes them: of 4 cores 35 % and 10 %."""
-    example = EXAMPLE.read_text()
-    line = next(each for each in example.splitlines() if "watcherAddress" in each)
-    file = tmp_path / "scheduler.yaml"
-    file.write_text(example.replace(line, ""))
-
-    report = plan(asked("KubernetesMetrics", {"source": "KubernetesMetrics"}), configuration=file)
-
-    assert landed(report) == [["n3"], ["n3"]]
-    assert told(report) == []

@@ -65,41 +65,29 @@ def annotate(server, kind, name, **notes):
     server.add({"kind": kind, "apiVersion": where[0], "metadata": {**where[1], **found}})
 
 
-def pauses(server):
-    """By name, what pauses the pods of `web` once the first of them has gone."""
+def pauses():
+    """By name, what pauses the pods of `web` once the first of them has gone, and whether it pauses all others too."""
+    later = json.dumps(LATER)
     return {
-        "all, by the ConfigMap": lambda: server.leases.remember({"pause": json.dumps(LATER)}),
-        "all, by the Lease": lambda: server.leases.note("kube-rebalancer/pause", json.dumps(LATER)),
-        "the namespace": lambda: annotate(server, "Namespace", "default", pause=json.dumps(LATER)),
-        "the owner": lambda: annotate(server, "ReplicaSet", "web", pause=json.dumps(LATER)),
-        "the window of the owner": lambda: annotate(server, "ReplicaSet", "web", window="0 0 29 2 *; 1m"),
-        "what cannot be read": lambda: annotate(server, "ReplicaSet", "web", pause="{"),
+        "all, by the ConfigMap": (lambda server: server.leases.remember({"pause": later}), True),
+        "all, by the Lease": (lambda server: server.leases.note("kube-rebalancer/pause", later), True),
+        "the namespace": (lambda server: annotate(server, "Namespace", "default", pause=later), True),
+        "the owner": (lambda server: annotate(server, "ReplicaSet", "web", pause=later), False),
+        "its window": (lambda server: annotate(server, "ReplicaSet", "web", window="0 0 29 2 *; 1m"), False),
+        "what cannot be read": (lambda server: annotate(server, "ReplicaSet", "web", pause="{"), False),
     }
 
 
-WENT = {
-    "all, by the ConfigMap": ["default/web-0"],
-    "all, by the Lease": ["default/web-0"],
-    "the namespace": ["default/web-0"],
-    "the owner": ["default/web-0", "default/db-4", "default/db-5"],
-}
-
-
-@pytest.mark.parametrize("how", list(pauses(None)))
-def test_a_pause_holds_within_the_cycle(restarting, rebalancer, how):
+@pytest.mark.parametrize(("pause", "of_all"), pauses().values(), ids=pauses())
+def test_a_pause_holds_within_the_cycle(restarting, rebalancer, pause, of_all):
     """Whoever is paused loses no pod after it; others go on; the run has not failed."""
-    pause, seen = pauses(restarting)[how], []
-
-    def act():
-        if not seen:
-            seen.append(pause())
-
-    replace_with(restarting, ready, before=act)
+    seen = []
+    replace_with(restarting, ready, before=lambda: seen or seen.append(pause(restarting)))
 
     outcome = run(rebalancer, restarting)
 
     assert outcome.exit_code == 0
-    assert outcome.evicted() == WENT[how if how in WENT else "the owner"]
+    assert outcome.evicted() == ["default/web-0", *([] if of_all else ["default/db-4", "default/db-5"])]
 
 
 def test_a_pause_that_is_over_holds_nothing(restarting, rebalancer):
