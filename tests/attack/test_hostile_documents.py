@@ -24,7 +24,7 @@ from tests.attack.protected_objects import paths, spoiled
 from tests.attack.seeds import seeds
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-from tests.functional.program import Program, finish
+from tests.functional.program import finish
 
 DEEP = 100_000
 BOMB = "\n".join(
@@ -63,46 +63,35 @@ def file(tmp_path: Path) -> Callable[[str | bytes], str]:
     return write
 
 
-@pytest.fixture
-def program(tmp_path: Path):
-    running = Program(tmp_path)
-    yield running
-    running.close()
-
-
 def in_a_line(error: BaseException) -> bool:
     return "\n" not in str(error) and len(str(error)) < 2_000
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_as_a_snapshot_file(file, kind):
+def test_as_a_snapshot_file_or_a_kubeconfig(file, kind):
     """Refused in a line that names the file, packed or not."""
-    for content in (HOSTILE[kind].encode(), gzip.compress(HOSTILE[kind].encode(), 1)):
+    plain = HOSTILE[kind].encode()
+    for read_file, content in (
+        (read_snapshot_file, plain),
+        (read_snapshot_file, gzip.compress(plain, 1)),
+        (lambda path: read([Path(path)]), plain),
+    ):
         with pytest.raises(RebalancerError) as caught:
-            read_snapshot_file(file(content))
+            read_file(file(content))
         assert in_a_line(caught.value)
         assert "hostile" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_as_a_kubeconfig(file, kind):
-    """Refused in a line that names the file."""
-    with pytest.raises(NoCredentials) as caught:
-        read([Path(file(HOSTILE[kind]))])
-    assert in_a_line(caught.value)
-    assert "hostile" in str(caught.value)
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_as_a_policy(file, program, kind):
+def test_as_a_policy(file, rebalancer, kind):
     """Exit code 2, and every line of what is said is short."""
-    outcome = program("validate", "--policy", file(HOSTILE[kind]))
+    outcome = rebalancer("validate", "--policy", file(HOSTILE[kind]))
 
     assert outcome.exit_code == 2
     assert all(len(line) < 2_000 for line in outcome.stderr.splitlines())
 
 
-def test_in_a_process_of_its_own(file, program):
+def test_in_a_process_of_its_own(file, rebalancer):
     """The stack is what it is outside of tests: policy, snapshot and kubeconfig end with their own exit codes."""
     hostile = file(HOSTILE["flow sequences"])
     commands = [
@@ -110,7 +99,7 @@ def test_in_a_process_of_its_own(file, program):
         ("run", "--policy", "demo", "--snapshot", hostile),
         ("run", "--policy", "demo", "--dry-run", "--kubeconfig", hostile),
     ]
-    outcomes = [finish(each) for each in [program.start(*command) for command in commands]]
+    outcomes = [finish(each) for each in [rebalancer.start(*command) for command in commands]]
 
     assert [outcome.exit_code for outcome in outcomes] == [2, 2, 3]
     assert not any("Traceback" in outcome.stderr for outcome in outcomes)
@@ -123,11 +112,11 @@ PAGES = {kind: HOSTILE[kind] for kind in ("JSON arrays", "JSON objects", "JSON o
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_as_a_page_of_a_list(tmp_path, program, kind):
+def test_as_a_page_of_a_list(tmp_path, rebalancer, kind):
     """From the server's mouth: exit code 3, in a line."""
     with FakeApiServer(two_nodes_with(*old_pods("a"))) as server:
         server.fail("GET", "/api/v1/pods", status=200, body=PAGES[kind])
-        outcome = program.run(server, policy(OLD), "--dry-run")
+        outcome = rebalancer.run(server, policy(OLD), "--dry-run")
 
         assert (outcome.exit_code, outcome.stdout) == (3, "")
         # The thread that renewed an earlier test's lease may still log a warning.
@@ -156,7 +145,7 @@ PODS = {
 
 
 @pytest.mark.parametrize("kind", PODS)
-def test_as_a_pod(file, program, kind):
+def test_as_a_pod(file, rebalancer, kind):
     """The run goes on, in all forms of the report, and no cell of a table is endless."""
     hostile, harmless = old_pods("a", "b")
     for part, fields in PODS[kind].items():
@@ -164,7 +153,7 @@ def test_as_a_pod(file, program, kind):
     path = file(json.dumps({"kind": "List", "items": [*two_nodes_with(), hostile, harmless]}))
 
     for output in ("json", "table"):
-        outcome = program("run", "--policy", program.policy(policy(OLD)), "--snapshot", path, "--output", output)
+        outcome = rebalancer("run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", path, "--output", output)
         assert outcome.exit_code == 0, outcome.stderr[:1000]
         assert "b" in outcome.stdout
     assert all(len(line) < 100_000 for line in outcome.stdout.splitlines())
@@ -186,10 +175,10 @@ def test_as_a_pod(file, program, kind):
     ],
     ids=lambda text: text[:60],
 )
-def test_as_a_value_of_a_policy(file, program, text):
+def test_as_a_value_of_a_policy(file, rebalancer, text):
     """An error at its place; a number is one only in ASCII digits and within 64 bits."""
     whole = json.dumps(policy(OLD))[:-1]
-    outcome = program("validate", "--policy", file(f"{text}\n" + yaml.safe_dump(json.loads(whole + "}"))))
+    outcome = rebalancer("validate", "--policy", file(f"{text}\n" + yaml.safe_dump(json.loads(whole + "}"))))
 
     assert outcome.exit_code == 2
     assert "line 1" in outcome.stderr
@@ -241,13 +230,13 @@ def mutated(chance: random.Random, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", seeds(4))
-def test_whatever_is_somewhere_in_a_cluster(file, program, seed):
+def test_whatever_is_somewhere_in_a_cluster(file, rebalancer, seed):
     """A run on it ends with a report, or is refused in a line."""
     chance = random.Random(seed)
     for _ in range(25):
         items = [mutated(chance, each) for each in two_nodes_with(*old_pods("a", "b"))]
         path = file(json.dumps({"kind": "List", "items": items}))
-        outcome = program("run", "--policy", program.policy(policy(OLD)), "--snapshot", path)
+        outcome = rebalancer("run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", path)
         assert outcome.exit_code in (0, 1, 2), items
         assert outcome.stdout or len(outcome.stderr.splitlines()) == 1, items
 

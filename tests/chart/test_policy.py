@@ -5,6 +5,8 @@ import itertools
 import pytest
 import yaml
 
+from rebalancer.kube.wire.pages import PATHS
+from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
 from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, pod_spec, policy_text, refusal, template
@@ -13,20 +15,14 @@ PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
 ALWAYS = {"list nodes", "list pods", "list poddisruptionbudgets"}
 LIVE = {"create pods/eviction", "get pods", "create events"}
-SCHEDULER = {
-    f"list {resource}"
-    for resource in (
-        *("namespaces", "persistentvolumeclaims", "persistentvolumes", "replicationcontrollers", "services"),
-        *("deployments", "replicasets", "statefulsets", "jobs"),
-        *("csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"),
-    )
-}
+SCHEDULER = {f"list {PATHS[kind].rpartition('/')[2]}" for kind in SCHEDULER_KINDS}
 RESTARTS = {"get deployments", "patch deployments"}
 TRUST = {
     *("list namespaces", "list replicationcontrollers", "list deployments", "list replicasets", "list statefulsets"),
     *("list jobs", "list horizontalpodautoscalers"),
 }
 MARKS = {"get nodes", "patch nodes"}
+METRICS = {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"}
 LEASE = {"create leases", "get leases", "update leases"}
 
 
@@ -56,10 +52,15 @@ deschedulerPolicy:
 """
 
 
+def low(usage: str, top: str = "", evictor: str = "{}") -> str:
+    """Values with a strategy that goes by real usage."""
+    args = f"{{metricsUtilization: {{{usage}}}}}"
+    return profile(evictor, strategy="LowNodeUtilization", args=args, top=top)
+
+
 def relief(more: str = "", evictor: str = "{}") -> str:
     """Values with a strategy that asks where the scheduler would put pods, unless `more` says otherwise."""
-    args = f"{{metricsUtilization: {{source: LoadWatcher, selection: relief, {more}}}}}"
-    return profile(evictor, strategy="LowNodeUtilization", args=args)
+    return low(f"source: LoadWatcher, selection: relief, {more}", evictor=evictor)
 
 
 def test_presets_are_those_of_the_program() -> None:
@@ -134,8 +135,7 @@ def test_a_policy_that_the_chart_does_not_see_may_read_all_that_policies_read(mo
     """And no Secrets; nodes are changed where the values say so."""
     found = template("policy: {configMapName: ours}\n" + more)
 
-    metrics = {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"}
-    assert granted(found) == ALWAYS | LIVE | SCHEDULER | TRUST | metrics | {"list priorityclasses"} | marks
+    assert granted(found) == ALWAYS | LIVE | SCHEDULER | TRUST | METRICS | {"list priorityclasses"} | marks
 
 
 @needed
@@ -184,30 +184,18 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
             id="claims of a class",
         ),
         pytest.param(
-            profile(
-                strategy="LowNodeUtilization",
-                args="{metricsUtilization: {source: KubernetesMetrics}}",
-                top="metricsProviders: [{source: KubernetesMetrics}]",
-            ),
-            {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"},
+            low("source: KubernetesMetrics", "metricsProviders: [{source: KubernetesMetrics}]"),
+            METRICS,
             id="metrics-server",
         ),
         pytest.param(
-            profile(
-                strategy="LowNodeUtilization",
-                args="{metricsUtilization: {metricsServer: true}}",
-                top="metricsCollector: {enabled: true}",
-            ),
-            {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"},
+            low("metricsServer: true", "metricsCollector: {enabled: true}"),
+            METRICS,
             id="metrics-server, older spelling",
         ),
         pytest.param(
-            profile(
-                strategy="LowNodeUtilization",
-                args="{metricsUtilization: {source: LoadWatcher}}",
-                top="metricsProviders: [{source: LoadWatcher}, {source: KubernetesMetrics}]",
-            ),
-            {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"},
+            low("source: LoadWatcher", "metricsProviders: [{source: LoadWatcher}, {source: KubernetesMetrics}]"),
+            METRICS,
             id="pods' usage beside load-watcher",
         ),
         pytest.param(
@@ -254,10 +242,7 @@ def test_a_token_is_readable_by_name() -> None:
     """One Secret, in its own namespace, and only where a strategy asks Prometheus."""
     secret = "{namespace: monitoring, name: token}"
     source = f"metricsProviders: [{{source: Prometheus, prometheus: {{authToken: {{secretReference: {secret}}}}}}}]"
-    asking = template(
-        profile(strategy="LowNodeUtilization", args="{metricsUtilization: {source: Prometheus}}", top=source)
-    )
-    silent = template(profile(top=source))
+    asking, silent = template(low("source: Prometheus", source)), template(profile(top=source))
 
     role = one(asking, "Role", "-token")
     assert role["metadata"]["namespace"] == "monitoring"

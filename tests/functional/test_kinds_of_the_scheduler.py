@@ -3,25 +3,11 @@
 import pytest
 
 from rebalancer.kube.wire.pages import PATHS
+from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from tests.functional.objects import OLD, node, node_usage, old_pods, pod, pod_usage, policy
 
 #: Beside nodes, pods, PDBs and PriorityClasses.
-KINDS = {
-    "/api/v1/namespaces",
-    "/api/v1/persistentvolumeclaims",
-    "/api/v1/persistentvolumes",
-    "/api/v1/replicationcontrollers",
-    "/api/v1/services",
-    "/apis/apps/v1/deployments",
-    "/apis/apps/v1/replicasets",
-    "/apis/apps/v1/statefulsets",
-    "/apis/batch/v1/jobs",
-    "/apis/storage.k8s.io/v1/csidrivers",
-    "/apis/storage.k8s.io/v1/csinodes",
-    "/apis/storage.k8s.io/v1/csistoragecapacities",
-    "/apis/storage.k8s.io/v1/storageclasses",
-    "/apis/storage.k8s.io/v1/volumeattachments",
-}
+KINDS = {PATHS[kind] for kind in SCHEDULER_KINDS}
 RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
 
 

@@ -9,7 +9,7 @@ from math import floor, log
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector
-from tests.models.placement import holds, matches_node, selected, term_matches, tolerates
+from tests.models.placement import counts_there, holds, matches_node, selected, term_matches, tolerates
 
 UNSAID = {"cpu": 100, "memory": 200 * 1024 * 1024}
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -82,7 +82,7 @@ class Kube:
         key, selector = constraint.topology_key, constraint.selector
         counts: dict[str, int] = {}
         for each in self.nodes:
-            if all(other.topology_key in each.labels for other in hard) and self.counts_for(pod, each, constraint):
+            if all(other.topology_key in each.labels for other in hard) and counts_there(pod.spec, constraint, each):
                 counts.setdefault(each.labels[key], 0)
                 counts[each.labels[key]] += self.matching(pod.namespace, selector, each)
         fewest = min(counts.values(), default=10**9)
@@ -90,11 +90,6 @@ class Kube:
             fewest = 0
         here = counts.get(node.labels[key], 0) + selected(selector, pod.labels)
         return here - fewest <= constraint.max_skew
-
-    def counts_for(self, pod: Pod, node: Node, constraint: SpreadConstraint) -> bool:
-        if constraint.node_affinity_policy == "Honor" and not matches_node(pod.spec, node):
-            return False
-        return constraint.node_taints_policy != "Honor" or tolerates(pod.spec.tolerations, node.taints)
 
     def matching(self, namespace: str, selector: LabelSelector | None, node: Node) -> int:
         there = [each for each in self.on(node) if each.namespace == namespace and not each.terminating]
@@ -202,7 +197,7 @@ class Kube:
                     count = sum(
                         self.matching(pod.namespace, each.selector, other)
                         for other in counted
-                        if self.same_domain(each.topology_key, node, other) and self.counts_for(pod, other, each)
+                        if self.same_domain(each.topology_key, node, other) and counts_there(pod.spec, each, other)
                     )
                 total += count * log(domains + 2) + (each.max_skew - 1)
             raw[node.name] = floor(total) + (total - floor(total) >= 0.5)

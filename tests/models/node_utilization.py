@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint, Toleration
-from tests.models.placement import World, cheapest_first
+from tests.models.placement import World, cheapest_first, tolerated
 
 Percents = Mapping[str, float]
 
@@ -176,11 +176,5 @@ class High(Utilization):
 def tolerates_all(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> bool:
     """3.7: of any effect, and with no fewer tolerations than taints."""
     return len(tolerations) >= len(taints) and all(
-        any(
-            each.effect in ("", taint.effect)
-            and each.key in ("", taint.key)
-            and (each.operator == "Exists" or each.value == taint.value)
-            for each in tolerations
-        )
-        for taint in taints
+        any(tolerated(each, taint) for each in tolerations) for taint in taints
     )

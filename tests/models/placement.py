@@ -6,7 +6,7 @@ Only the values of the model are used (their fields), none of their rules.
 from dataclasses import dataclass
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from rebalancer.cluster.taints import Taint, Toleration
 
@@ -100,10 +100,10 @@ def matches_node(spec: PodSpec, node: Node) -> bool:
 def tolerates(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> bool:
     """All NoSchedule and NoExecute taints are tolerated; `Exists` and `Equal` are all that the tests use."""
     hard = [taint for taint in taints if taint.effect in ("NoSchedule", "NoExecute")]
-    return all(any(_tolerates(each, taint) for each in tolerations) for taint in hard)
+    return all(any(tolerated(each, taint) for each in tolerations) for taint in hard)
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerated(toleration: Toleration, taint: Taint) -> bool:
     return (
         toleration.effect in ("", taint.effect)
         and toleration.key in ("", taint.key)
@@ -119,3 +119,10 @@ def cheapest_first(pods: list[Pod]) -> list[Pod]:
     by_qos = sorted(by_annotation, key=lambda pod: classes.index(pod.qos))
     by_priority = sorted(by_qos, key=lambda pod: pod.spec.priority or 0)
     return sorted(by_priority, key=lambda pod: pod.spec.priority is not None)
+
+
+def counts_there(spec: PodSpec, constraint: SpreadConstraint, node: Node) -> bool:
+    """Whether a spread constraint of a pod counts what is on a node."""
+    if constraint.node_affinity_policy == "Honor" and not matches_node(spec, node):
+        return False
+    return constraint.node_taints_policy != "Honor" or tolerates(spec.tolerations, node.taints)

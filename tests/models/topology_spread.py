@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
-from tests.models.placement import World, matches_node, selected, tolerates
+from tests.models.placement import World, counts_there, selected
 
 
 def kept_longest_as_documented(pod: Pod) -> tuple[int, int]:
@@ -52,7 +51,7 @@ class Spreading:
     def domains(self, declarer: Pod, constraint: SpreadConstraint, pods: list[Pod]) -> dict[str, list[Pod]]:
         key = constraint.topology_key
         nodes = [node for node in self.world.nodes if key in node.labels]
-        domains = {node.labels[key]: [] for node in nodes if eligible(declarer, constraint, node)}
+        domains = {node.labels[key]: [] for node in nodes if counts_there(declarer.spec, constraint, node)}
         for pod in pods:
             node = self.world.node(pod)
             if node in nodes and counted(declarer, constraint, pod):
@@ -74,7 +73,7 @@ class Spreading:
             for value, size in zip(order, sizes, strict=True)
             for node in self.world.nodes
             if size < average and node.labels.get(constraint.topology_key) == value
-            if eligible(declarer, constraint, node)
+            if counts_there(declarer.spec, constraint, node)
         ]
         i, j = 0, len(order) - 1
         while i < j:
@@ -110,9 +109,3 @@ def counted(declarer: Pod, constraint: SpreadConstraint, pod: Pod) -> bool:
     return selected(constraint.selector, pod.labels) and all(
         pod.labels.get(key) == declarer.labels[key] for key in keys
     )
-
-
-def eligible(declarer: Pod, constraint: SpreadConstraint, node: Node) -> bool:
-    if constraint.node_affinity_policy == "Honor" and not matches_node(declarer.spec, node):
-        return False
-    return constraint.node_taints_policy != "Honor" or tolerates(declarer.spec.tolerations, node.taints)
