@@ -82,15 +82,12 @@ class Whims:
         self._pass_time()
         if self.choice.random() < 0.3:
             self.finish()
-        reply = self.choice.choice((self._truth, self._no, self._nonsense))(request)
+        reply = self.choice.choice((self._process, self._no, self._nonsense))(request)
         self._pass_time()
         if self.choice.random() < 0.06:
             self._interrupted = True
             self.interrupt()
         return reply
-
-    def _truth(self, request: Request) -> Reply:
-        return self._process(request)
 
     def _nonsense(self, request: Request) -> Reply:
         what = self.choice.random()

@@ -27,49 +27,31 @@ def changes(outcome):
     return {each["name"]: each["change"] for each in outcome.report["nodes"]}
 
 
-def patches(server):
-    return len(server.sent("PATCH", "*"))
-
-
-def test_hot_nodes_get_a_label_and_cleared_ones_lose_it(mark, server, prometheus):
+def test_hot_nodes_are_marked_and_cleared_ones_are_as_before(mark, server, prometheus):
     """The annotation says which run, which rules, since when and until when; a third evaluation writes nothing."""
-    before = datetime.now(UTC).replace(microsecond=0)
+    mark.write({**RULES, "mark": {"label": LABEL, "taint": "example.com/hot"}})
+    before = {name: server.node(name) for name in NODES}
+    began = datetime.now(UTC).replace(microsecond=0)
     first = mark()
 
-    assert first.exit_code == 0, first.stderr
+    assert (first.exit_code, changes(first)) == (0, {"n1": "marked", "n2": "marked"}), first.stderr
     assert labels_on(server) == {"n1": "cpu", "n2": "cpu"}
     note = notes_on(server)["n1"]
     times = {name: datetime.fromisoformat(note["rules"]["cpu"][name]) for name in ("since", "until")}
-    assert note["run"] == first.report["run"]
-    assert note["rules"]["cpu"]["value"] == 95
-    assert times["since"] >= before
+    assert (note["run"], note["rules"]["cpu"]["value"]) == (first.report["run"], 95)
+    assert times["since"] >= began
     assert times["until"] - times["since"] == timedelta(minutes=15)
-    assert changes(first) == {"n1": "marked", "n2": "marked"}
-
-    loads(prometheus, {**CALM, "n1": 75.0})
-    second = mark()
-
-    assert labels_on(server) == {"n1": "cpu"}
-    assert changes(second) == {"n1": "", "n2": "cleared"}
-    assert notes_on(server) == {"n1": note}
-    assert (mark().exit_code, patches(server)) == (0, 3)
-
-
-def test_nothing_of_others_is_changed(mark, server, prometheus):
-    """A marked node differs by our label, taint and annotation; a cleared one is as it was before."""
-    mark.write({**RULES, "mark": {"label": LABEL, "taint": "example.com/hot"}})
-    before = {name: server.node(name) for name in NODES}
-    mark()
-
-    assert server.node("n3") == before["n3"]
     assert server.node("n1")["metadata"]["labels"] == {**before["n1"]["metadata"]["labels"], LABEL: "cpu"}
     taint = {"key": "example.com/hot", "value": "cpu", "effect": "PreferNoSchedule"}
     assert server.node("n1")["spec"]["taints"] == [SPOT, taint]
 
-    loads(prometheus, CALM)
-    mark()
+    loads(prometheus, {**CALM, "n1": 75.0})
+    second = mark()
 
-    assert {name: server.node(name) for name in NODES} == before
+    assert changes(second) == {"n1": "", "n2": "cleared"}
+    assert notes_on(server) == {"n1": note}
+    assert {name: server.node(name) for name in NODES[1:]} == {name: before[name] for name in NODES[1:]}
+    assert (mark().exit_code, len(server.sent("PATCH", "*"))) == (0, 3)
 
 
 def test_a_label_of_others_stays_as_it_is(mark, server):

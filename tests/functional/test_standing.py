@@ -45,34 +45,24 @@ def say(known, rebalancer, tmp_path):
     return run
 
 
-def test_the_memory_can_be_read(say):
+def test_the_memory_can_be_read_and_forgotten(say, known, rebalancer, tmp_path):
+    """As JSON; of one owner or of all; a name that was mistyped clears nothing."""
     shown = json.loads(say("memory", "show"))
-
     assert [each["owner"] for each in shown["moves"]] == ["Deployment/web", "Deployment/db"]
     assert (shown["stops"][0]["why"], shown["breaker"]["why"]) == ("CrashLoopBackOff", "three owners")
 
+    mistyped = rebalancer("memory", "clear", "shop/web", "--kubeconfig", known.kubeconfig(tmp_path))
+    assert (mistyped.exit_code, "shop/Deployment/web" in mistyped.stderr) == (2, True)
 
-def test_one_owner_can_be_forgotten(say, known):
     say("memory", "clear", "shop/Deployment/web")
-
     assert [each.owner for each in remembered(known).moves] == ["Deployment/db"]
     assert (remembered(known).stops, bool(remembered(known).breaker)) == ((), True)
 
-
-def test_an_owner_that_is_not_known_is_an_error(say, known, rebalancer, tmp_path):
-    """A name that was mistyped has cleared nothing."""
-    outcome = rebalancer("memory", "clear", "shop/web", "--kubeconfig", known.kubeconfig(tmp_path))
-
-    assert outcome.exit_code == 2
-    assert "shop/Deployment/web" in outcome.stderr
-
-
-def test_all_can_be_forgotten(say, known):
-    """The next cycles are careful: the memory has just begun."""
     say("memory", "clear")
-
     assert remembered(known).moves == ()
-    assert remembered(known).since > NOW - timedelta(minutes=1)
+    assert remembered(known).since > NOW - timedelta(
+        minutes=1
+    )  # it has just begun, so that the next cycles are careful
 
 
 def test_the_breaker_can_be_closed(say, known, rebalancer):

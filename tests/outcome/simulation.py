@@ -28,7 +28,7 @@ from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizati
 from tests import make
 from tests.outcome import zones
 from tests.outcome.greedy import Greedy, greedy
-from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, varied
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, points, varied
 from tests.outcome.policies import Bounds, bounds_of, read_policy
 from tests.outcome.scenarios import Scenario
 from tests.outcome.state import Moved, Shares, below_band, deviation, moved_twice, over
@@ -96,15 +96,6 @@ class Simulation:
             node: {name: 100 * amount / offered[name] for name, amount in amounts.items()}
             for node, amounts in self._usage().items()
         }
-
-    def points(self) -> dict[str, list[tuple[float, float]]]:
-        """Return by node what each pod uses, in percent of it: cpu and memory."""
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in self.names}
-        for pod in self.pods.values():
-            workload = pod.workload
-            points = (100 * workload.uses_cpu / NODE_CPU, 100 * workload.uses_memory / NODE_MEMORY)
-            found[pod.node].append(points)
-        return found
 
     def cluster(self) -> Cluster:
         """Return the cluster as a strategy gets it."""
@@ -356,7 +347,11 @@ def play(
         for _ in range(workload.replicas):
             simulation.create(workload, opened)
     simulation.clock = OLD
-    start, points, spread = simulation.shares(), simulation.points(), simulation.skews()
+    start, used, spread = (
+        simulation.shares(),
+        points(load, [(pod.workload.name, pod.node) for pod in simulation.pods.values()]),
+        simulation.skews(),
+    )
     moves, steers = [], []
     unsteered: list[bool] = []
     seconds = 0.0
@@ -382,4 +377,4 @@ def play(
         simulation.clock += interval
     spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
     end, bounds = simulation.shares(), bounds_of(policy)
-    return Played(moves, start, end, bounds, points, seconds, steers, spread_worse, unsteered)
+    return Played(moves, start, end, bounds, used, seconds, steers, spread_worse, unsteered)
