@@ -17,7 +17,7 @@ from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtiliz
 from tests import make
 from tests.measured import PACKS
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODE_PODS, Workload, make_load, nodes_needed
-from tests.outcome.policies import in_reference_words, read_policy
+from tests.outcome.policies import in_reference_words
 from tests.outcome.scenarios import SCENARIOS, Scenario
 from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, PlayedSteer, Simulation
 
@@ -123,7 +123,7 @@ def play_packing(
         packs: whether the scheduler packs.
         half: whether thresholds are such that the emptier half of the nodes is underutilized, not the policy's.
     """
-    policy = read_policy(scenario.policy)
+    policy = scenario.policy
     policy = in_reference_words(policy) if plain else policy
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
     args = dict(configured["HighNodeUtilization"])

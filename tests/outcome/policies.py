@@ -3,9 +3,6 @@
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-
-import yaml
 
 from tests.e2e.api import Object
 
@@ -21,12 +18,6 @@ class Bounds:
     low: Mapping[str, float]
     high: Mapping[str, float]
     deviation: bool
-
-
-def read_policy(path: Path) -> Object:
-    """Read a policy file."""
-    policy: Object = yaml.safe_load(path.read_text())
-    return policy
 
 
 def bounds_of(policy: Object) -> Bounds:

@@ -1,9 +1,63 @@
 """The situations that the outcome is measured in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-POLICIES = Path(__file__).with_name("policies")
+from tests.e2e.api import Object
+
+Percents = Mapping[str, int]
+
+
+def _policy(strategy: str, args: Object, *sources: str, **top: Any) -> Object:
+    """Return a policy of one strategy that remembers nothing: here cycles have no time between them."""
+    configs = [{"name": "DefaultEvictor", "args": {"nodeFit": True}}, {"name": strategy, "args": args}]
+    profile = {"name": "outcome", "pluginConfig": configs, "plugins": {"balance": {"enabled": [strategy]}}}
+    providers: list[Object] = [{"source": each} for each in sources]
+    for each in providers:
+        if each["source"] == "LoadWatcher":
+            each["loadWatcher"] = {"url": "http://the.real.address.is.put.here"}
+    return {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "trust": {"enabled": False},
+        "metricsProviders": providers,
+        "profiles": [profile],
+        **top,
+    }
+
+
+def _low(thresholds: Percents, targets: Percents, *sources: str, **more: Any) -> Object:
+    """Nodes above a target in cpu or memory hand over to those below the thresholds of both."""
+    usage = {"source": sources[0], "selection": "relief", "rest": "2m"}  # cycles are half a minute apart
+    args = {"thresholds": thresholds, "targetThresholds": targets, "metricsUtilization": usage, **more}
+    return _policy("LowNodeUtilization", args, *sources)
+
+
+def _pack(percent: int, *sources: str, args: Object | None = None, **top: Any) -> Object:
+    """Nodes of which at most so much is requested, or used, are emptied as a whole."""
+    emptied = {"thresholds": _both(percent), "selection": "compaction", **(args or {})}
+    return _policy("HighNodeUtilization", emptied, *sources, **top)
+
+
+def _both(percent: int) -> Percents:
+    return {"cpu": percent, "memory": percent}
+
+
+USAGE = "KubernetesMetrics"
+HALF = _low(_both(35), _both(55), USAGE)
+DEVIATION = _low(_both(10), _both(10), USAGE, useDeviationThresholds=True)
+HOT = _low({"cpu": 44, "memory": 58}, {"cpu": 51, "memory": 68}, USAGE)
+TRIMARAN = _low(_both(35), _both(55), "LoadWatcher", USAGE)
+BY_USAGE = {"destinationThresholds": _both(70), "metricsUtilization": {"source": USAGE}}
+#: A scheduler that packs.
+STRATEGY = {"type": "MostAllocated", "resources": [{"name": name, "weight": 1} for name in ("cpu", "memory")]}
+FITS = {"name": "NodeResourcesFit", "args": {"scoringStrategy": STRATEGY}}
+MOST_ALLOCATED: Object = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [FITS]}],
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +81,7 @@ class Scenario:
 
     name: str
     about: str
-    policy: Path
+    policy: Object
     pods: int = 600
     half: bool = True
     spread: float = 1.0
@@ -36,39 +90,39 @@ class Scenario:
     zones: bool = False
     load_aware: bool = False
     scattered: bool = False
-    scheduler: Path | None = None
+    scheduler: Object | None = None
 
 
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
-        Scenario("half", "15 hot nodes, 15 empty ones, targets of 55 %", POLICIES / "half.yaml"),
-        Scenario("deviation", "the same, 10 points around the mean", POLICIES / "deviation.yaml"),
+        Scenario("half", "15 hot nodes, 15 empty ones, targets of 55 %", HALF),
+        Scenario("deviation", "the same, 10 points around the mean", DEVIATION),
         Scenario(
             "open",
             "all nodes open from the start: even by requests, uneven by load; 10 points around the mean",
-            POLICIES / "deviation.yaml",
+            DEVIATION,
             pods=900,
             half=False,
         ),
         Scenario(
             "varying",
             "as half, what pods use varying by 10 % from cycle to cycle",
-            POLICIES / "half.yaml",
+            HALF,
             cycles=10,
             varies=0.1,
         ),
         Scenario(
             "hot",
             "all nodes open, their load 85 % of what the targets allow together",
-            POLICIES / "hot.yaml",
+            HOT,
             pods=900,
             half=False,
         ),
         Scenario(
             "zones",
             "as open, in three zones: pods spread over them, are tied to one by a volume, or prefer one",
-            POLICIES / "deviation.yaml",
+            DEVIATION,
             pods=900,
             half=False,
             zones=True,
@@ -76,13 +130,13 @@ SCENARIOS = {
         Scenario(
             "trimaran",
             "as half, with a scheduler that knows load (Trimaran)",
-            POLICIES / "trimaran.yaml",
+            TRIMARAN,
             load_aware=True,
         ),
         Scenario(
             "balanced",
             "even by requests and by load; 10 points around the mean",
-            POLICIES / "deviation.yaml",
+            DEVIATION,
             half=False,
             spread=0.0,
             cycles=3,
@@ -90,7 +144,7 @@ SCENARIOS = {
         Scenario(
             "pack",
             "300 pods on 30 nodes, even by requests: nodes are emptied for an autoscaler",
-            POLICIES / "pack.yaml",
+            _pack(20, steering={}),
             pods=300,
             half=False,
             cycles=3,
@@ -98,7 +152,7 @@ SCENARIOS = {
         Scenario(
             "pack-usage",
             "300 pods on any of 30 nodes: half of these are emptied, by real usage",
-            POLICIES / "pack-usage.yaml",
+            _pack(21, USAGE, args=BY_USAGE, steering={}),
             pods=300,
             half=False,
             cycles=3,
@@ -107,12 +161,12 @@ SCENARIOS = {
         Scenario(
             "pack-most",
             "the same, by requests, with a scheduler that packs (MostAllocated)",
-            POLICIES / "pack-most.yaml",
+            _pack(13),
             pods=300,
             half=False,
             cycles=3,
             scattered=True,
-            scheduler=POLICIES / "most-allocated.json",
+            scheduler=MOST_ALLOCATED,
         ),
     )
 }

@@ -29,7 +29,7 @@ from tests import make
 from tests.outcome import zones
 from tests.outcome.greedy import Greedy, greedy
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, points, varied
-from tests.outcome.policies import Bounds, bounds_of, read_policy
+from tests.outcome.policies import Bounds, bounds_of
 from tests.outcome.scenarios import Scenario
 from tests.outcome.state import Moved, Shares, below_band, deviation, moved_twice, over
 from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, skews, worse, zone_of
@@ -330,7 +330,7 @@ def play(
         cycles: how many, if not as many as the scenario has.
         nodes: how many; there are as many pods for each as in the scenario.
     """
-    policy = read_policy(scenario.policy)
+    policy = scenario.policy
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
     args = dict(configured["LowNodeUtilization"])
     # Not the policy's rest, which is for cycles half a minute apart, but that of life.

@@ -13,7 +13,7 @@ from tests.e2e.harness import ControlPlane
 from tests.fidelity.configurations import write_configuration
 from tests.outcome.greedy import NO_MOVES, Greedy, greedy
 from tests.outcome.load import make_load, nodes_needed, points, scattered, varied
-from tests.outcome.policies import Bounds, bounds_of, read_policy
+from tests.outcome.policies import Bounds, bounds_of
 from tests.outcome.program import Program, Ran
 from tests.outcome.scenarios import Scenario
 from tests.outcome.second_scheduler import SecondScheduler
@@ -83,18 +83,17 @@ def play(
         placement: Where the pods are at the start; else the scheduler decides.
         told: Gets a line about how far it is.
     """
-    policy = read_policy(scenario.policy)
+    policy = scenario.policy
     load = make_load(seed, scenario.pods, scenario.spread)
     with ExitStack() as stack:
         scheduler_options: list[str] = []
         plane = ControlPlane(binaries, scheduler_options)
         options: Sequence[str] = ()
         if scenario.scheduler:
-            scheduler_options += [
-                "--config",
-                str(write_configuration(plane, json.loads(scenario.scheduler.read_text()))),
-            ]
-            options = ("--scheduler-config", str(scenario.scheduler))
+            given = plane.directory / "given.json"
+            given.write_text(json.dumps(scenario.scheduler))
+            scheduler_options += ["--config", str(write_configuration(plane, scenario.scheduler))]
+            options = ("--scheduler-config", str(given))
         stack.enter_context(plane)
         plane.start_metrics_server()
         second = None
