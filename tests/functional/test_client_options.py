@@ -17,14 +17,6 @@ def secure():
         yield running
 
 
-def set_for_cluster(path, **settings):
-    """Change the cluster's entry of a kubeconfig."""
-    document = json.loads(path.read_text())
-    document["clusters"][0]["cluster"] |= settings
-    path.write_text(json.dumps(document))
-    return path
-
-
 def test_every_request_says_whom_to_act_as(two, rebalancer):
     """Lists, evictions and Events; each group in a header of its own, as the API server takes them."""
     outcome = rebalancer.run(two, LIMITED, "--as", "deputy", "--as-group", "ops", "--as-group=night shift")
@@ -54,8 +46,9 @@ def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalan
 def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, rebalancer, authority):
     """With a warning that says what that means; an authority in the kubeconfig is left aside, as in kubectl."""
     kubeconfig = secure.kubeconfig(rebalancer.folder)
-    if authority:
-        set_for_cluster(kubeconfig, **{"certificate-authority": authority})
+    document = json.loads(kubeconfig.read_text())
+    document["clusters"][0]["cluster"] |= {"certificate-authority": authority} if authority else {}
+    kubeconfig.write_text(json.dumps(document))
     run = ("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
 
     looked, skipped = rebalancer(*run), rebalancer(*run, "--insecure-skip-tls-verify")

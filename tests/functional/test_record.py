@@ -37,15 +37,22 @@ def run(*arguments):
 
 
 def test_a_sample_is_appended_and_can_be_read_by_hand(kubeconfig, tmp_path):
-    """One sheet for each run, in the file of the day; a container without both amounts is left out."""
+    """One sheet for each run, in the file of the day; a container without both amounts is left out.
+
+    Files of days that are too long ago are removed, by the day in the name; what is not ours stays.
+    """
     out = tmp_path / "samples"
+    out.mkdir()
+    today, newer, older = (f"recorded-{datetime.now(UTC) - timedelta(days=age):%Y%m%d}.txt.gz" for age in (0, 7, 12))
+    for name in (older, newer, "notes-20200101.txt"):
+        (out / name).touch()
     for _ in range(2):
-        outcome = run("record", "--out", out, "--kubeconfig", kubeconfig)
+        outcome = run("record", "--out", out, "--kubeconfig", kubeconfig, "--keep", "240h")
         assert outcome.exit_code == 0, outcome.output
 
-    (file,) = out.iterdir()
+    assert {each.name for each in out.iterdir()} == {newer, today, "notes-20200101.txt"}
     assert "2 containers recorded" in outcome.output
-    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    lines = gzip.decompress((out / today).read_bytes()).decode().splitlines()
     assert lines[0].startswith("# rebalancer record 20")
     assert lines[1:4] == [
         "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)",
@@ -62,23 +69,6 @@ def test_a_cluster_without_metrics_server_is_told(tmp_path):
     assert outcome.exit_code == 3
     assert "metrics-server" in outcome.stderr
     assert not (tmp_path / "samples").exists()
-
-
-def test_files_of_days_that_are_too_long_ago_are_removed(kubeconfig, tmp_path):
-    """By the day in the name; what is not ours stays."""
-    out = tmp_path / "samples"
-    out.mkdir()
-    older, newer = (f"recorded-{datetime.now(UTC) - timedelta(days=age):%Y%m%d}.txt.gz" for age in (12, 7))
-    for name in (older, newer, "notes-20200101.txt"):
-        (out / name).touch()
-
-    run("record", "--out", out, "--kubeconfig", kubeconfig, "--keep", "240h")
-
-    assert {each.name for each in out.iterdir()} == {
-        newer,
-        f"recorded-{datetime.now(UTC):%Y%m%d}.txt.gz",
-        "notes-20200101.txt",
-    }
 
 
 def sheet(minute, pods=("web-5d8f7b9c64-x2x7k",), cpu=100, day=NOW):

@@ -30,16 +30,12 @@ def by_usage(*strategies, providers=(PROVIDER,)):
 @pytest.fixture
 def busy(server):
     """Three pods that request the same on a busy node, one that is empty; the pod `b` uses most."""
-    for each in (node("n1"), node("n2"), pod("a", age=300), pod("b", age=200), pod("c", age=100)):
-        server.add(each)
-    for each in (
-        node_usage("n1", "2500m", **TAKEN),
-        node_usage("n2", "100m", **TAKEN),
-        pod_usage("a", "0"),
-        pod_usage("b", "2"),
-        pod_usage("c", "1m"),
-    ):
-        server.add(each)
+    for name, used in (("n1", "2500m"), ("n2", "100m")):
+        server.add(node(name))
+        server.add(node_usage(name, used, **TAKEN))
+    for name, age, used in (("a", 300, "0"), ("b", 200, "2"), ("c", 100, "1m")):
+        server.add(pod(name, age=age))
+        server.add(pod_usage(name, used))
     return server
 
 
@@ -98,22 +94,17 @@ def test_malformed_usage_is_a_warning(busy, rebalancer):
 
 def test_a_token_comes_from_a_secret(busy, rebalancer):
     """Read through the API server, under the descheduler's key."""
-    busy.add(
-        {
-            "kind": "Secret",
-            "apiVersion": "v1",
-            "metadata": {"name": "token", "namespace": "monitoring"},
-            "data": {"prometheusAuthToken": base64.b64encode(b"hush").decode()},
-        }
+    where, data = (
+        {"namespace": "monitoring", "name": "token"},
+        {"prometheusAuthToken": base64.b64encode(b"hush").decode()},
     )
-    secret = {"secretReference": {"namespace": "monitoring", "name": "token"}}
+    busy.add({"kind": "Secret", "apiVersion": "v1", "metadata": where, "data": data})
+    secret = {"secretReference": where}
     with FakePrometheus([sample("n1", 0.9), sample("n2", 0.1)], tls=True) as prometheus:
         provider = {"url": prometheus.url, "caFile": str(prometheus.certificate), "authToken": secret}
         usage = {"source": "Prometheus", "prometheus": {"query": "load"}}
-        outcome = rebalancer.run(
-            busy,
-            by_usage(low(usage, "MetricResource"), providers=[{"source": "Prometheus", "prometheus": provider}]),
-        )
+        source = {"source": "Prometheus", "prometheus": provider}
+        outcome = rebalancer.run(busy, by_usage(low(usage, "MetricResource"), providers=[source]))
 
         assert outcome.evicted() == ["default/a"]
         assert [each.headers["authorization"] for each in prometheus.requests] == ["Bearer hush"]

@@ -11,8 +11,7 @@ from tests.functional.objects import METRICS, node_usage, old_pods, pod_usage, p
 
 PRESET = Path(__file__).parents[2] / "policies/presets/usage-load-watcher.yaml"
 PRESET_URL = "http://load-watcher.loadwatcher:2020"
-
-
+PERCENTS = {"n1": {"CPU": 90, "Memory": 20}, "n2": {"CPU": 10, "Memory": 20}}
 #: A balancing strategy that needs no usage: of three alike on one of two nodes it evicts one.
 OTHER = ("RemoveDuplicates", {})
 
@@ -23,12 +22,6 @@ def cluster(server):
     for each in two_nodes_with(*old_pods("a", "b", "c")):
         server.add(each)
     return server
-
-
-def load_watcher():
-    """One whose window has just ended."""
-    percents = {"n1": {"CPU": 90, "Memory": 20}, "n2": {"CPU": 10, "Memory": 20}}
-    return FakeLoadWatcher(percents, datetime.now(UTC))
 
 
 def by_preset(rebalancer, cluster, url, *, without=""):
@@ -48,7 +41,7 @@ def test_the_preset_moves_what_brings_a_node_within_target(cluster, rebalancer):
         cluster.add(each)
     for name, cpu in (("a", "1m"), ("b", "2"), ("c", "1m")):
         cluster.add(pod_usage(name, cpu))
-    with load_watcher() as source:
+    with FakeLoadWatcher(PERCENTS, datetime.now(UTC)) as source:
         outcome = by_preset(rebalancer, cluster, source.url)
 
     assert outcome.exit_code == 0, outcome.stderr
@@ -62,7 +55,7 @@ def test_the_preset_moves_what_brings_a_node_within_target(cluster, rebalancer):
 )
 def test_the_preset_without_metrics_server(cluster, rebalancer, without, warned):
     """One pod leaves the busy node, the oldest; that a source which is set up does not answer is a warning."""
-    with load_watcher() as source:
+    with FakeLoadWatcher(PERCENTS, datetime.now(UTC)) as source:
         outcome = by_preset(rebalancer, cluster, source.url, without=without)
 
     assert outcome.exit_code == 0, outcome.stderr
