@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import old_pods, two_nodes_with
@@ -49,6 +48,16 @@ def blocks(heading: str) -> list[Block]:
     return found
 
 
+POLICY = """
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+  - name: default
+    pluginConfig:
+      - {name: EvictByPhase, args: {phase: Pending}}
+      - {name: DefaultEvictor, args: {podProtections: {extraEnabled: [HeldPods]}}}
+    plugins: {deschedule: {enabled: [EvictByPhase]}}
+"""
 HEADINGS = re.findall(r"^### (.*)$", SECTION, re.MULTILINE)
 
 
@@ -84,21 +93,7 @@ def run(tree: Path, *arguments: str) -> str:
 @pytest.fixture
 def arguments(tmp_path: Path) -> Iterator[tuple[str, ...]]:
     """A run of the new strategy with the new protection: of two pods that are pending one is held."""
-    policy = {
-        "apiVersion": "descheduler/v1alpha2",
-        "kind": "DeschedulerPolicy",
-        "profiles": [
-            {
-                "name": "default",
-                "pluginConfig": [
-                    {"name": "EvictByPhase", "args": {"phase": "Pending"}},
-                    {"name": "DefaultEvictor", "args": {"podProtections": {"extraEnabled": ["HeldPods"]}}},
-                ],
-                "plugins": {"deschedule": {"enabled": ["EvictByPhase"]}},
-            }
-        ],
-    }
-    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
+    (tmp_path / "policy.yaml").write_text(POLICY)
     pods = old_pods("stuck", "held", "fine")
     for pod in pods[:2]:
         pod["status"]["phase"] = "Pending"
