@@ -3,53 +3,40 @@
 from random import Random
 from typing import Any
 
+import yaml
+
 Object = dict[str, Any]
 
-_USAGE = {"source": "KubernetesMetrics", "selection": "relief"}
-_STRATEGIES: tuple[tuple[str, str, tuple[Object, ...]], ...] = (
-    ("deschedule", "PodLifeTime", ({"maxPodLifeTimeSeconds": 200_000}, {"states": ["Pending", "Failed"]})),
-    ("deschedule", "RemoveFailedPods", ({"minPodLifetimeSeconds": 60}, {"reasons": ["Evicted"]})),
-    ("deschedule", "RemovePodsHavingTooManyRestarts", ({"podRestartThreshold": 5}, {"podRestartThreshold": 100})),
-    ("deschedule", "RemovePodsViolatingNodeTaints", ({}, {"includePreferNoSchedule": True})),
-    (
-        "deschedule",
-        "RemovePodsViolatingNodeAffinity",
-        (
-            {"nodeAffinityType": ["requiredDuringSchedulingIgnoredDuringExecution"]},
-            {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]},
-        ),
-    ),
-    ("deschedule", "RemovePodsViolatingInterPodAntiAffinity", ({},)),
-    ("balance", "RemoveDuplicates", ({}, {"excludeOwnerKinds": ["Job"]})),
-    (
-        "balance",
-        "RemovePodsViolatingTopologySpreadConstraint",
-        ({"constraints": ["DoNotSchedule", "ScheduleAnyway"]}, {"topologyBalanceNodeFit": False}),
-    ),
-    (
-        "balance",
-        "LowNodeUtilization",
-        (
-            {"thresholds": {"cpu": 20, "pods": 30}, "targetThresholds": {"cpu": 40, "pods": 50}},
-            {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": _USAGE},
-            {
-                "thresholds": {"cpu": 10},
-                "targetThresholds": {"cpu": 10},
-                "useDeviationThresholds": True,
-                "metricsUtilization": _USAGE,
-            },
-        ),
-    ),
-    (
-        "balance",
-        "HighNodeUtilization",
-        (
-            {"thresholds": {"cpu": 40}},
-            {"thresholds": {"cpu": 40}, "metricsUtilization": _USAGE},
-            {"thresholds": {"cpu": 60}, "selection": "compaction", "keepFree": {"cpu": 5}},
-        ),
-    ),
-)
+_STRATEGIES = [
+    (point, name, args)
+    for point, strategies in yaml.safe_load("""
+deschedule:
+  PodLifeTime: [{maxPodLifeTimeSeconds: 200000}, {states: [Pending, Failed]}]
+  RemoveFailedPods: [{minPodLifetimeSeconds: 60}, {reasons: [Evicted]}]
+  RemovePodsHavingTooManyRestarts: [{podRestartThreshold: 5}, {podRestartThreshold: 100}]
+  RemovePodsViolatingNodeTaints: [{}, {includePreferNoSchedule: true}]
+  RemovePodsViolatingNodeAffinity:
+    - nodeAffinityType: [requiredDuringSchedulingIgnoredDuringExecution]
+    - nodeAffinityType: [preferredDuringSchedulingIgnoredDuringExecution]
+  RemovePodsViolatingInterPodAntiAffinity: [{}]
+balance:
+  RemoveDuplicates: [{}, {excludeOwnerKinds: [Job]}]
+  RemovePodsViolatingTopologySpreadConstraint:
+    - constraints: [DoNotSchedule, ScheduleAnyway]
+    - topologyBalanceNodeFit: false
+  LowNodeUtilization:
+    - {thresholds: {cpu: 20, pods: 30}, targetThresholds: {cpu: 40, pods: 50}}
+    - thresholds: {cpu: 30}
+      targetThresholds: {cpu: 50}
+      metricsUtilization: &usage {source: KubernetesMetrics, selection: relief}
+    - {thresholds: {cpu: 10}, targetThresholds: {cpu: 10}, useDeviationThresholds: true, metricsUtilization: *usage}
+  HighNodeUtilization:
+    - thresholds: {cpu: 40}
+    - {thresholds: {cpu: 40}, metricsUtilization: *usage}
+    - {thresholds: {cpu: 60}, selection: compaction, keepFree: {cpu: 5}}
+""").items()
+    for name, args in strategies.items()
+]
 _EVICTOR: tuple[Object, ...] = (
     {"nodeFit": True},
     {"minReplicas": 3},

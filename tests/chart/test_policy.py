@@ -163,70 +163,52 @@ def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> 
     assert problem in refusal(values)
 
 
+#: By what is wanted, values and what they may do more.
+NEEDS = {
+    "nothing more": (profile(), set()),
+    "namespaces": (profile("{namespaceLabelSelector: {matchLabels: {a: b}}}"), {"list namespaces"}),
+    "anti-affinity": (profile(strategy="RemovePodsViolatingInterPodAntiAffinity"), {"list namespaces"}),
+    "priority by name": (profile("{priorityThreshold: {name: high}}"), {"list priorityclasses"}),
+    "priority by value": (profile("{priorityThreshold: {value: 9}}"), set()),
+    "all claims": (profile("{podProtections: {extraEnabled: [PodsWithPVC]}}"), set()),
+    "claims of a class": (
+        profile(
+            "{podProtections: {extraEnabled: [PodsWithPVC], "
+            "config: {PodsWithPVC: {protectedStorageClasses: [{name: gold}]}}}}"
+        ),
+        {"list persistentvolumeclaims"},
+    ),
+    "metrics-server": (low("source: KubernetesMetrics", "metricsProviders: [{source: KubernetesMetrics}]"), METRICS),
+    "metrics-server, older spelling": (low("metricsServer: true", "metricsCollector: {enabled: true}"), METRICS),
+    "pods' usage beside load-watcher": (
+        low("source: LoadWatcher", "metricsProviders: [{source: LoadWatcher}, {source: KubernetesMetrics}]"),
+        METRICS,
+    ),
+    "metrics-server, unused": (profile(top="metricsProviders: [{source: KubernetesMetrics}]"), set()),
+    "steering": (profile(top="steering: {}"), SCHEDULER | MARKS),
+    "steering by an option": (profile() + "\ncmdOptions: {steer: null}", SCHEDULER | MARKS),
+    "steering that is switched off": (profile() + "\ncmdOptions: {steer: false}", set()),
+    "nodeFit asks the scheduler": (profile("{nodeFit: scheduler}"), SCHEDULER),
+    "nodeFit by the descheduler's rule": (profile("{nodeFit: true}"), set()),
+    "relief asks the scheduler": (relief(), SCHEDULER | TRUST),
+    "relief that says so": (relief("scheduler: default"), SCHEDULER | TRUST),
+    "compaction asks, too": (
+        profile(strategy="HighNodeUtilization", args="{selection: compaction}"),
+        SCHEDULER | TRUST,
+    ),
+    "relief with an unknown scheduler": (relief("scheduler: unknown"), TRUST),
+    "relief and namespaces": (relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"), SCHEDULER | TRUST),
+    "trust that is asked for": (profile(top="trust: {}"), TRUST),
+    "trust that is switched off": (profile(top="trust: {enabled: false}"), set()),
+    "no restarts": (profile(top="trust: {restart: false}"), TRUST),
+    "restarts of rollouts": (profile(top="trust: {restart: true}"), TRUST | RESTARTS),
+    "restarts of some rollouts": (profile(top="trust: {restart: annotated}"), TRUST | RESTARTS),
+    "restarts that are switched off": (profile(top="trust: {enabled: false, restart: true}"), set()),
+}
+
+
 @needed
-@pytest.mark.parametrize(
-    ("values", "more"),
-    [
-        pytest.param(profile(), set(), id="nothing more"),
-        pytest.param(profile("{namespaceLabelSelector: {matchLabels: {a: b}}}"), {"list namespaces"}, id="namespaces"),
-        pytest.param(
-            profile(strategy="RemovePodsViolatingInterPodAntiAffinity"), {"list namespaces"}, id="anti-affinity"
-        ),
-        pytest.param(profile("{priorityThreshold: {name: high}}"), {"list priorityclasses"}, id="priority by name"),
-        pytest.param(profile("{priorityThreshold: {value: 9}}"), set(), id="priority by value"),
-        pytest.param(profile("{podProtections: {extraEnabled: [PodsWithPVC]}}"), set(), id="all claims"),
-        pytest.param(
-            profile(
-                "{podProtections: {extraEnabled: [PodsWithPVC], "
-                "config: {PodsWithPVC: {protectedStorageClasses: [{name: gold}]}}}}"
-            ),
-            {"list persistentvolumeclaims"},
-            id="claims of a class",
-        ),
-        pytest.param(
-            low("source: KubernetesMetrics", "metricsProviders: [{source: KubernetesMetrics}]"),
-            METRICS,
-            id="metrics-server",
-        ),
-        pytest.param(
-            low("metricsServer: true", "metricsCollector: {enabled: true}"),
-            METRICS,
-            id="metrics-server, older spelling",
-        ),
-        pytest.param(
-            low("source: LoadWatcher", "metricsProviders: [{source: LoadWatcher}, {source: KubernetesMetrics}]"),
-            METRICS,
-            id="pods' usage beside load-watcher",
-        ),
-        pytest.param(
-            profile(top="metricsProviders: [{source: KubernetesMetrics}]"), set(), id="metrics-server, unused"
-        ),
-        pytest.param(profile(top="steering: {}"), SCHEDULER | MARKS, id="steering"),
-        pytest.param(profile() + "\ncmdOptions: {steer: null}", SCHEDULER | MARKS, id="steering by an option"),
-        pytest.param(profile() + "\ncmdOptions: {steer: false}", set(), id="steering that is switched off"),
-        pytest.param(profile("{nodeFit: scheduler}"), SCHEDULER, id="nodeFit asks the scheduler"),
-        pytest.param(profile("{nodeFit: true}"), set(), id="nodeFit by the descheduler's rule"),
-        pytest.param(relief(), SCHEDULER | TRUST, id="relief asks the scheduler"),
-        pytest.param(relief("scheduler: default"), SCHEDULER | TRUST, id="relief that says so"),
-        pytest.param(
-            profile(strategy="HighNodeUtilization", args="{selection: compaction}"),
-            SCHEDULER | TRUST,
-            id="compaction asks, too",
-        ),
-        pytest.param(relief("scheduler: unknown"), TRUST, id="relief with an unknown scheduler"),
-        pytest.param(
-            relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"),
-            SCHEDULER | TRUST,
-            id="relief and namespaces",
-        ),
-        pytest.param(profile(top="trust: {}"), TRUST, id="trust that is asked for"),
-        pytest.param(profile(top="trust: {enabled: false}"), set(), id="trust that is switched off"),
-        pytest.param(profile(top="trust: {restart: false}"), TRUST, id="no restarts"),
-        pytest.param(profile(top="trust: {restart: true}"), TRUST | RESTARTS, id="restarts of rollouts"),
-        pytest.param(profile(top="trust: {restart: annotated}"), TRUST | RESTARTS, id="restarts of some rollouts"),
-        pytest.param(profile(top="trust: {enabled: false, restart: true}"), set(), id="restarts that are switched off"),
-    ],
-)
+@pytest.mark.parametrize(("values", "more"), NEEDS.values(), ids=NEEDS)
 def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]) -> None:
     """And no more, in the cluster and in the namespace of the Lease."""
     found = template(values)

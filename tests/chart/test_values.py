@@ -15,30 +15,26 @@ DEFAULTS: Object = yaml.safe_load(VALUES.read_text())
 #: Spelt wrong in the descheduler's chart, and understood; not for new values files. And helm's own.
 UNDESCRIBED = {"leaderElection.resourceNamescape", "global"}
 
-#: Values that make the others visible, by kind.
-SCENES: tuple[Object, ...] = (
-    {
-        "kind": "Deployment",
-        "leaderElection": {"enabled": True},
-        "service": {"enabled": True},
-        "marking": {"rules": {"cpu": {"query": "up", "above": 2, "below": 1}}},
-    },
-    {"kind": "CronJob"},
-    {"kind": "Deployment", "service": {"enabled": True}, "serviceMonitor": {"enabled": True}},
-    {
-        "kind": "Deployment",
-        "leaderElection": {"enabled": True},
-        **{
-            each: {"enabled": True}
-            for each in ("podMonitor", "prometheusRule", "dashboard", "networkPolicy", "podDisruptionBudget")
-        },
-    },
-    {"deschedulerPolicy": {"profiles": [{}]}},
-    {"schedulerConfig": {"configMapName": "scheduler"}},
-    {"policy": {"configMapName": "ours"}},
-    {"steering": {"enabled": True}},
-    {"marking": {"enabled": True, "rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}},
-)
+SCENES: Sequence[Object] = yaml.safe_load("""
+- kind: Deployment
+  leaderElection: {enabled: true}
+  service: {enabled: true}
+  marking: &marking {rules: {cpu: {query: up, above: 2, below: 1}}}
+- kind: CronJob
+- {kind: Deployment, service: {enabled: true}, serviceMonitor: {enabled: true}}
+- kind: Deployment
+  leaderElection: {enabled: true}
+  podMonitor: {enabled: true}
+  prometheusRule: {enabled: true}
+  dashboard: {enabled: true}
+  networkPolicy: {enabled: true}
+  podDisruptionBudget: {enabled: true}
+- deschedulerPolicy: {profiles: [{}]}
+- schedulerConfig: {configMapName: scheduler}
+- policy: {configMapName: ours}
+- steering: {enabled: true}
+- marking: {<<: *marking, enabled: true}
+""")
 
 #: Another value than the default, where one cannot be made from the default.
 OTHERS: Mapping[str, object] = {

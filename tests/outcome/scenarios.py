@@ -93,46 +93,29 @@ class Scenario:
     scheduler: Object | None = None
 
 
+OPEN = {"pods": 900, "half": False}
+FEW = {"pods": 300, "half": False, "cycles": 3}
 SCENARIOS = {
-    scenario.name: scenario
-    for scenario in (
+    each.name: each
+    for each in (
         Scenario("half", "15 hot nodes, 15 empty ones, targets of 55 %", HALF),
         Scenario("deviation", "the same, 10 points around the mean", DEVIATION),
         Scenario(
             "open",
             "all nodes open from the start: even by requests, uneven by load; 10 points around the mean",
             DEVIATION,
-            pods=900,
-            half=False,
+            **OPEN,
         ),
-        Scenario(
-            "varying",
-            "as half, what pods use varying by 10 % from cycle to cycle",
-            HALF,
-            cycles=10,
-            varies=0.1,
-        ),
-        Scenario(
-            "hot",
-            "all nodes open, their load 85 % of what the targets allow together",
-            HOT,
-            pods=900,
-            half=False,
-        ),
+        Scenario("varying", "as half, what pods use varying by 10 % from cycle to cycle", HALF, cycles=10, varies=0.1),
+        Scenario("hot", "all nodes open, their load 85 % of what the targets allow together", HOT, **OPEN),
         Scenario(
             "zones",
             "as open, in three zones: pods spread over them, are tied to one by a volume, or prefer one",
             DEVIATION,
-            pods=900,
-            half=False,
             zones=True,
+            **OPEN,
         ),
-        Scenario(
-            "trimaran",
-            "as half, with a scheduler that knows load (Trimaran)",
-            TRIMARAN,
-            load_aware=True,
-        ),
+        Scenario("trimaran", "as half, with a scheduler that knows load (Trimaran)", TRIMARAN, load_aware=True),
         Scenario(
             "balanced",
             "even by requests and by load; 10 points around the mean",
@@ -145,28 +128,22 @@ SCENARIOS = {
             "pack",
             "300 pods on 30 nodes, even by requests: nodes are emptied for an autoscaler",
             _pack(20, steering={}),
-            pods=300,
-            half=False,
-            cycles=3,
+            **FEW,
         ),
         Scenario(
             "pack-usage",
             "300 pods on any of 30 nodes: half of these are emptied, by real usage",
             _pack(21, USAGE, args=BY_USAGE, steering={}),
-            pods=300,
-            half=False,
-            cycles=3,
             scattered=True,
+            **FEW,
         ),
         Scenario(
             "pack-most",
             "the same, by requests, with a scheduler that packs (MostAllocated)",
             _pack(13),
-            pods=300,
-            half=False,
-            cycles=3,
             scattered=True,
             scheduler=MOST_ALLOCATED,
+            **FEW,
         ),
     )
 }
