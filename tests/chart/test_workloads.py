@@ -15,13 +15,14 @@ def args(values: str) -> list[str]:
     return found
 
 
-def test_a_cron_job_never_runs_twice() -> None:
-    """Not at once, not again after a failure, and not beyond its schedule."""
-    spec = one(template(), "CronJob")["spec"]
+def test_no_job_runs_twice() -> None:
+    """Not at once, not again after a failure, and not beyond its schedule: it would have fresh limits."""
+    cron_job, job = template(), template("kind: Job")
 
-    assert spec["concurrencyPolicy"] == "Forbid"
-    assert spec["jobTemplate"]["spec"]["backoffLimit"] == 0
-    assert pod_spec(template())["restartPolicy"] == "Never"
+    assert one(cron_job, "CronJob")["spec"]["concurrencyPolicy"] == "Forbid"
+    for spec in (one(cron_job, "CronJob")["spec"]["jobTemplate"]["spec"], one(job, "Job")["spec"]):
+        assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
+        assert spec["activeDeadlineSeconds"] > 300
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+#: A time may be a number of seconds, and 0 is the longest there is, as kubectl has it.
+TEN = ("--request-timeout", "10")
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def secure():
 
 def test_every_request_says_whom_to_act_as(two, rebalancer):
     """Lists, evictions and Events; each group in a header of its own, as the API server takes them."""
-    outcome = rebalancer.run(two, LIMITED, "--as", "deputy", "--as-group", "ops", "--as-group=night shift")
+    outcome = rebalancer.run(two, LIMITED, "--as", "deputy", "--as-group", "ops", "--as-group=night shift", *TEN)
 
     assert outcome.evicted() == two.evicted == ["default/a"]
     told = {(each.headers["impersonate-user"], each.headers["impersonate-group"]) for each in two.requests}
@@ -34,7 +36,7 @@ def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalan
     run = ("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
     names = ("impersonate-user", "impersonate-group", "impersonate-extra-scopes")
 
-    assert rebalancer(*run).exit_code == 0
+    assert rebalancer(*run, "--request-timeout", "0").exit_code == 0
     assert {tuple(each.headers[name] for name in names) for each in two.requests} == {("deputy", "few", "view\nlist")}
 
     two.requests.clear()

@@ -84,6 +84,10 @@ def test_a_part_of_it(three, rebalancer, planned):
     assert command(rebalancer, three, *asked, "--yes").exit_code == 0
     assert list(three.evicted) == ["default/b"]
 
+    again = command(rebalancer, three, "apply", planned, "--yes")  # what is done is skipped
+    assert (again.exit_code, len(three.evicted)) == (0, 3)
+    assert "of the plan, default/b is skipped: it is gone" in again.stdout
+
 
 @pytest.mark.parametrize(
     ("fields", "message"),

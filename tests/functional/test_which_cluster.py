@@ -17,7 +17,8 @@ def test_the_home_directory_is_looked_into(two, rebalancer):
 
 def test_no_cluster_at_all(rebalancer):
     """Exit code 3, and the ways to name one."""
-    outcome = rebalancer("snapshot", "--output", rebalancer.folder / "file.json")
+    for command in (("run", "--policy", rebalancer.policy(LIMITED)), ("snapshot", "--output", "file.json")):
+        outcome = rebalancer(*command)
 
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    assert all(word in outcome.stderr for word in ("no cluster", "--kubeconfig", "KUBECONFIG"))
+        assert (outcome.exit_code, outcome.stdout) == (3, "")
+        assert all(word in outcome.stderr for word in ("no cluster", "--kubeconfig", "KUBECONFIG"))
