@@ -19,10 +19,14 @@ from rebalancer.scheduling.worlds import Worlds
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import DeadlineError, wait_for
-from tests.fidelity.clusters import NAMESPACES, random_nodes
-from tests.fidelity.owners import kind_of, random_owners
+from tests.fidelity.clusters import APPS, NAMESPACES, random_nodes, service
+from tests.fidelity.pods import random_template
 from tests.fidelity.trial import INVALID, KINDS, decided, is_settled, read
 
+#: Workloads whose pods are replaced: the controllers make their pods.
+DEPLOYMENT, STATEFUL_SET, JOB, WAITING_JOB = "Deployment", "StatefulSet", "Job", "Job that waits"
+OWNERS = (DEPLOYMENT, STATEFUL_SET, JOB, WAITING_JOB)
+SERVED_APPS = APPS // 2
 STAGES = Path(__file__).with_name("grace.yaml")
 SEVERAL = (1, 1, 2, 4, 6)  # how many pods go at once
 LONGEST = 120.0  # seconds that one wait may take
@@ -244,3 +248,31 @@ def named_by_a_report(cluster: Cluster, expected: Mapping[Pod, str]) -> Mapping[
         worlds = cluster.index(Worlds)
         worlds.played(expected)
         return {pod: tuple(worlds.shares(pod)) for pod in expected}
+
+
+def random_owners(random: Random, count: int) -> list[Object]:
+    """Return Services for half of the apps, and workloads of the four kinds in turn."""
+    workloads = [_workload(random, OWNERS[number % len(OWNERS)], f"owner-{number:03}") for number in range(count)]
+    return [*(service(app) for app in range(SERVED_APPS)), *workloads]
+
+
+def kind_of(owner: Object) -> str:
+    """Return which of the four kinds a workload is."""
+    waits = owner["spec"].get("podReplacementPolicy") == "Failed"
+    return WAITING_JOB if waits else str(owner["kind"])
+
+
+def _workload(random: Random, kind: str, name: str) -> Object:
+    template = random_template(random, random.randrange(APPS))
+    template["metadata"]["labels"]["owner"] = name
+    replicas = random.choice((2, 3, 4))
+    if kind in (JOB, WAITING_JOB):
+        template["spec"]["restartPolicy"] = "Never"
+        spec: Object = {"parallelism": replicas, "completions": replicas, "backoffLimit": 10_000, "template": template}
+        if kind == WAITING_JOB:
+            spec["podReplacementPolicy"] = "Failed"
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"owner": name}}, "template": template}
+    if kind == STATEFUL_SET:
+        spec |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}

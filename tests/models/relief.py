@@ -15,8 +15,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.scheduling.worlds import Worlds
 from tests.models.filling import Filling
+from tests.models.kube_scheduler import Kube
 from tests.models.placement import World
-from tests.models.scheduler import likely
 
 Amounts = Mapping[str, int]
 Percents = Mapping[str, Fraction]
@@ -360,3 +360,15 @@ class LowRelief:
 
 def within(percent: Fraction) -> Fraction:
     return min(max(percent, Fraction(0)), Fraction(100))
+
+
+def likely(world: World, pod: Pod, gone: list[Pod], services: list[tuple[str, LabelSelector]]) -> list[Node]:
+    """The nodes that may win while pods that went still end, or when they are gone; none if there may be none."""
+    others = [each for node in world.nodes for each in world.active(node) if each is not pod]
+    ending = [msgspec.structs.replace(each, terminating=True) for each in gone]
+    own = msgspec.structs.replace(pod, terminating=True)
+    states = [[*others, own], [*others, own, *ending]]
+    if any(owner.controller and owner.kind == "Job" for owner in pod.owners):  # it may wait for the end
+        states += [others, [*others, *ending]]
+    found = [Kube(world.nodes, pods, services=services).winners(pod) for pods in states]
+    return [node for node in world.nodes if node.name in set.union(*found)] if all(found) else []
