@@ -129,7 +129,6 @@ def _pdb() -> Document:
 
 
 _DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u-d", "controller": True}
-_SELECTOR = ("spec", "selector")
 _CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
 
 PROTECTIONS: Mapping[str, Protection] = {

@@ -52,7 +52,9 @@ _EVICTOR: tuple[Object, ...] = (
 def policy(dice: Random) -> Object:
     """Return a policy of one or two profiles, with limits or without."""
     limits = {
-        f"maxNoOfPodsToEvict{each}": dice.randint(0, 6) for each in ("PerNode", "PerNamespace", "Total") if _maybe(dice)
+        f"maxNoOfPodsToEvict{each}": dice.randint(0, 6)
+        for each in ("PerNode", "PerNamespace", "Total")
+        if dice.random() < 1 / 2
     }
     return {
         "apiVersion": "descheduler/v1alpha2",
@@ -72,7 +74,3 @@ def _profile(dice: Random, name: str) -> Object:
         for point in ("deschedule", "balance")
     }
     return {"name": name, "pluginConfig": [{"name": "DefaultEvictor", "args": evictor}, *configs], "plugins": points}
-
-
-def _maybe(dice: Random) -> bool:
-    return dice.random() < 1 / 2

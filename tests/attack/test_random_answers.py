@@ -76,10 +76,6 @@ def _pod(choice: random.Random, number: int) -> Object:
     return made
 
 
-def is_protected(each: Object) -> bool:
-    return bool(each["spec"].get("volumes") or in_progress(each))
-
-
 def in_progress(each: Object) -> bool:
     return bool(each["metadata"].get("annotations"))
 
@@ -150,7 +146,7 @@ def _beyond_limits(there: Scene, went: Iterable[str]) -> Iterator[str]:
 
 def _misdeeds(there: Scene, whims: Whims, report: Object) -> Iterator[str]:
     reported = [each["uid"] for each in (*report["evictions"], *report["unknown"])]
-    protected = {each["metadata"]["uid"] for each in there.pods if is_protected(each)}
+    protected = {each["metadata"]["uid"] for each in there.pods if each["spec"].get("volumes") or in_progress(each)}
     if missing := set(whims.went) - set(reported):
         yield f"not in the report: {missing}"
     if len(set(reported)) != len(reported):

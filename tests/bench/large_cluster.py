@@ -42,15 +42,11 @@ def _place(number: int, nodes: int) -> int:
     return number % half if number % 4 else half + (number // 4) % (nodes - half)
 
 
-def _even(number: int, nodes: int) -> int:
-    return number % nodes
-
-
-def _half_empty(number: int, nodes: int) -> int:
-    return number % (nodes // 2)
-
-
-LAYOUTS: Mapping[str, Layout] = {"uneven": _place, "even": _even, "half empty": _half_empty}
+LAYOUTS: Mapping[str, Layout] = {
+    "uneven": _place,
+    "even": lambda number, nodes: number % nodes,
+    "half empty": lambda number, nodes: number % (nodes // 2),
+}
 
 
 def _ago(hours: float) -> str:

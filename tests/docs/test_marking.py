@@ -24,10 +24,6 @@ def block(name):
     return next(body for body in found if body.startswith(f"# {name}"))
 
 
-def code_words(text):
-    return set(re.findall(r"`([A-Za-z.]+)`", text))
-
-
 @pytest.fixture
 def document(rebalancer, server):  # noqa: F811
     """Runs the command of the page, on six nodes whose load it shows."""
@@ -73,7 +69,7 @@ def test_every_key_of_the_rules_is_explained():
 
 def test_every_key_of_the_report_is_explained(document):
     report = json.loads(document("--dry-run", "-o", "json").stdout)
-    explained = code_words(DOCUMENT.partition("## Keys of the report")[2])
+    explained = set(re.findall(r"`([A-Za-z.]+)`", DOCUMENT.partition("## Keys of the report")[2]))
 
     keys = {*report, *report["rules"][0], *report["nodes"][0], *report["nodes"][0]["rules"][0]}
     assert keys <= explained

@@ -41,7 +41,10 @@ class Comparison:
         else:
             self._disagree(pod, f"went to {node}, foreseen {answer.nodes[:5]} {answer.reason}")
         if kind == "scored":
-            self._compare_nodes(pod, answer, written)
+            if answer.feasible == written.feasible:
+                self.counts["scored, feasible nodes agree"] += 1
+            else:
+                self._disagree(pod, f"{written.feasible} nodes are feasible, foreseen {answer.feasible}")
             self._compare_scores(pod, answer, written)
 
     def unschedulable(self, pod: str, answer: Answer, message: str) -> None:
@@ -56,12 +59,6 @@ class Comparison:
             self.counts["unschedulable, reason as worded"] += 1
         else:
             self._disagree(pod, f"says {message!r}, foreseen {answer.reason!r}")
-
-    def _compare_nodes(self, pod: str, answer: Answer, written: Written) -> None:
-        if answer.feasible == written.feasible:
-            self.counts["scored, feasible nodes agree"] += 1
-        else:
-            self._disagree(pod, f"{written.feasible} nodes are feasible, foreseen {answer.feasible}")
 
     def _compare_scores(self, pod: str, answer: Answer, written: Written) -> None:
         if not written.scores:

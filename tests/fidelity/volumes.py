@@ -97,10 +97,10 @@ class VolumeStage:
         labels = {ZONE: "__".join(self._random.sample(ZONES, 2))} if kind == "zone" else {}
         self._volume(name, reach, size, mode, "", labels)
         self._made_claim(name, "", size, mode, volumeName=name)
-        wait_for(lambda: self._is_bound(name), f"claim {name} bound")
-
-    def _is_bound(self, name: str) -> bool:
-        return bool(self._api.read("PersistentVolumeClaim", name, NAMESPACE).get("status", {}).get("phase") == "Bound")
+        wait_for(
+            lambda: self._api.read("PersistentVolumeClaim", name, NAMESPACE).get("status", {}).get("phase") == "Bound",
+            f"claim {name} bound",
+        )
 
     def _reach(self, kind: str) -> Object:
         if kind != "bound":

@@ -23,15 +23,13 @@ SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
 FORBIDDEN = {"status": 403, "message": 'admission webhook "w" denied the request: no'}
 
 
-def uid_given(found):
-    return {**found, "metadata": {**found["metadata"], "uid": found["metadata"]["name"]}}
-
-
 @pytest.fixture
 def cluster(server):
     """One pod on n1, three on n2, both below the threshold; nothing on n3."""
     for name in ("n1", "n2", "n3"):
-        server.add(uid_given(node(name, taints=[SPOT] if name == "n1" else [])))
+        made = node(name, taints=[SPOT] if name == "n1" else [])
+        made["metadata"]["uid"] = name
+        server.add(made)
     server.add(pod("a", "n1", cpu="400m", owner="one"))
     server.add(replica_set("one", cpu="400m"))
     for name in ("b", "c", "d"):

@@ -18,10 +18,6 @@ def cluster(server):
     return server
 
 
-def left_on(server, name):
-    return [each for each in server.node(name)["spec"].get("taints", []) if each["key"] in KEYS]
-
-
 @pytest.mark.parametrize(("verb", "loop"), [("patch", ()), ("get", ()), ("patch", ("--descheduling-interval", "1h"))])
 def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb, loop):
     """The review comes before anything else, and the message has the rule to add; it does not come by itself."""
@@ -57,7 +53,8 @@ def test_marks_of_runs_that_are_over_are_taken_off_first(cluster, rebalancer, le
 
     assert outcome.exit_code == 0, outcome.stderr
     assert cluster.node("n3")["spec"]["taints"] == [SPOT]
-    assert bool(left_on(cluster, "n4")) is not lease
+    left = [each for each in cluster.node("n4")["spec"].get("taints", []) if each["key"] in KEYS]
+    assert bool(left) is not lease
     record = cluster.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"].get(RECORD, "")
     assert "run-2" in record  # it may still write, however late
     assert ("run-1" in record) is not lease

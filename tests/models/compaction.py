@@ -50,11 +50,13 @@ class Compacting(LowRelief):
         open_nodes = [node for node in self.nodes if node.name in self.in_use and not node.unschedulable]
         if len(under) <= self.number_of_nodes or not open_nodes:
             return self.moves
-        candidates = [node for node in under if node.name in self.in_use and self.is_removable(node)]
+        removable = [node for node in under if not node.keeping and (not self.label or self.label in node.labels)]
+        candidates = [node for node in removable if node.name in self.in_use]
         order = {node.name: (len(self.occupants(node)), self.fullness(node), node.name) for node in candidates}
         for node in sorted(candidates, key=lambda each: order[each.name]):
-            if node.name not in self.reached and self.may_be_emptied(node):
-                self.empty(node)
+            pods = self.largest_first(node)
+            if node.name not in self.reached and self.leaves_enough(node, pods) and self.all_may_go(pods):
+                self.empty(node, pods)
         return self.moves
 
     def occupants(self, node: Node) -> list[Pod]:
@@ -73,13 +75,6 @@ class Compacting(LowRelief):
         if bounded and any(percents[name] > self.thresholds[name] for name in percents):
             return None
         return sum(percents.values(), Fraction(0))
-
-    def is_removable(self, node: Node) -> bool:
-        return not node.keeping and (not self.label or self.label in node.labels)
-
-    def may_be_emptied(self, node: Node) -> bool:
-        pods = self.largest_first(node)
-        return self.leaves_enough(node, pods) and self.all_may_go(pods)
 
     def largest_first(self, node: Node) -> list[Pod]:
         def size(pod: Pod) -> Fraction:
@@ -120,9 +115,8 @@ class Compacting(LowRelief):
             return self.world.passes_filter(pod) and not self.is_newcomer(pod)
         return self.is_candidate(pod)
 
-    def empty(self, node: Node) -> None:
+    def empty(self, node: Node, pods: list[Pod]) -> None:
         """Try all pods out; carry it out if each has somewhere to go."""
-        pods = self.largest_first(node)
         before = (list(self.world.pods), list(self.left), {name: Counter(each) for name, each in self.arrived.items()})
         self.world.pods = [pod for pod in self.world.pods if pod not in pods]
         self.left += pods

@@ -46,10 +46,8 @@ class Kube:
         return {name for name, total in totals.items() if total == max(totals.values())}  # none if none is feasible
 
     def feasible(self, pod: Pod) -> list[Node]:
-        return [node for node in self.nodes if all(check(pod, node) for check in self._checks())]
-
-    def _checks(self):
-        return (self.open, self.selects, self.ports, self.room, self.evenly, self.near, self.apart)
+        checks = (self.open, self.selects, self.ports, self.room, self.evenly, self.near, self.apart)
+        return [node for node in self.nodes if all(check(pod, node) for check in checks)]
 
     def open(self, pod: Pod, node: Node) -> bool:
         cordon = any(each.key in ("", "node.kubernetes.io/unschedulable") for each in pod.spec.tolerations)

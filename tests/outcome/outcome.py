@@ -9,7 +9,6 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from tests.e2e.binaries import BinariesError, provide
@@ -81,7 +80,7 @@ def _run(
             seed=options.seed + run - 1,
             cycles=options.cycles or scenario.cycles,
             placement=placement,
-            told=partial(_say_of, where),
+            told=lambda line, where=where: _say(f"{where}: {line}"),
         )
         placement = trial.placement
         yield program.name, result_of(trial)
@@ -90,10 +89,6 @@ def _run(
 def _print(*lines: str) -> None:
     sys.stdout.write("\n".join(("", *lines, "")))
     sys.stdout.flush()
-
-
-def _say_of(where: str, line: str) -> None:
-    _say(f"{where}: {line}")
 
 
 def _say(line: str) -> None:

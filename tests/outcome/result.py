@@ -239,7 +239,8 @@ def table(result: Result) -> str:
     """Return a trial's table, a line a cycle; percentages and points with one decimal."""
     lines = [_cells(row) for row in result.rows]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *lines, strict=True)]
-    return "\n".join(_aligned(line, widths) for line in (COLUMNS, *lines))
+    rows = (zip(line, widths, strict=True) for line in (COLUMNS, *lines))
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in row) for row in rows)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -251,7 +252,3 @@ def _cells(row: Row) -> tuple[str, ...]:
         *(f"{value:.1f}" for value in points),
         *map(str, (row.pending, row.twice, row.landed_over, row.empty)),
     )
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))

@@ -3,6 +3,7 @@
 import copy
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -49,8 +50,6 @@ class SecondScheduler(LoadAware):
             self.watch()
             self._watches = True
             return
-        wait_for(lambda: self._window() > changed + NEW, "figures of load-watcher", FIGURES_DEADLINE, interval=1)
+        watcher = partial(load_watcher.ask, LoadWatcher(url=self.url))
+        wait_for(lambda: watcher().ended > changed + NEW, "figures of load-watcher", FIGURES_DEADLINE, interval=1)
         self.wait_answered()
-
-    def _window(self) -> datetime:
-        return load_watcher.ask(LoadWatcher(url=self.url)).ended

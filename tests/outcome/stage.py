@@ -29,6 +29,7 @@ class Stage:
     """A cluster in a control plane of its own.
 
     wishes: By owner, what its pods wish of zones; empty where there are no zones.
+    changed_at: When what pods use, or where they are, has changed last.
     """
 
     def __init__(self, api: Api, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
@@ -39,7 +40,7 @@ class Stage:
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
         self._agents = Namespace(api, "agents")
-        self._changed = datetime.now(UTC)
+        self.changed_at = datetime.now(UTC)
 
     def set_up(self, load: Sequence[Workload], placement: Placement | None, *, half: bool) -> Placement:
         """Create nodes and pods, and open all nodes when all pods run.
@@ -83,14 +84,9 @@ class Stage:
                 self.api.patch("Pod", item["metadata"]["name"], self._namespace.name, metadata)
         self.changed()
 
-    @property
-    def changed_at(self) -> datetime:
-        """When what pods use, or where they are, has changed last."""
-        return self._changed
-
     def changed(self) -> None:
         """Take note that what pods use, or where they are, has changed up to now."""
-        self._changed = datetime.now(UTC)
+        self.changed_at = datetime.now(UTC)
 
     def wait_for_pods(self) -> list[Object]:
         """Wait until all pods are there, each Ready or without a node to run on, and PDBs know; return the pods."""
@@ -112,8 +108,8 @@ class Stage:
 
         def settled() -> list[Object] | None:
             nodes, of_pods = self.api.list("NodeMetrics"), self.api.list("PodMetrics", self._namespace.name)
-            late = figures.unsettled(nodes, self.names, self._changed)
-            late |= figures.unsettled(of_pods, running, self._changed)
+            late = figures.unsettled(nodes, self.names, self.changed_at)
+            late |= figures.unsettled(of_pods, running, self.changed_at)
             return None if late else nodes
 
         metrics = wait_for(settled, "figures of all nodes and pods after the last change", FIGURES_DEADLINE, INTERVAL)
@@ -153,9 +149,8 @@ class Stage:
         pods = self.pods()
         if len(pods) != sum(workload.replicas for workload in self._load):
             return None
-        return (
-            pods if all(is_ready(pod) or _unschedulable(pod) for pod in pods) and not any(map(_leaving, pods)) else None
-        )
+        at_rest = (is_ready(pod) or _unschedulable(pod) for pod in pods if "deletionTimestamp" not in pod["metadata"])
+        return pods if sum(at_rest) == len(pods) else None
 
     def _budgets_know(self, pods: Iterable[Object]) -> bool:
         ready = Counter(_app(pod) for pod in pods if is_ready(pod))
@@ -175,10 +170,6 @@ class Stage:
 
 def _app(pod: Object) -> str:
     return str(pod["metadata"]["labels"]["app"])
-
-
-def _leaving(pod: Object) -> bool:
-    return "deletionTimestamp" in pod["metadata"]
 
 
 def _unschedulable(pod: Object) -> bool:

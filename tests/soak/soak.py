@@ -73,11 +73,6 @@ class Soaked:
         """The share of the evictions that were undone."""
         return self.undone / self.evictions if self.evictions else 0.0
 
-    @property
-    def a_day(self) -> float:
-        """Evictions a pod and day."""
-        return self.evictions / PODS / DAYS
-
 
 class Tally:
     """Counts evictions, and those that were for nothing."""
@@ -169,7 +164,7 @@ def _print(line: str) -> None:
 def _shown(runs: Sequence[Soaked]) -> tuple[str, str, str]:
     return (
         f"{statistics.median(each.hours for each in runs):.0f}",
-        f"{statistics.median(each.a_day for each in runs):.3f}",
+        f"{statistics.median(each.evictions / PODS / DAYS for each in runs):.3f}",
         f"{statistics.median(each.share_undone for each in runs):.1%}",
     )
 
