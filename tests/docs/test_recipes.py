@@ -30,16 +30,8 @@ def policy(place: str, text: str) -> Policy:
         return {**made, **part}
     name = place.removeprefix("args of ")
     if "nvidia.com/gpu" in text:  # by what pods request
-        return {
-            **made,
-            "profiles": [
-                {
-                    "name": "gpu",
-                    "pluginConfig": [{"name": name, "args": part}],
-                    "plugins": {"balance": {"enabled": [name]}},
-                }
-            ],
-        }
+        profile = {"name": "gpu", "pluginConfig": [{"name": name, "args": part}]}
+        return {**made, "profiles": [{**profile, "plugins": {"balance": {"enabled": [name]}}}]}
     configs = made["profiles"][0]["pluginConfig"]
     configs[0] = {"name": name, "args": {**configs[0]["args"], **part}}
     return made

@@ -8,6 +8,8 @@ import pytest
 from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
 
 ALWAYS = {"/api/v1/nodes", "/api/v1/pods", "/apis/policy/v1/poddisruptionbudgets"}
+CLASSES = {"protectedStorageClasses": [{"name": "fast"}]}
+OF_A_CLASS = {"extraEnabled": ["PodsWithPVC"], "config": {"PodsWithPVC": CLASSES}}
 
 
 def test_a_dry_run_only_reads(two, rebalancer):
@@ -25,15 +27,7 @@ def test_a_dry_run_only_reads(two, rebalancer):
     [
         ({"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}, "/api/v1/namespaces"),
         ({"priorityThreshold": {"name": "high"}}, "/apis/scheduling.k8s.io/v1/priorityclasses"),
-        (
-            {
-                "podProtections": {
-                    "extraEnabled": ["PodsWithPVC"],
-                    "config": {"PodsWithPVC": {"protectedStorageClasses": [{"name": "fast"}]}},
-                }
-            },
-            "/api/v1/persistentvolumeclaims",
-        ),
+        ({"podProtections": OF_A_CLASS}, "/api/v1/persistentvolumeclaims"),
     ],
     ids=["namespaces", "priority classes", "claims"],
 )

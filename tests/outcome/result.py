@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from tests.outcome.greedy import NO_MOVES, Greedy
@@ -188,9 +189,9 @@ def _moved(cycle: Cycle, bounds: Bounds) -> dict[str, Any]:
     }
 
 
-def median(results: Sequence[Result], figure: Callable[[Result], float]) -> float:
-    """Return the median of a figure over all runs."""
-    return statistics.median(figure(result) for result in results)
+def median(results: Sequence[Result], figure: str | Callable[[Result], float]) -> float:
+    """Return the median of a figure over all runs: of an attribute like `end.over`, or of what a function makes."""
+    return statistics.median(map(figure if callable(figure) else attrgetter(figure), results))
 
 
 def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[str]) -> tuple[int, int]:

@@ -83,32 +83,32 @@ def verdicts(scenario: str, ours: Results, other: Results = (), *, steered: bool
 def _half(runs: Results) -> list[Verdict]:
     limit = int(SHARE * min(REFERENCE_HALF))
     return [
-        at_most("nodes over target in the end", median(runs, lambda run: run.end.over), 0),
-        at_most(f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})", median(runs, _evictions), limit),
+        at_most("nodes over target in the end", median(runs, "end.over"), 0),
+        at_most(f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})", median(runs, "evictions"), limit),
         _rest(runs),
-        Verdict("highest node in the end, cpu % (reference: 54 and 58)", f"{median(runs, _highest_cpu):.1f}"),
+        Verdict("highest node in the end, cpu % (reference: 54 and 58)", f"{median(runs, 'end.highest_cpu'):.1f}"),
     ]
 
 
 def _deviation(runs: Results) -> list[Verdict]:
-    cpu = median(runs, lambda run: run.end.cpu_deviation)
-    memory = median(runs, lambda run: run.end.memory_deviation)
+    cpu = median(runs, "end.cpu_deviation")
+    memory = median(runs, "end.memory_deviation")
     return [
-        at_most("nodes above their band in the end", median(runs, lambda run: run.end.over), 0),
-        at_most("nodes below their band in the end", median(runs, lambda run: run.end.below), 0),
-        at_most("evictions (the descheduler's)", median(runs, _evictions), REFERENCE_DEVIATION),
+        at_most("nodes above their band in the end", median(runs, "end.over"), 0),
+        at_most("nodes below their band in the end", median(runs, "end.below"), 0),
+        at_most("evictions (the descheduler's)", median(runs, "evictions"), REFERENCE_DEVIATION),
         Verdict(f"cpu stddev in the end (reference: {REFERENCE_CPU_DEVIATION})", f"{cpu:.1f}"),
         Verdict(f"memory stddev in the end (reference: {REFERENCE_MEMORY_DEVIATION})", f"{memory:.1f}"),
-        Verdict("cycles without an eviction in the end", f"{median(runs, lambda run: run.quiet):g}"),
+        Verdict("cycles without an eviction in the end", f"{median(runs, 'quiet'):g}"),
     ]
 
 
 def _open(runs: Results) -> list[Verdict]:
     each = "; ".join(" ".join(str(row.evictions) for row in run.rows[1:]) for run in runs)
-    landed = median(runs, lambda run: run.landed_over)
+    landed = median(runs, "landed_over")
     return [
         Verdict("evictions by cycle (reference: 4 to 9, without end)", each),
-        Verdict("cpu stddev in the end (reference: 12)", f"{median(runs, lambda run: run.end.cpu_deviation):.1f}"),
+        Verdict("cpu stddev in the end (reference: 12)", f"{median(runs, 'end.cpu_deviation'):.1f}"),
         Verdict("nodes outside their band in the end", f"{median(runs, lambda run: run.end.over + run.end.below):g}"),
         Verdict("replacements that came to a node over target, %", f"{landed:.1f}"),
     ]
@@ -121,35 +121,35 @@ def _varying(runs: Results) -> list[Verdict]:
 
 def _hot(runs: Results) -> list[Verdict]:
     """It goes on while anything helps: then the last cycles are quiet."""
-    over = median(runs, lambda run: run.end.over)
+    over = median(runs, "end.over")
     return [Verdict("nodes over target in the end (fewer when steered)", f"{over:g}"), _rest(runs)]
 
 
 def _trimaran(runs: Results) -> list[Verdict]:
     told = ", ".join("{} of {}".format(*run.as_foreseen) for run in runs)
     return [
-        Verdict("nodes over target in the end", f"{median(runs, lambda run: run.end.over):g}"),
-        Verdict("evictions (compare half)", f"{median(runs, _evictions):g}"),
+        Verdict("nodes over target in the end", f"{median(runs, 'end.over'):g}"),
+        Verdict("evictions (compare half)", f"{median(runs, 'evictions'):g}"),
         Verdict("replacements that came where the report foresaw them, by run", told),
-        Verdict("highest node in the end, cpu %", f"{median(runs, _highest_cpu):.1f}"),
+        Verdict("highest node in the end, cpu %", f"{median(runs, 'end.highest_cpu'):.1f}"),
     ]
 
 
 def _balanced(runs: Results) -> list[Verdict]:
-    return [at_most("evictions", max(map(_evictions, runs)), 0)]
+    return [at_most("evictions", max(run.evictions for run in runs), 0)]
 
 
 def _pack(runs: Results) -> list[Verdict]:
-    needed = median(runs, lambda run: run.needed)
+    needed = median(runs, "needed")
     return [
         Verdict(f"nodes in use in the end (bin packing by the larger resource: {needed:g})", f"{_in_use(runs):g}"),
-        Verdict("nodes emptied per eviction", f"{median(runs, lambda run: run.emptied_per_eviction):.3f}"),
+        Verdict("nodes emptied per eviction", f"{median(runs, 'emptied_per_eviction'):.3f}"),
         _rest(runs),
     ]
 
 
 def _in_use(runs: Results) -> float:
-    return NODES - median(runs, lambda run: run.end.empty)
+    return NODES - median(runs, "end.empty")
 
 
 def _always(runs: Results) -> list[Verdict]:
@@ -162,28 +162,20 @@ def _always(runs: Results) -> list[Verdict]:
 def _compared(ours: Results, other: Results) -> list[Verdict]:
     if not other:
         return []
-    mine, theirs = median(ours, _evictions), median(other, _evictions)
+    mine, theirs = median(ours, "evictions"), median(other, "evictions")
     share = f"{100 * mine / theirs:.0f} %" if theirs else "-"
     return [
         Verdict("evictions beside the other program's", f"{mine:g} and {theirs:g} ({share})"),
         Verdict(
             "nodes over target in the end, beside the other program's",
-            f"{median(ours, lambda run: run.end.over):g} and {median(other, lambda run: run.end.over):g}",
+            f"{median(ours, 'end.over'):g} and {median(other, 'end.over'):g}",
         ),
     ]
 
 
 def _rest(runs: Results) -> Verdict:
-    quiet = median(runs, lambda run: run.quiet)
+    quiet = median(runs, "quiet")
     return Verdict(f"cycles without an eviction in the end, at least {QUIET}", f"{quiet:g}", quiet >= QUIET)
-
-
-def _evictions(run: Result) -> float:
-    return run.evictions
-
-
-def _highest_cpu(run: Result) -> float:
-    return run.end.highest_cpu
 
 
 def _steered(scenario: str, runs: Results) -> list[Verdict]:
