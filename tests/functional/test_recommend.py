@@ -48,7 +48,7 @@ def recommend(folder, *arguments):
 
 @pytest.fixture
 def patched(folder, pods, tmp_path):
-    """Recommend for the pod of the cluster, with other resources or metadata; return the patches and the outcome."""
+    """Recommend for the pod of the cluster, with other resources or metadata; return the patches by file."""
 
     def call(*arguments, resources=None, **metadata):
         document = json.loads(pods.read_text())
@@ -58,12 +58,15 @@ def patched(folder, pods, tmp_path):
         pods.write_text(json.dumps(document))
         out = tmp_path / "patches"
         outcome = recommend(folder, *arguments, "--snapshot", str(pods), "--patches", str(out))
-        return [yaml.safe_load(each.read_text()) for each in out.iterdir()], outcome
+        found = {each.name: yaml.safe_load(each.read_text()) for each in out.iterdir()}
+        assert not found or f"1 file written to {out}" in outcome.stderr
+        return found
 
     return call
 
 
-def resources_of(patch):
+def resources_of(patches):
+    (patch,) = patches.values()
     (container,) = patch["spec"]["template"]["spec"]["containers"]
     return container["resources"]
 
@@ -134,21 +137,17 @@ def test_the_cluster_says_what_is_requested_now(folder, pods):
     assert web["qosClass"] == {"now": "Burstable", "recommended": "Burstable"}
 
 
-def test_patches_have_what_should_change_and_nothing_else(folder, pods, tmp_path):
+def test_patches_have_what_should_change_and_nothing_else(patched):
     """One file a workload, for kubectl apply --server-side."""
-    out = tmp_path / "patches"
-
-    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--patches", str(out))
-
-    assert f"1 file written to {out}" in outcome.stderr
-    (file,) = out.iterdir()
-    assert file.name == "default.deployment.web.yaml"
     amounts = {"requests": {"cpu": "188m", "memory": "263Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
-    assert yaml.safe_load(file.read_text()) == {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"namespace": "default", "name": "web"},
-        "spec": {"template": {"spec": {"containers": [{"name": "app", "resources": amounts}]}}},
+
+    assert patched("--peak", "10:00-11:00") == {
+        "default.deployment.web.yaml": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"namespace": "default", "name": "web"},
+            "spec": {"template": {"spec": {"containers": [{"name": "app", "resources": amounts}]}}},
+        }
     }
 
 
@@ -156,10 +155,10 @@ def test_a_patch_has_what_stays_too(patched):
     """The server takes away what an earlier patch had: a limit that the rule leaves alone, a container that is fine."""
     limits = {"cpu": "2", "memory": "2048Mi"}
 
-    (patch,), _ = patched("--rule", "target", resources={"requests": {"cpu": "10m"}, "limits": limits})
+    found = resources_of(patched("--rule", "target", resources={"requests": {"cpu": "10m"}, "limits": limits}))
 
-    assert resources_of(patch)["limits"] == {"cpu": "2", "memory": "2Gi"}  # spelled as the server does
-    assert {*resources_of(patch)["requests"]} == {"cpu", "memory"}
+    assert found["limits"] == {"cpu": "2", "memory": "2Gi"}  # spelled as the server does
+    assert {*found["requests"]} == {"cpu", "memory"}
 
 
 def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_path):
@@ -198,16 +197,14 @@ def test_patches_are_written_into_an_empty_folder_only(folder, pods):
 def test_a_name_that_leads_out_of_the_folder_has_no_patch(patched):
     owner = {"kind": "StatefulSet", "name": "../../web", "controller": True}
 
-    patches, _ = patched("--peak", "10:00-11:00", ownerReferences=[owner])
-
-    assert patches == []
+    assert patched("--peak", "10:00-11:00", ownerReferences=[owner]) == {}
 
 
 def test_a_limit_below_the_new_request_is_raised_to_it(patched):
     """The API server refuses a request above the limit; the rule `quantile` asks for no limit of cpu."""
-    (patch,), _ = patched("--rule", "quantile", resources={"limits": {"cpu": "100m"}})
+    found = resources_of(patched("--rule", "quantile", resources={"limits": {"cpu": "100m"}}))
 
-    assert resources_of(patch)["limits"]["cpu"] == resources_of(patch)["requests"]["cpu"] == "365m"
+    assert found["limits"]["cpu"] == found["requests"]["cpu"] == "365m"
 
 
 def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
