@@ -14,7 +14,6 @@ from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, 
 from tests.functional.probing import samples
 from tests.real_prometheus import RealPrometheus, needed
 
-TAKEN = {"timestamp": (datetime.now(UTC) - timedelta(seconds=100)).isoformat(), "window": "15s"}
 PROVIDER = {"source": "KubernetesMetrics"}
 
 
@@ -30,9 +29,10 @@ def by_usage(*strategies, providers=(PROVIDER,)):
 @pytest.fixture
 def busy(server):
     """Three pods that request the same on a busy node, one that is empty; the pod `b` uses most."""
+    taken = {"timestamp": (datetime.now(UTC) - timedelta(seconds=100)).isoformat(), "window": "15s"}
     for name, used in (("n1", "2500m"), ("n2", "100m")):
         server.add(node(name))
-        server.add(node_usage(name, used, **TAKEN))
+        server.add(node_usage(name, used, **taken))
     for name, age, used in (("a", 300, "0"), ("b", 200, "2"), ("c", 100, "1m")):
         server.add(pod(name, age=age))
         server.add(pod_usage(name, used))
