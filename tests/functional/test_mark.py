@@ -156,18 +156,15 @@ def test_a_dry_run_changes_nothing(mark, server, rebalancer):
     assert [line.split()[::5] for line in lines[2:]] == [["n1", "marked"], ["n2", "marked"]]
 
 
+GOOD = f"rules: {json.dumps(RULES['rules'])}"
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
         ("rules: {cpu: {query: up, above: 1}}", "line 1, rules.cpu: 'below' is missing"),
-        (
-            json.dumps({**RULES, "expiry": "20s"}),
-            "expiry is 20 s in the rules, and has to be three times --interval (10 s)",
-        ),
-        (
-            json.dumps({**RULES, "mark": {"taint": "kube-rebalancer/avoid"}}),
-            "kube-rebalancer/avoid is a key of steering",
-        ),
+        (f"{GOOD}\nexpiry: 20s", "expiry is 20 s in the rules, and has to be three times --interval (10 s)"),
+        (f"{GOOD}\nmark: {{taint: kube-rebalancer/avoid}}", "kube-rebalancer/avoid is a key of steering"),
     ],
 )
 def test_rules_that_cannot_be_used(mark, server, rules, said):
