@@ -165,12 +165,10 @@ Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 
 #: For JSON schemas; says which arguments are durations.
 DURATION_PATTERN = r"^(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$"
-_DURATION = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)", re.ASCII)
+_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: Go's longest duration, 292 years, in whole seconds; clocks and locks cannot count further either.
 _LONGEST_SECONDS = 2**63 // 10**9
-
-
 #: Characters of a duration: reading more digits would take long, and no duration has them.
 _LONGEST_TEXT = 500
 
@@ -182,9 +180,9 @@ def parse_duration(text: object) -> timedelta:
         ValueError: it is not a duration: another unit, no unit, not text, or negative.
     """
     parts = _DURATION.findall(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else []
-    if text != "0" and (not parts or "".join(parts) != text):
+    if text != "0" and (not parts or "".join(map("".join, parts)) != text):
         raise ValueError(f"{_quoted(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
-    seconds = sum(_seconds(part) for part in parts)
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if seconds > _LONGEST_SECONDS:
         raise ValueError(f"{_quoted(text)} is too long a duration")
     return timedelta(seconds=seconds)
@@ -202,11 +200,6 @@ def _as_duration(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
         return f"like {value}s or {value}m"
     return "like 90s, 10m or 1h30m"
-
-
-def _seconds(part: str) -> float:
-    number = part.rstrip("nuµmsh")
-    return float(number) * _SECONDS[part[len(number) :]]
 
 
 def duration_text(duration: timedelta) -> str:

@@ -48,8 +48,7 @@ def check_providers(wire: WirePolicy, node: DocumentNode, findings: Findings) ->
 
 
 def _check_blocks(provider: MetricsProvider, node: DocumentNode, findings: Findings) -> None:
-    blocks = {PROMETHEUS: provider.prometheus, LOAD_WATCHER: provider.load_watcher}
-    for source, block in blocks.items():
+    for source, block in ((PROMETHEUS, provider.prometheus), (LOAD_WATCHER, provider.load_watcher)):
         key, example = _BLOCKS[source]
         part = at(node, key)
         if provider.source != source:
@@ -72,25 +71,23 @@ def _check_url(url: str, place: Place, example: str, findings: Findings) -> None
     except AmbiguousUserinfo as error:
         findings.error(place, str(error))
     except ValueError:
-        if _is_url(url):
+        try:
+            _ = urlsplit(url.strip()).port
+        except ValueError:  # Go's `url.Parse` refuses it too
+            findings.error(place, f"{shown(url)!r} is not a URL")
+        else:
             # The descheduler accepts it, and then fails in every cycle.
             message = f"{shown(url)!r} can never answer: a URL begins with http:// or https:// and a host"
             findings.ignored(place, message)
-        else:
-            findings.error(place, f"{shown(url)!r} is not a URL")
-
-
-def _is_url(url: str) -> bool:
-    """Return whether Go's `url.Parse` takes it, as the descheduler asks."""
-    try:
-        _ = urlsplit(url.strip()).port
-    except ValueError:
-        return False
-    return True
 
 
 def _check_credentials(prometheus: Prometheus, node: DocumentNode, findings: Findings) -> None:
-    _check_token(prometheus, node, findings)
+    if prometheus.auth_token is not None:
+        token, secret = at(node, "authToken"), prometheus.auth_token.secret_reference
+        if secret is None:
+            findings.error(token.place, "secretReference is missing: namespace and name of a Secret")
+        elif not (secret.namespace and secret.name):
+            findings.error(at(token, "secretReference").place, "a Secret needs both namespace and name")
     basic = prometheus.basic_auth
     if basic is not None and not (basic.username and basic.password_file):
         findings.error(at(node, "basicAuth").place, "basicAuth needs both username and passwordFile")
@@ -104,20 +101,6 @@ def _check_credentials(prometheus: Prometheus, node: DocumentNode, findings: Fin
         )
 
 
-def _check_token(prometheus: Prometheus, node: DocumentNode, findings: Findings) -> None:
-    if prometheus.auth_token is None:
-        return
-    token = at(node, "authToken")
-    secret = prometheus.auth_token.secret_reference
-    if secret is None:
-        findings.error(token.place, "secretReference is missing: namespace and name of a Secret")
-    elif not (secret.namespace and secret.name):
-        findings.error(at(token, "secretReference").place, "a Secret needs both namespace and name")
-
-
-_UNUSED_POINTS = ("presort", "sort")
-
-
 def check_effect(node: DocumentNode, findings: Findings) -> None:
     """Note what the descheduler reads and then ignores: `disabled`, `presort`, `sort`, a second `pluginConfig`."""
     for profile in items(node, "profiles"):
@@ -127,16 +110,12 @@ def check_effect(node: DocumentNode, findings: Findings) -> None:
             if name and name in seen:
                 findings.ignored(entry.place, f"{name} is configured twice in this profile; the first one counts")
             seen.add(name)
-        for point, plugins in profile.entries().get("plugins", profile).entries().items():
-            _check_point_effect(point, plugins, findings)
-
-
-def _check_point_effect(point: str, plugins: DocumentNode, findings: Findings) -> None:
-    if point in _UNUSED_POINTS and items(plugins, "enabled"):
-        findings.ignored(plugins.place, f"{point} has no effect: each strategy has its own order")
-    if items(plugins, "disabled"):
-        message = "disabled has no effect: what is not listed under enabled does not run"
-        findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
+        for point, plugins in at(profile, "plugins").entries().items():
+            if point in ("presort", "sort") and items(plugins, "enabled"):
+                findings.ignored(plugins.place, f"{point} has no effect: each strategy has its own order")
+            if items(plugins, "disabled"):
+                message = "disabled has no effect: what is not listed under enabled does not run"
+                findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
 
 
 def check_enabled(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:

@@ -126,6 +126,18 @@ class DocumentNode:
         return self.value
 
 
+def node_of(value: Any, place: Place) -> DocumentNode:
+    """Return plain values as a node, all at one place; a node among them keeps its own."""
+    match value:
+        case DocumentNode():
+            return value
+        case Mapping():
+            return DocumentNode({key: node_of(each, place) for key, each in value.items()}, place)
+        case list() | tuple():
+            return DocumentNode(tuple(node_of(each, place) for each in value), place)
+    return DocumentNode(value, place)
+
+
 TOP = Place("", 1)
 
 
@@ -144,7 +156,7 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
         events = yaml.parse(text, Loader=_Loader)
         check_yaml(takewhile(lambda event: not isinstance(event, yaml.DocumentEndEvent), events))
         _look_further(events, findings)
-        root = _compose(text)
+        root = next(yaml.compose_all(text, _Loader), None)
         return _Reader(findings).read(root, TOP) if root else DocumentNode(None, TOP)
     except UnicodeEncodeError:
         findings.error(TOP, "this is not text: it has half a surrogate pair")
@@ -167,14 +179,6 @@ def _look_further(events: Iterator[yaml.Event], findings: Findings) -> None:
     empty = isinstance(root, yaml.ScalarEvent) and not root.value
     if isinstance(start, yaml.DocumentStartEvent) and root and not empty:
         findings.ignored(Place("", _line(root)), "only the first document of the file counts; this one has no effect")
-
-
-def _compose(text: str) -> yaml.Node | None:
-    loader = _Loader(text)
-    try:
-        return loader.get_node() if loader.check_node() else None
-    finally:
-        loader.dispose()
 
 
 def _mark(error: yaml.YAMLError) -> Place:
@@ -205,9 +209,8 @@ class _Reader:
             return DocumentNode(self._map(node, place, depth), place)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
             items = enumerate(node.value)
-            return DocumentNode(
-                tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items), place
-            )
+            read = tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items)
+            return DocumentNode(read, place)
         if isinstance(node, yaml.ScalarNode):
             return DocumentNode(self._scalar(node, place), place)
         self._findings.error(place, f"the tag {node.tag} means nothing here")

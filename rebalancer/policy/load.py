@@ -129,7 +129,8 @@ def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -
     findings = Findings()
     document = _document(text, findings)
     node = _versioned(document, plugins, findings)
-    warnings = decode_policy(text, plugins, source=source, live=True).warnings  # a misspelt limit is not left out
+    _policy(node, plugins, findings)
+    warnings = findings.settle(source, strict=False, live=True)  # a misspelt limit is not left out
     notes = [str(each) for each in warnings if each.path != "apiVersion"]
     strategies = document.at("strategies")
     for name, each in strategies.entries().items() if strategies else ():
@@ -206,26 +207,18 @@ def _arguments(profile: DocumentNode, plugins: Mapping[str, Plugin], findings: F
     """Read every `pluginConfig` entry, enabled or not; if a plugin has two, the first counts."""
     found: dict[str, Args] = {}
     for entry in items(profile, "pluginConfig"):
-        if name := entry.at("name"):
-            args = _plugin_arguments(name, entry, plugins, findings)
-            if args is not None:
-                found.setdefault(str(name.value), args)
-        else:
+        name, args = entry.at("name"), entry.at("args") or DocumentNode({}, entry.place.key("args"))
+        if name is None:
             findings.error(entry.place, "the name of the plugin is missing")
+        elif not isinstance(name.value, str):
+            continue  # an error already
+        elif name.value not in plugins:
+            findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
+        elif isinstance(args.value, Mapping):  # else an error already
+            read = read_strictly(plugins[name.value].args, args, findings)
+            if read is not None:
+                found.setdefault(name.value, read)
     return found
-
-
-def _plugin_arguments(
-    name: DocumentNode, entry: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings
-) -> Args | None:
-    args = entry.at("args") or DocumentNode({}, entry.place.key("args"))
-    if not isinstance(name.value, str):
-        return None  # an error already
-    if name.value not in plugins:
-        findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
-        return None
-    # Arguments that are not a map are an error already.
-    return read_strictly(plugins[name.value].args, args, findings) if isinstance(args.value, Mapping) else None
 
 
 def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> PolicyProfile:

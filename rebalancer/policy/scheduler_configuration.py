@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from rebalancer.errors import Problem
-from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, wanted_document
+from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, node_of, wanted_document
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.scheduling.simulator.configuration import (
     API_VERSION,
@@ -93,25 +93,18 @@ def _as_configuration(node: DocumentNode, findings: Findings) -> DocumentNode:
 
 def _of_values(node: DocumentNode, plugins: DocumentNode, findings: Findings) -> DocumentNode:
     """Return what values of the chart as-a-second-scheduler come to: the default scheduler, and one with plugins."""
-
-    def made(value: "Mapping[str, DocumentNode] | tuple[DocumentNode, ...] | str") -> DocumentNode:
-        return DocumentNode(value, node.place)
-
-    name = node.at("scheduler", "name") or made(_SECOND_SCHEDULER)
+    name = node.at("scheduler", "name") or node_of(_SECOND_SCHEDULER, node.place)
     findings.notice(
         node.place,
         f"read as values of the chart as-a-second-scheduler: pods that ask for {name.value} go by these plugins,"
         f" all others by the {DEFAULT_SCHEDULER} of Kubernetes",
     )
-    sides = {
-        side: DocumentNode(tuple(made({"name": each}) for each in items(plugins, side)), plugins.place)
-        for side in ("enabled", "disabled")
-    }
-    second = {"schedulerName": name, "plugins": made({"multiPoint": DocumentNode(sides, plugins.place)})}
+    sides = {side: [{"name": each} for each in items(plugins, side)] for side in ("enabled", "disabled")}
+    second: dict[str, Any] = {"schedulerName": name, "plugins": {"multiPoint": sides}}
     if config := node.at("pluginConfig"):
         second["pluginConfig"] = config
-    profiles = made((made({"schedulerName": made(DEFAULT_SCHEDULER)}), made(second)))
-    return made({"apiVersion": made(API_VERSION), "kind": made(KIND), "profiles": profiles})
+    profiles = [{"schedulerName": DEFAULT_SCHEDULER}, second]
+    return node_of({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, node.place)
 
 
 def _is_configuration(node: DocumentNode, findings: Findings) -> bool:

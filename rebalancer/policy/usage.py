@@ -24,7 +24,6 @@ LOAD_WATCHER = "LoadWatcher"
 _SHORTEST_WINDOW = timedelta(minutes=1)
 _BYTES = (MEMORY, "ephemeral-storage")
 _WEEK, _MOST_DAYS = timedelta(days=7), timedelta(days=31)
-_EXAMPLE = "base: allocatable, or capacity"
 
 Quantile = Annotated[Percent, Field(ge=0, le=1)]
 
@@ -55,7 +54,8 @@ class UsageQuery(Part):
     def _shares_have_a_base(self) -> Self:
         share = self.unit in ("ratio", "percent")
         if share and self.base is None:
-            raise ValueError(f"the unit {self.unit} needs a base: what is it a share of? Write {_EXAMPLE}")
+            cure = "Write base: allocatable, or capacity"
+            raise ValueError(f"the unit {self.unit} needs a base: what is it a share of? {cure}")
         if not share and self.base is not None:
             raise ValueError(f"the unit {self.unit} has no base: leave it out")
         return self

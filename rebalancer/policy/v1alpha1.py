@@ -5,13 +5,13 @@ the descheduler's conversion: strategies keep the order of the document (in the 
 `includedTaints` is carried over (in the descheduler it is lost).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 
 from pydantic import Field
 
 from rebalancer.policy.arguments import Int, Part, Plugin
-from rebalancer.policy.document import DocumentNode, at
+from rebalancer.policy.document import DocumentNode, at, node_of
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND
@@ -152,88 +152,56 @@ _WITHOUT_NODE_FIT = "PodLifeTime"
 
 
 def converted(document: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> DocumentNode:
-    """Return the document as v1alpha2, with each enabled strategy in a profile of its own."""
-    place = document.place
-    version = document.at("apiVersion")
+    """Return the document as v1alpha2, with each enabled strategy in a profile of its own.
+
+    A strategy that does not exist is an error even where it is disabled.
+    """
+    version, strategies = document.at("apiVersion"), document.at("strategies")
     findings.notice(
-        version.place if version else place,
+        version.place if version else document.place,
         f"{API_VERSION} is deprecated; it is read as {NEW_API_VERSION}, each strategy in a profile of its own",
     )
     old = read_leniently(OldPolicy, document, findings) or OldPolicy()
-    profiles = tuple(
-        _profile(name, document, old.strategies[name] or OldStrategy(), plugins, findings)
-        for name in _convertible(document, old, plugins, findings)
-    )
-    new = {
-        "apiVersion": DocumentNode(NEW_API_VERSION, place),
-        "kind": DocumentNode(KIND, place),
-        "profiles": DocumentNode(profiles, place),
-    }
-    return DocumentNode(new | {key: node for key in _LIMITS if (node := document.at(key))}, place)
-
-
-def _convertible(
-    document: DocumentNode, old: OldPolicy, plugins: Mapping[str, Plugin], findings: Findings
-) -> Iterator[str]:
-    """Yield the enabled strategies; one that does not exist is an error even where it is disabled."""
-    strategies = document.at("strategies") or DocumentNode({}, document.place)
-    for name, node in strategies.entries().items():
-        strategy = old.strategies.get(name)
-        enabled = strategy is not None and strategy.enabled
+    profiles = []
+    for name, node in strategies.entries().items() if strategies else ():
+        strategy = old.strategies.get(name) or OldStrategy()
         if name in _ARGUMENTS and name in plugins:
-            if enabled:
-                yield name
-        elif name != EVICTOR or enabled:
+            if strategy.enabled:
+                profiles.append(_profile(name, node, document, strategy.params, plugins[name], findings))
+        elif name != EVICTOR or strategy.enabled:
             hint = did_you_mean(name, (each for each in _ARGUMENTS if each in plugins))
             findings.error(node.place, f"no strategy of {API_VERSION} is called {name!r}{hint}")
+    limits = {key: limit for key in _LIMITS if (limit := document.at(key))}
+    return node_of({"apiVersion": NEW_API_VERSION, "kind": KIND, "profiles": profiles, **limits}, document.place)
 
 
 def _profile(
-    name: str, document: DocumentNode, old: OldStrategy, plugins: Mapping[str, Plugin], findings: Findings
+    name: str, strategy: DocumentNode, document: DocumentNode, old: StrategyParams, plugin: Plugin, findings: Findings
 ) -> DocumentNode:
-    strategy = document.at("strategies", name) or DocumentNode({}, document.place)
     params = strategy.at("params") or DocumentNode({}, strategy.place)
-    place = params.place
     _note_unused(name, strategy, params, findings)
-    evictor = _evictor(name, document, old, params, findings)
-    configured = (
-        _entry(EVICTOR, DocumentNode(evictor, place)),
-        _entry(name, DocumentNode(_arguments(name, old, params), place)),
-    )
-    point = "balance" if "balance" in plugins[name].points else "deschedule"
-    enabled = DocumentNode({"enabled": DocumentNode((DocumentNode(name, place),), place)}, place)
-    profile: dict[str, DocumentNode] = {
-        "name": DocumentNode(f"strategy-{name}-profile", place),
-        "pluginConfig": DocumentNode(configured, place),
-        "plugins": DocumentNode({point: enabled}, place),
-    }
-    return DocumentNode(profile, strategy.place)
+    evictor = {key: node for key in _SWITCHES if (node := document.at(key))}
+    if old.node_fit and name != _WITHOUT_NODE_FIT:
+        evictor["nodeFit"] = at(params, "nodeFit")
+    evictor |= _threshold(name, old, params, findings)
+    config = [{"name": EVICTOR, "args": evictor}, {"name": name, "args": _arguments(name, old, params)}]
+    point = "balance" if "balance" in plugin.points else "deschedule"
+    profile = {"name": f"strategy-{name}-profile", "pluginConfig": config, "plugins": {point: {"enabled": [name]}}}
+    return DocumentNode(node_of(profile, params.place).value, strategy.place)
 
 
-def _entry(name: str, args: DocumentNode) -> DocumentNode:
-    return DocumentNode({"name": DocumentNode(name, args.place), "args": args}, args.place)
+def _threshold(name: str, old: StrategyParams, params: DocumentNode, findings: Findings) -> dict[str, DocumentNode]:
+    value, class_name = old.threshold_priority, old.threshold_priority_class_name
+    if value is None and not class_name:
+        return {}
+    key, given = ("name", "thresholdPriorityClassName") if value is None else ("value", "thresholdPriority")
+    place = at(params, given).place
+    if value is not None and class_name:
+        findings.error(place, f"{name}: give either thresholdPriority or thresholdPriorityClassName, not both")
+    return {"priorityThreshold": node_of({key: class_name if value is None else value}, place)}
 
 
-def _evictor(
-    name: str, document: DocumentNode, old: OldStrategy, params: DocumentNode, findings: Findings
-) -> dict[str, DocumentNode]:
-    """Return DefaultEvictor's arguments for a strategy's profile."""
-    args = {key: node for key in _SWITCHES if (node := document.at(key))}
-    if old.params.node_fit and name != _WITHOUT_NODE_FIT:
-        args["nodeFit"] = DocumentNode(True, at(params, "nodeFit").place)
-    class_name = old.params.threshold_priority_class_name
-    if old.params.threshold_priority is not None:
-        place = at(params, "thresholdPriority").place
-        args["priorityThreshold"] = DocumentNode({"value": DocumentNode(old.params.threshold_priority, place)}, place)
-        if class_name:
-            findings.error(place, f"{name}: give either thresholdPriority or thresholdPriorityClassName, not both")
-    elif class_name:
-        place = at(params, "thresholdPriorityClassName").place
-        args["priorityThreshold"] = DocumentNode({"name": DocumentNode(class_name, place)}, place)
-    return args
-
-
-def _arguments(name: str, old: OldStrategy, params: DocumentNode) -> dict[str, DocumentNode]:
+def _arguments(name: str, old: StrategyParams, params: DocumentNode) -> dict[str, DocumentNode]:
     """Return the strategy's own arguments."""
     args = {}
     for argument, sources in _ARGUMENTS[name].items():
@@ -242,9 +210,8 @@ def _arguments(name: str, old: OldStrategy, params: DocumentNode) -> dict[str, D
             args[argument] = _joined(found)
     if name == _SPREAD:
         place = at(params, "includeSoftConstraints").place
-        wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.params.include_soft_constraints else []))
-        args["constraints"] = DocumentNode(tuple(DocumentNode(each, place) for each in wanted), place)
-        args["topologyBalanceNodeFit"] = DocumentNode(True, place)
+        wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.include_soft_constraints else []))
+        args |= {"constraints": node_of(wanted, place), "topologyBalanceNodeFit": node_of(True, place)}
     return args
 
 
@@ -258,8 +225,7 @@ def _joined(nodes: list[DocumentNode]) -> DocumentNode:
 
 def _note_unused(name: str, strategy: DocumentNode, params: DocumentNode, findings: Findings) -> None:
     """Note parameters that the strategy does not use."""
-    weight = strategy.at("weight")
-    if weight:
+    if weight := strategy.at("weight"):
         findings.ignored(weight.place, "weight has no effect, and never had")
     used = {source.split(".")[0] for sources in _ARGUMENTS[name].values() for source in sources}
     used |= {"thresholdPriority", "thresholdPriorityClassName"}
