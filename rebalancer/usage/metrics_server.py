@@ -57,16 +57,15 @@ def loads(metrics: Metrics, cluster: Cluster) -> NodeLoads:
     known = {each.name: each.usage for each in metrics.nodes}
     figures: dict[str, list[LoadFigure]] = {}
     for node in cluster.snapshot.nodes:
-        used = known.get(node.name, {})
-        shares = {kind: _percent(used.get(name), node.capacity.get(name, 0)) for name, kind in _LOAD_TYPES.items()}
-        found = [LoadFigure(kind, "Latest", share) for kind, share in shares.items() if share is not None]
+        used, capacity = known.get(node.name, {}), node.capacity
+        found = [
+            LoadFigure(kind, "Latest", 100 * used[name] / capacity[name])
+            for name, kind in _LOAD_TYPES.items()
+            if name in used and capacity.get(name)
+        ]
         if found:
             figures[node.name] = found
     return NodeLoads(figures, cluster.now)
-
-
-def _percent(used: int | None, capacity: int) -> float | None:
-    return 100 * used / capacity if used is not None and capacity else None
 
 
 def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tuple[str, str], Resources] | None:

@@ -115,9 +115,6 @@ class NodeColumn:
         return {name: used for name, used in found if used is not None}
 
 
-# The answers of queries about pods, which may include pods that were deleted within the window.
-
-
 Key = tuple[str, str]
 
 
@@ -138,7 +135,7 @@ def _pod_figures(
     nodes: dict[Key, str] = {}
     for resource, query in wanted.pods.items():
         text = query.query if window is None else window.quantile(query.query, wanted.source_quantile)
-        for key, (sample, node) in _PodNames(query, cluster).pick(ask(text), text).items():
+        for key, (sample, node) in _picked(query, ask(text), text, cluster).items():
             used = _amount_of(sample.value, resource, query, cluster.node(node or ""))
             if used is None:
                 continue
@@ -148,39 +145,30 @@ def _pod_figures(
     return usage, nodes
 
 
-class _PodNames:
-    """Finds pods, and their nodes, by the labels of a query's series."""
+def _picked(
+    query: PodQuery, samples: Iterable[VectorElement], text: str, cluster: Cluster
+) -> Mapping[Key, tuple[VectorElement, str | None]]:
+    """Return the series of each pod, with its node.
 
-    def __init__(self, query: PodQuery, cluster: Cluster) -> None:
-        self._labels = query.labels
-        self._names = NodeNames(cluster.snapshot.nodes, query.node) if query.node else None
-        self._present = {pod.key: pod.node for pod in cluster.snapshot.pods}
-
-    def pick(self, samples: Iterable[VectorElement], query: str) -> Mapping[Key, tuple[VectorElement, str | None]]:
-        """Return the series of each pod, with its node.
-
-        A StatefulSet's pod that has moved may have series on two nodes: the one on the pod's present node counts.
-        """
-        found: dict[Key, tuple[VectorElement, str | None]] = {}
-        for sample in samples:
-            key = (sample.metric.get(self._labels.namespace, ""), sample.metric.get(self._labels.pod, ""))
-            if not all(key):
-                continue  # cgroups that belong to no pod
-            node = self._names.of(sample) if self._names else self._present.get(key)
-            if key not in found:
-                found[key] = (sample, node)
-            elif self._names is None or node == found[key][1]:
-                raise self._twice(query, key, found[key][0], sample)
-            elif node == self._present.get(key):
-                found[key] = (sample, node)
-        return found
-
-    def _twice(self, query: str, key: Key, first: VectorElement, second: VectorElement) -> SourceError:
-        by = f"{self._labels.namespace}, {self._labels.pod}"
-        return SourceError(
-            f"the query `{query.strip()}` gives two series for pod {'/'.join(key)}: {first} and {second}; "
-            f"aggregate them, for example with sum by ({by}) (...)"
-        )
+    A StatefulSet's pod that has moved may have series on two nodes: the one on the pod's present node counts.
+    """
+    namespace, name = query.labels.namespace, query.labels.pod
+    nodes = NodeNames(cluster.snapshot.nodes, query.node) if query.node else None
+    present = {pod.key: pod.node for pod in cluster.snapshot.pods}
+    found: dict[Key, tuple[VectorElement, str | None]] = {}
+    for sample in samples:
+        key = (sample.metric.get(namespace, ""), sample.metric.get(name, ""))
+        if not all(key):
+            continue  # cgroups that belong to no pod
+        node = nodes.of(sample) if nodes else present.get(key)
+        if key in found and (nodes is None or node == found[key][1]):
+            raise SourceError(
+                f"the query `{text.strip()}` gives two series for pod {'/'.join(key)}: {found[key][0]} and {sample}; "
+                f"aggregate them, for example with sum by ({namespace}, {name}) (...)"
+            )
+        if key not in found or node == present.get(key):
+            found[key] = (sample, node)
+    return found
 
 
 # Usage from Prometheus in the descheduler's form: one query, the node's name in the label `instance`, values 0 to 1.
@@ -199,31 +187,19 @@ def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
     """
     shares: dict[str, int] = {}
     for sample in ask(query):
-        shares[_node(sample)] = _percent(sample)
+        if _LABEL not in sample.metric:
+            raise SourceError(f"the series {sample} has no label {_LABEL}, which should hold the name of its node")
+        if not 0 <= sample.value <= 1:  # true for NaN too
+            raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
+        shares[sample.metric[_LABEL]] = int(sample.value * 100)
     nodes: dict[str, Resources] = {
         node.name: {METRIC_RESOURCE: shares[node.name]} for node in cluster.nodes if node.name in shares
     }
     missing = {node.name: "no sample" for node in cluster.nodes if node.name not in shares}
-    return Measured(nodes, nodes, missing=missing, warnings=_about_strangers(shares, cluster))
-
-
-def _node(sample: VectorElement) -> str:
-    if _LABEL not in sample.metric:
-        raise SourceError(f"the series {sample} has no label {_LABEL}, which should hold the name of its node")
-    return sample.metric[_LABEL]
-
-
-def _percent(sample: VectorElement) -> int:
-    if not 0 <= sample.value <= 1:  # true for NaN too
-        raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
-    return int(sample.value * 100)
-
-
-def _about_strangers(shares: dict[str, int], cluster: Cluster) -> tuple[str, ...]:
     strangers = sorted(name for name in shares if cluster.node(name) is None)
-    if not strangers:
-        return ()
-    return (f"{len(strangers)} series are about no node of the cluster, the first has {_LABEL} {strangers[0]!r}",)
+    about = f"{len(strangers)} series are about no node of the cluster, the first has {_LABEL} "
+    warnings = (f"{about}{strangers[0]!r}",) if strangers else ()
+    return Measured(nodes, nodes, missing=missing, warnings=warnings)
 
 
 def measured(
@@ -246,11 +222,17 @@ def measured(
     missing = {name: " and ".join(each) for name, each in reasons.items() if each}
     fresh = [node for node in cluster.nodes if node.name not in missing]
     pods, pod_nodes = _pod_figures(ask, wanted, cluster)
-    coming = _coming(ask_range, wanted, cluster) if ask_range and wanted.coming else None
-    peaks = {node.name: {column.resource: column.peaks[node.name] for column in columns} for node in fresh}
+    peaks: Mapping[str, Resources] = {
+        node.name: {column.resource: column.peaks[node.name] for column in columns} for node in fresh
+    }
+    coming = None
+    if ask_range and (earlier := wanted.coming):
+        courses = {name: _courses(ask_range, name, each, cluster, earlier.days) for name, each in wanted.nodes.items()}
+        coming = ComingLoad(earlier.days, courses)
+        peaks = _raised(peaks, coming, earlier.quantile)
     return Measured(
         nodes={node.name: {column.resource: column.usual[node.name] for column in columns} for node in fresh},
-        peaks=_raised(peaks, coming, wanted.coming.quantile) if coming and wanted.coming else peaks,
+        peaks=peaks,
         pods=pods,
         pod_nodes=pod_nodes,
         missing=missing,
@@ -261,25 +243,19 @@ def measured(
     )
 
 
-def _coming(ask: AskRange, wanted: PrometheusUsage, cluster: Cluster) -> ComingLoad:
-    assert wanted.coming is not None
-    days, nodes, now = wanted.coming.days, cluster.nodes, cluster.now
-    return ComingLoad(days, {name: _courses(ask, name, each, nodes, days, now) for name, each in wanted.nodes.items()})
-
-
 def _courses(
-    ask: AskRange, resource: str, query: NodeQuery, nodes: Iterable[Node], days: int, now: datetime
+    ask: AskRange, resource: str, query: NodeQuery, cluster: Cluster, days: int
 ) -> Mapping[str, tuple[Course, ...]]:
     """Return by node what it used on each earlier day for which there are values, yesterday first.
 
     Raises:
         SourceError: there is no usable answer.
     """
-    known = {node.name: node for node in nodes}
+    known = {node.name: node for node in cluster.nodes}
     names = NodeNames(known.values(), query.node)
     found: dict[str, list[Course]] = {}
     for day in range(1, days + 1):
-        here = now.timestamp() - day * _DAY
+        here = cluster.now.timestamp() - day * _DAY
         by_node: dict[str, dict[int, int]] = {}
         for series in ask(query.query, here - _BEFORE, here + _AFTER, _STEP).series:
             name = names.of(VectorElement(series.labels, 0.0))

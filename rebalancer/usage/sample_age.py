@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 
 from rebalancer.errors import SourceError
+from rebalancer.policy.arguments import duration_text
 
 #: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
 CLOCK_SKEW = timedelta(minutes=1)
@@ -37,10 +38,8 @@ def instant(seconds: float) -> datetime:
 
 
 def in_words(time: timedelta) -> str:
-    """Return a time as a policy would write it, like `1h3m`."""
-    seconds = round(time.total_seconds())
-    parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
-    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+    """Return a time in whole seconds as a policy would write it, like `1h3m`."""
+    return duration_text(timedelta(seconds=round(time.total_seconds())))
 
 
 #: Called with a source, and the time of the oldest sample that it gave in this cycle.
