@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rebalancer.errors import PolicyError
 from rebalancer.policy.load import converted_policy, decode_policy, load_policy
 from rebalancer.policy.values import LoadedPolicy
-from tests.unit.policy.stand_ins import PLUGINS
+from tests.unit.policy.reading import PLUGINS
 
 _KEYS = """
 apiVersion kind profiles name pluginConfig plugins args enabled disabled deschedule balance filter sort

@@ -5,18 +5,7 @@ from typing import Any
 import pytest
 from pydantic import Field, ValidationError
 
-from rebalancer.policy.arguments import (
-    Args,
-    Count,
-    Int,
-    Names,
-    Namespaces,
-    Part,
-    Percent,
-    PodArgs,
-    Selector,
-    Thresholds,
-)
+from rebalancer.policy.arguments import Args, Count, Int, Names, Part, Percent, PodArgs, Selector, Thresholds
 from tests.make import pod
 
 
@@ -62,18 +51,11 @@ def test_values_are_taken_as_they_stand(key: str, value: object, read_as: object
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        pytest.param({"wholeNumber": 1.5}, "valid integer", id="a fraction for a whole number"),
-        pytest.param({"wholeNumber": "5"}, "not the text '5'; write 5 without quotes", id="a text for a number"),
-        pytest.param({"wholeNumber": True}, "a number is expected, not true", id="a boolean for a number"),
-        pytest.param({"someCount": -1}, "greater than or equal to 0", id="a negative count"),
         pytest.param({"someFlag": "true"}, "valid boolean", id="a text for a flag"),
         pytest.param({"someFlag": 1}, "valid boolean", id="a number for a flag"),
-        pytest.param({"someNames": "a"}, "valid tuple", id="a text for a list"),
         pytest.param({"someNames": [1]}, "valid string", id="a number in a list of words"),
-        pytest.param({"wholenumber": 1}, "wholenumber", id="a key in the wrong case"),
         pytest.param({"inner": {"other": 1}}, "other", id="an unknown key inside"),
         pytest.param({"inner": {"kind": "x"}}, "kind", id="kind is tolerated at the top alone"),
-        pytest.param({"unknown": None}, "unknown", id="an unknown key without a value"),
         pytest.param({"someSelector": {"matchLabels": {"a b": "c"}}}, "not a label key", id="a bad selector"),
         pytest.param({"someThresholds": {}}, "at least one resource", id="no thresholds"),
         pytest.param({"someThresholds": {"cpus": 5}}, "is not a resource", id="an unknown resource"),
@@ -106,27 +88,18 @@ def test_resources_that_thresholds_may_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("namespaces", "inside"),
+    ("args", "selects"),
     [
         ({}, True),
-        ({"include": ["a"]}, True),
-        ({"include": ["b"]}, False),
-        ({"exclude": ["a"]}, False),
-        ({"exclude": ["b"]}, True),
+        ({"namespaces": {"include": ["a"]}}, True),
+        ({"namespaces": {"include": ["b"]}}, False),
+        ({"namespaces": {"exclude": ["a"]}}, False),
+        ({"namespaces": {"exclude": ["b"]}}, True),
+        ({"labelSelector": {}}, True),
+        ({"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}, True),
+        ({"labelSelector": {"matchExpressions": [{"key": "other", "operator": "Exists"}]}}, False),
     ],
 )
-def test_namespaces(namespaces: dict[str, Any], inside: bool) -> None:
-    """Only some, or all but some."""
-    assert ("a" in Namespaces.model_validate(namespaces)) is inside
-
-
-def test_pods_are_narrowed_by_namespace_and_labels() -> None:
-    """An empty selector matches everything."""
-    args = PodArgs.model_validate(
-        {"namespaces": {"exclude": ["x"]}, "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}
-    )
-
-    assert args.selects(pod("p", labels={"a": ""}))
-    assert not args.selects(pod("p"))
-    assert not args.selects(pod("p", namespace="x", labels={"a": ""}))
-    assert PodArgs.model_validate({"labelSelector": {}}).selects(pod("p"))
+def test_pods_are_narrowed_by_namespace_and_labels(args: dict[str, Any], selects: bool) -> None:
+    """Only some namespaces, or all but some; an empty selector matches everything."""
+    assert PodArgs.model_validate(args).selects(pod("p", namespace="a", labels={"app": ""})) is selects

@@ -2,60 +2,30 @@
 
 import pytest
 
-from tests.unit.policy.stand_ins import LIFE_TIME, RUN_LIFE_TIME, decode, load, problems, profile
-
-PLUGINS = "line 6, profiles[0].plugins"
-
-UNBUILDABLE = [
-    (
-        "deschedule: {enabled: [PodLifetime]}",
-        f"{PLUGINS}.deschedule.enabled[0]: no plugin is called 'PodLifetime'; did you mean 'PodLifeTime'?",
-    ),
-    (
-        "balance: {enabled: [Nope]}",
-        f"{PLUGINS}.balance.enabled[0]: no plugin is called 'Nope'; known are LowNodeUtilization, ",
-    ),
-    ("deschedule: {enabled: [~]}", f"{PLUGINS}.deschedule.enabled[0]: no plugin is called ''"),
-    (
-        "balance: {enabled: [PodLifeTime]}",
-        f"{PLUGINS}.balance.enabled[0]: PodLifeTime cannot be enabled under balance: it belongs under deschedule",
-    ),
-    (
-        "deschedule: {enabled: [DefaultEvictor]}",
-        (
-            f"{PLUGINS}.deschedule.enabled[0]: DefaultEvictor cannot be enabled under deschedule: "
-            "it belongs under filter or preEvictionFilter"
-        ),
-    ),
-    (
-        "filter: {enabled: [PodLifeTime]}",
-        f"{PLUGINS}.filter.enabled[0]: PodLifeTime cannot be enabled under filter",
-    ),
-    (
-        "preevictionfilter: {enabled: [Nope]}",
-        f"{PLUGINS}.preevictionfilter.enabled[0]: no plugin is called 'Nope'; known are DefaultEvictor",
-    ),
-    (
-        "preEvictionFilter: {enabled: [Nope]}",
-        f"{PLUGINS}.preEvictionFilter.enabled[0]: no plugin is called 'Nope'",
-    ),
-    (
-        "balance: {enabled: [RemoveDuplicates]}",
-        (
-            f"{PLUGINS}.balance.enabled[0]: RemoveDuplicates has no entry in this profile's pluginConfig; add "
-            "`- name: RemoveDuplicates` there"
-        ),
-    ),
-]
+from tests.unit.policy.reading import LIFE_TIME, RUN_LIFE_TIME, decode, load, problems, profile, rows
 
 
-@pytest.mark.parametrize(("plugins", "problem"), UNBUILDABLE)
-def test_what_cannot_be_built_cannot_be_loaded(plugins, problem):
+@pytest.mark.parametrize(
+    ("point", "name", "problem"),
+    rows("""
+    deschedule | PodLifetime | no plugin is called 'PodLifetime'; did you mean 'PodLifeTime'?
+    balance | Nope | no plugin is called 'Nope'; known are HighNodeUtilization,
+    deschedule | ~ | no plugin is called ''
+    balance | PodLifeTime | PodLifeTime cannot be enabled under balance: it belongs under deschedule
+    deschedule | DefaultEvictor | DefaultEvictor cannot be enabled under deschedule: it belongs under filter or preE
+    filter | PodLifeTime | PodLifeTime cannot be enabled under filter
+    preevictionfilter | Nope | no plugin is called 'Nope'; known are DefaultEvictor
+    preEvictionFilter | Nope | no plugin is called 'Nope'
+    balance | RemoveDuplicates | RemoveDuplicates has no entry in this profile's pluginConfig; add `- name: RemoveDu
+    """),
+)
+def test_what_cannot_be_built_cannot_be_loaded(point, name, problem):
     """Unknown, in the wrong place, or without arguments; the descheduler's decoding step accepts all of these."""
-    (found,) = problems(profile(LIFE_TIME, plugins))
+    text = profile(LIFE_TIME, f"{point}: {{enabled: [{name}]}}")
+    (found,) = problems(text)
 
-    assert found.startswith(problem)
-    assert decode(profile(LIFE_TIME, plugins)).warnings == ()
+    assert found.startswith(f"line 6, profiles[0].plugins.{point}.enabled[0]: {problem}")
+    assert decode(text).warnings == ()
 
 
 def test_arguments_in_another_profile_do_not_count():
@@ -76,7 +46,7 @@ def test_the_evictor_needs_no_arguments():
 
 def test_problems_of_decoding_and_of_building_come_together():
     """One reading tells of both."""
-    decoding, building = problems(profile("{name: PodLifeTime}", "balance: {enabled: [PodLifeTime]}"))[1:]
+    decoding, building = problems(profile("{name: PodLifeTime}", "balance: {enabled: [PodLifeTime]}"))
 
-    assert decoding.startswith("line 5, profiles[0].pluginConfig[0].args: give states")
+    assert decoding.startswith("line 5, profiles[0].pluginConfig[0].args: give maxPodLifeTimeSeconds, states,")
     assert building.startswith("line 6, profiles[0].plugins.balance.enabled[0]: PodLifeTime cannot be enabled")

@@ -8,7 +8,7 @@ import yaml
 from rebalancer.errors import PolicyError
 from rebalancer.policy.document import DocumentNode, read_document
 from rebalancer.policy.findings import Findings
-from tests.unit.policy.stand_ins import HEAD, load, problems
+from tests.unit.policy.reading import HEAD, load, problems
 
 
 def read(text: str) -> DocumentNode:
@@ -33,40 +33,18 @@ def warnings(text: str) -> list[str]:
     return [str(problem) for problem in findings.settle("x", strict=False)]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("yes", True),
-        ("off", False),
-        ("True", True),
-        ("tRue", "tRue"),
-        ("y", "y"),
-        ("~", None),
-        ("", None),
-        ("010", 8),
-        ("0o10", 8),
-        ("0x1F", 31),
-        ("-0b11", -3),
-        ("1_000", 1000),
-        ("1.0", 1.0),
-        (".5", 0.5),
-        ("1e3", 1000.0),
-        ("1:30", "1:30"),
-        ("2024-01-01", "2024-01-01"),
-        ('"5"', "5"),
-        ("'yes'", "yes"),
-        ("!!str 5", "5"),
-        ('!!int "5"', 5),
-        ("<<", "<<"),
-        ("18446744073709551615", 2**64 - 1),
-    ],
-)
-def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals(text, value):
+def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals():
     """Plain words and numbers mean what the descheduler takes them for."""
-    found = read(f"a: {text}").plain()
+    words = ["yes", "off", "True", "tRue", "y", "~", "1:30", "2024-01-01", '"5"', "'yes'", "!!str 5", "<<"]
+    numbers = ["010", "0o10", "0x1F", "-0b11", "1_000", "1.0", ".5", "1e3", '!!int "5"', str(2**64 - 1)]
+    found = read(f"words: [{', '.join(words)}]\nnumbers: [{', '.join(numbers)}]\nnothing:").plain()
 
-    assert found == {"a": value}
-    assert type(found["a"]) is type(value)
+    assert found == {
+        "words": [True, False, True, "tRue", "y", None, "1:30", "2024-01-01", "5", "yes", "5", "<<"],
+        "numbers": [8, 8, 31, -3, 1000, 1.0, 0.5, 1000.0, 5, 2**64 - 1],
+        "nothing": None,
+    }
+    assert [type(each) for each in found["numbers"]] == [int] * 5 + [float] * 3 + [int] * 2
 
 
 def test_keys_are_text_whatever_they_look_like():
@@ -76,10 +54,7 @@ def test_keys_are_text_whatever_they_look_like():
 
 def test_json_is_read_too():
     """A JSON document, indented by tabs, is a document like any other."""
-    assert read('{\n\t"a": [1, null, true, "x\\/y"],\n\t"b": {}\n}').plain() == {
-        "a": [1, None, True, "x/y"],
-        "b": {},
-    }
+    assert read('{\n\t"a": [1, null, true, "x\\/y"],\n\t"b": {}\n}').plain() == {"a": [1, None, True, "x/y"], "b": {}}
 
 
 def test_a_node_knows_its_path_and_line():
@@ -181,60 +156,47 @@ def config_map(**data: str) -> str:
     return f"apiVersion: v1\ndata:\n{blocks}kind: ConfigMap\nmetadata:\n  name: rebalancer\n"
 
 
-def test_the_one_policy_is_taken():
-    """Whatever its key is called, and whatever else the ConfigMap holds."""
-    alone = load(config_map(anything=POLICY))
-    beside = load(config_map(readme="Hello.\n", policy=POLICY, script="kind: Deployment\n"))
+@pytest.mark.parametrize(
+    "text",
+    [
+        config_map(anything=POLICY),
+        config_map(readme="Hello.\n", policy=POLICY, script="kind: Deployment\n"),
+        yaml.safe_dump(yaml.safe_load(config_map(policy=POLICY))),
+    ],
+)
+def test_the_one_policy_is_taken(text):
+    """Whatever its key is called, whatever else the ConfigMap holds, and with its text in quotes, as in JSON."""
+    assert load(text).policy.max_total == 7
 
-    assert (alone.policy.max_total, beside.policy.max_total) == (7, 7)
 
-
-def test_it_may_be_json():
-    """`-o json`, and YAML with the text in quotes."""
-    assert load(yaml.safe_dump(yaml.safe_load(config_map(policy=POLICY)))).policy.max_total == 7
-
-
-def test_lines_are_those_of_the_config_map():
-    """A problem is told by its line in what the user sees."""
-    text = config_map(readme="Hello.\n", policy=POLICY + "profile: []\n")
-    line = text.splitlines().index("    profile: []") + 1
-
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (config_map(readme="Hello.\n", policy=HEAD + "profile: []\n"), 8),
+        (yaml.safe_dump({"kind": "ConfigMap", "data": {"policy": HEAD + "profile: []\n"}}), 3),
+    ],
+)
+def test_lines_are_those_of_the_config_map(text, line):
+    """What the user sees; a text in quotes has no lines outside."""
     assert any(str(each).startswith(f"line {line}, profile: ") for each in load(text).warnings)
-
-
-def test_lines_of_a_text_in_quotes_are_its_own():
-    """There the policy has no lines outside."""
-    text = yaml.safe_dump({"kind": "ConfigMap", "data": {"policy": HEAD + "profile: []\n"}})
-
-    assert any(str(each).startswith("line 3, profile: ") for each in load(text).warnings)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param(
+        (
             config_map(first=POLICY, second=POLICY),
             "line 2, data: this ConfigMap holds 2 policies (first, second); give one of them",
-            id="two policies",
         ),
-        pytest.param(
+        (
             config_map(first="Hello.\n", second="kind: Deployment\n"),
             "line 2, data: no text in the `data` of this ConfigMap is a policy; its keys are first, second",
-            id="none of several",
         ),
-        pytest.param(
-            "apiVersion: v1\nkind: ConfigMap\n",
-            "line 1: no text in the `data` of this ConfigMap is a policy; it has no text",
-            id="empty",
-        ),
-        pytest.param(config_map(policy="kind: Deployment\n"), "line 1: apiVersion is missing", id="one other text"),
+        ("kind: ConfigMap", "line 1: no text in the `data` of this ConfigMap is a policy; it has no text"),
+        (config_map(policy="kind: Deployment\n"), "line 1: apiVersion is missing"),
+        (config_map(a=config_map(b=POLICY)), "line 4, apiVersion: apiVersion 'v1' is not known"),
     ],
 )
 def test_a_config_map_without_one_policy_is_an_error(text, problem):
-    """It says what is there."""
-    assert problems(text)[0].startswith(problem)
-
-
-def test_a_config_map_inside_a_config_map_is_no_policy():
-    """One wrapping is taken off, no more."""
-    assert any("its kind should be DeschedulerPolicy" in each for each in problems(config_map(a=config_map(b=POLICY))))
+    """It says what is there; one wrapping is taken off, no more."""
+    assert problem in problems(text)[0]

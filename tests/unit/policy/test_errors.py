@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.errors import PolicyError
-from tests.unit.policy.stand_ins import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile
+from tests.unit.policy.reading import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile, rows
 
 ARGS = "line 5, profiles[0].pluginConfig[0].args"
 
@@ -26,9 +26,9 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
       - name: PodLifeTime
         args:
           maxPodLifeTimeSecond: 5
-          states:
-          - Pending
-          - Runing
+          exitCodes:
+          - 1
+          - one
           namespaces:
             include: [a]
             exclud: [b]
@@ -40,33 +40,17 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
           - LowNodeUtilization
           - RemoveFailedPods
     """
-
-    assert problems(text) == [
-        (
-            "line 2, maxNoOfPodsToEvictPerNod: unknown key 'maxNoOfPodsToEvictPerNod' has no effect; "
-            "did you mean 'maxNoOfPodsToEvictPerNode'?"
-        ),
-        "line 3, maxNoOfPodsToEvictTotal: -1 is out of range: at least 0",
-        "line 4, nodeSelector: 'a==b,,c' is not a label selector (at ',c'): try a=b,c in (d,e),!f",
-        "line 5, metricsProviders[0].source: 'Prometeus' is not a source of metrics; did you mean 'Prometheus'?",
-        (
-            "line 11, profiles[0].pluginConfig[0].args.maxPodLifeTimeSecond: unknown key 'maxPodLifeTimeSecond'; "
-            "did you mean 'maxPodLifeTimeSeconds'?"
-        ),
-        "line 14, profiles[0].pluginConfig[0].args.states[1]: 'Runing' is not known here; did you mean 'Running'?",
-        "line 17, profiles[0].pluginConfig[0].args.namespaces.exclud: unknown key 'exclud'; did you mean 'exclude'?",
-        (
-            "line 18, profiles[0].pluginConfig[1].name: no plugin is called 'RemoveDuplicate'; "
-            "did you mean 'RemoveDuplicates'?"
-        ),
-        (
-            "line 23, profiles[0].plugins.deschedule.enabled[1]: LowNodeUtilization cannot be enabled under "
-            "deschedule: it belongs under balance"
-        ),
-        (
-            "line 24, profiles[0].plugins.deschedule.enabled[2]: RemoveFailedPods has no entry in this profile's "
-            "pluginConfig; add `- name: RemoveFailedPods` there"
-        ),
+    assert [each.split(": ")[0] for each in problems(text)] == [
+        "line 2, maxNoOfPodsToEvictPerNod",
+        "line 3, maxNoOfPodsToEvictTotal",
+        "line 4, nodeSelector",
+        "line 5, metricsProviders[0].source",
+        "line 11, profiles[0].pluginConfig[0].args.maxPodLifeTimeSecond",
+        "line 14, profiles[0].pluginConfig[0].args.exitCodes[1]",
+        "line 17, profiles[0].pluginConfig[0].args.namespaces.exclud",
+        "line 18, profiles[0].pluginConfig[1].name",
+        "line 23, profiles[0].plugins.deschedule.enabled[1]",
+        "line 24, profiles[0].plugins.deschedule.enabled[2]",
     ]
 
 
@@ -96,10 +80,7 @@ def test_the_error_as_a_whole_names_the_source():
         ("apiVersion: descheduler/v1alpha3", "line 1, apiVersion: apiVersion 'descheduler/v1alpha3' is not known; did"),
         ("apiVersion: descheduler/__internal", "line 1, apiVersion: apiVersion 'descheduler/__internal' is not known"),
         ("apiVersion: [v1]", "line 1, apiVersion: apiVersion of this kind is not known"),
-        (
-            "apiVersion: descheduler/v1alpha2\nkind: Policy",
-            "line 2, kind: this is not a policy: its kind should be Desch",
-        ),
+        (HEAD.replace("DeschedulerP", "P"), "line 2, kind: this is not a policy: its kind should be Desch"),
     ],
 )
 def test_a_file_that_is_no_policy_is_told_what_it_lacks(text, problem):
@@ -120,99 +101,94 @@ def test_a_missing_version_hides_no_other_problem():
 
 @pytest.mark.parametrize(
     ("field", "problem"),
-    [
-        ("maxNoOfPodsToEvictPerNode: 1.5", "maxNoOfPodsToEvictPerNode: a whole number is expected, not 1.5"),
-        ("maxNoOfPodsToEvictPerNode: true", "maxNoOfPodsToEvictPerNode: a number is expected, not true"),
-        (
-            "maxNoOfPodsToEvictPerNamespace: [1]",
-            "maxNoOfPodsToEvictPerNamespace: a whole number is expected, not a list",
-        ),
-        ("gracePeriodSeconds: -1", "gracePeriodSeconds: must be 0 (at once) or more; absent leaves it to the pod"),
-        ("nodeSelector: {a: b}", "nodeSelector: text is expected, not a map"),
-        ("nodeSelector: 5", "nodeSelector: text is expected, not 5"),
-        ("nodeSelector: a=b c", "nodeSelector: 'a=b c' is not a label selector"),
-        (
-            'evictionFailureEventNotification: "true"',
-            "evictionFailureEventNotification: true or false is expected, not",
-        ),
-        ("metricsCollector: true", "metricsCollector: a map (key: value) is expected, not true"),
-        ("profiles: {name: a}", "profiles: a list is expected, not a map"),
-        ("profiles: [a]", "profiles[0]: a map (key: value) is expected, not 'a'"),
-        ("profiles: [{name: 5}]", "profiles[0].name: text is expected, not 5"),
-        ("profiles: [{pluginConfig: [{name: 5}]}]", "profiles[0].pluginConfig[0].name: text is expected, not 5"),
-        ("profiles: [{pluginConfig: [{args: {}}]}]", "profiles[0].pluginConfig[0]: the name of the plugin is missing"),
-        ("profiles: [{plugins: {sort: a}}]", "profiles[0].plugins.sort: a map (key: value) is expected, not 'a'"),
-        (
-            "profiles: [{plugins: {deschedule: {enabled: PodLifeTime}}}]",
-            "profiles[0].plugins.deschedule.enabled: a list is expected, not 'PodLifeTime'",
-        ),
-    ],
+    rows("""
+    maxNoOfPodsToEvictPerNode: 1.5 | maxNoOfPodsToEvictPerNode: a whole number is expected, not 1.5
+    maxNoOfPodsToEvictPerNode: true | maxNoOfPodsToEvictPerNode: a number is expected, not true
+    maxNoOfPodsToEvictPerNamespace: [1] | maxNoOfPodsToEvictPerNamespace: a whole number is expected, not a list
+    gracePeriodSeconds: -1 | gracePeriodSeconds: must be 0 (at once) or more; absent leaves it to the pod
+    nodeSelector: {a: b} | nodeSelector: text is expected, not a map
+    nodeSelector: 5 | nodeSelector: text is expected, not 5
+    nodeSelector: a==b,,c | nodeSelector: 'a==b,,c' is not a label selector (at ',c'): try a=b,c in (d,e),!f
+    evictionFailureEventNotification: "true" | evictionFailureEventNotification: true or false is expected, not
+    metricsCollector: true | metricsCollector: a map (key: value) is expected, not true
+    profiles: {name: a} | profiles: a list is expected, not a map
+    profiles: [a] | profiles[0]: a map (key: value) is expected, not 'a'
+    profiles: [{name: 5}] | profiles[0].name: text is expected, not 5
+    profiles: [{pluginConfig: [{name: 5}]}] | profiles[0].pluginConfig[0].name: text is expected, not 5
+    profiles: [{pluginConfig: [{args: {}}]}] | profiles[0].pluginConfig[0]: the name of the plugin is missing
+    profiles: [{plugins: {sort: a}}] | profiles[0].plugins.sort: a map (key: value) is expected, not 'a'
+    profiles: [{plugins: {sort: {enabled: a}}}] | profiles[0].plugins.sort.enabled: a list is expected, not 'a'
+    """),
 )
 def test_wrong_types_are_errors_at_every_level(field, problem):
     """A value of another type is refused with what is expected and what is there."""
     assert [each for each in problems(HEAD + field) if each.startswith(f"line 3, {problem}")]
 
 
-def test_one_wrong_value_is_one_problem():
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "profiles: [{plugins: {deschedule: {enabled: [5]}}}]",
+        HEAD + "metricsProviders: 5",
+        profile("{name: RemoveDuplicates, args: 5}"),
+    ],
+)
+def test_one_wrong_value_is_one_problem(text):
     """What cannot be read counts as absent afterwards, and is not complained of again."""
-    assert len(problems(HEAD + "profiles: [{plugins: {deschedule: {enabled: [5]}}}]")) == 1
-    assert len(problems(HEAD + "metricsProviders: 5")) == 1
-    assert len(problems(profile("{name: RemoveDuplicates, args: 5}"))) == 1
+    assert len(problems(text)) == 1
 
 
 @pytest.mark.parametrize(
     ("args", "problem"),
-    [
-        ("[1]", f"{ARGS}: a map (key: value) is expected, not a list"),
-        ("{max_pod_life_time_seconds: 5, states: [Running]}", f"{ARGS}.max_pod_life_time_seconds: unknown key"),
-        ("{MaxPodLifeTimeSeconds: 5, states: [Running]}", f"{ARGS}.MaxPodLifeTimeSeconds: unknown key"),
-        ("{bogus: ~, states: [Running]}", f"{ARGS}.bogus: unknown key 'bogus'; known are namespaces, labelSelector, "),
-        ("{include: [a], states: [Running]}", f"{ARGS}.include: unknown key 'include'; it belongs under namespaces"),
-        (
-            '{maxPodLifeTimeSeconds: "5"}',
-            f"{ARGS}.maxPodLifeTimeSeconds: a number is expected, not the text '5'; write 5 without quotes",
-        ),
-        ("{maxPodLifeTimeSeconds: -5}", f"{ARGS}.maxPodLifeTimeSeconds: -5 is out of range: at least 0"),
-        ("{states: Running}", f"{ARGS}.states: a list is expected, not 'Running'"),
-        ("{states: [5]}", f"{ARGS}.states[0]: 5 is not known here; known are Running, Pending, CrashLoopBackOff"),
-        ("{states: [Running], namespaces: [a]}", f"{ARGS}.namespaces: a map (key: value) is expected, not a list"),
-        (
-            "{states: [Running], namespaces: {include: [a], exclude: [b]}}",
-            f"{ARGS}.namespaces: give either include or exclude, not both",
-        ),
-        ("{states: [Running], labelSelector: a=b}", f"{ARGS}.labelSelector: a map (key: value) is expected, not 'a=b'"),
-        ("{states: [Running], labelSelector: {matchLabel: {a: b}}}", f"{ARGS}.labelSelector: unknown key 'matchLabel'"),
-        (
-            "{states: [Running], namespaces: {include: [~]}}",
-            f"{ARGS}.namespaces.include[0]: text is expected, not null",
-        ),
-    ],
+    rows("""
+    [1] | : a map (key: value) is expected, not a list
+    {max_pod_life_time_seconds: 5, states: [Running]} | .max_pod_life_time_seconds: unknown key
+    {MaxPodLifeTimeSeconds: 5, states: [Running]} | .MaxPodLifeTimeSeconds: unknown key
+    {bogus: ~, states: [Running]} | .bogus: unknown key 'bogus'; known are namespaces, labelSelector,
+    {matchLabels: {}, states: [Running]} | .matchLabels: unknown key 'matchLabels'
+    {include: [a], states: [Running]} | .include: unknown key 'include'; it belongs under namespaces or ownerKinds
+    {maxPodLifeTimeSeconds: "5"} | .maxPodLifeTimeSeconds: a number is expected, not the text '5'; write 5 without
+    {maxPodLifeTimeSeconds: -5} | .maxPodLifeTimeSeconds: -5 is out of range: at least 0
+    {states: Running} | .states: a list is expected, not 'Running'
+    {states: [5]} | .states[0]: text is expected, not 5
+    {states: [Running], namespaces: [a]} | .namespaces: a map (key: value) is expected, not a list
+    {states: [Running], namespaces: {include: [a], exclude: [b]}} | .namespaces: give either include or exclude, not
+    {states: [Running], labelSelector: a=b} | .labelSelector: a map (key: value) is expected, not 'a=b'
+    {states: [Running], labelSelector: {matchLabel: {a: b}}} | .labelSelector: unknown key 'matchLabel'
+    {states: [Running], namespaces: {include: [~]}} | .namespaces.include[0]: text is expected, not null
+    """),
 )
 def test_arguments_are_strict_and_problems_name_the_argument(args, problem):
     """Keys are exact, types are exact; the message has the place down to the item, and a suggestion."""
     (found,) = args_problems("PodLifeTime", args)
 
-    assert found.startswith(problem)
+    assert found.startswith(f"{ARGS}{problem}")
 
 
-def test_a_missing_argument_is_named_at_the_arguments():
-    """Where nothing is written there is no line of its own: the entry's is given."""
-    assert args_problems("RemovePodsHavingTooManyRestarts", "~") == [f"{ARGS}: 'podRestartThreshold' is missing"]
+@pytest.mark.parametrize(
+    ("plugin", "args", "problem"),
+    rows("""
+    HighNodeUtilization | ~ | : give at least one resource
+    HighNodeUtilization | {thresholds: {example.com/gpu: "5"}} | .thresholds["example.com/gpu"]: a number is expected
+    """),
+)
+def test_the_nearest_place_is_named(plugin, args, problem):
+    """Where nothing is written that of the entry; a key with dots is quoted."""
+    (found,) = args_problems(plugin, args)
+
+    assert found.startswith(f"{ARGS}{problem}")
 
 
 def test_each_line_of_a_validator_is_a_problem():
-    """A plugin may find several things wrong between its arguments."""
-    assert args_problems("PodLifeTime", "{}") == [f"{ARGS}: give a life time", f"{ARGS}: give states"]
+    """Several things may be wrong with one value."""
+    queries = "{pods: {query: q, unit: ratio, base: capacity}, memory: {query: q, unit: cores}}"
+    usage = f"{{source: Prometheus, prometheus: {{nodes: {queries}}}}}"
+    found = args_problems("LowNodeUtilization", f"{{thresholds: {{cpu: 5}}, metricsUtilization: {usage}}}")
 
-
-def test_a_key_with_dots_is_quoted_in_the_path():
-    """Resource names stay readable."""
-    (problem,) = args_problems("LowNodeUtilization", '{thresholds: {example.com/gpu: "5"}, targetThresholds: {cpu: 5}}')
-
-    assert (
-        problem
-        == f"{ARGS}.thresholds[\"example.com/gpu\"]: a number is expected, not the text '5'; write 5 without quotes"
-    )
+    assert [each.partition(".nodes: ")[2][:14] for each in found if ".nodes: " in each] == [
+        "cores are a un",
+        "pods needs no ",
+    ]
 
 
 def test_arguments_of_plugins_that_do_not_run_are_checked_too():
@@ -221,14 +197,14 @@ def test_arguments_of_plugins_that_do_not_run_are_checked_too():
 
     assert [each.split(":")[0] for each in problems(text)] == [
         "line 5, profiles[0].pluginConfig[1]",
-        "line 5, profiles[0].pluginConfig[1].args.states[0]",
+        "line 5, profiles[0].pluginConfig[1].args.states",
         "line 5, profiles[0].pluginConfig[2].name",
     ]
 
 
 def test_a_long_value_is_cut_in_the_message():
     """A message stays a line."""
-    (problem,) = args_problems("PodLifeTime", "{states: [" + "x" * 500 + "]}")
+    (problem,) = problems(HEAD + f"metricsCollector: {'x' * 500}")
 
     assert len(problem) < 250
 

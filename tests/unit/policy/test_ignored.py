@@ -3,60 +3,40 @@
 import pytest
 
 from rebalancer.errors import PolicyError
-from tests.unit.policy.stand_ins import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile
+from tests.unit.policy.reading import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile, rows
 
 RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
-
-IGNORED = [
-    (RUNS + "Profiles: []", "line 7, Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?"),
-    (RUNS + "watching: {}", "line 7, watching: unknown key 'watching' has no effect; known are apiVersion, kind"),
-    (RUNS + "watching:", "line 7, watching: unknown key 'watching' has no effect"),
-    (
-        RUNS + "metricsCollector: {enable: true}",
-        "line 7, metricsCollector.enable: unknown key 'enable' has no effect; did",
-    ),
-    (RUNS + "enabled: true", "line 7, enabled: unknown key 'enabled' has no effect; it belongs under metricsCollector"),
-    (
-        RUNS + "  pluginConfigs: []",
-        "line 7, profiles[0].pluginConfigs: unknown key 'pluginConfigs' has no effect; did you mean 'pluginConfig'?",
-    ),
-    (
-        profile(LIFE_TIME, RUN_LIFE_TIME + ", preEvictionfilter: {enabled: [Nope]}"),
-        "line 6, profiles[0].plugins.preEvictionfilter: unknown key 'preEvictionfilter' has no effect; did you mean",
-    ),
-    (
-        profile(LIFE_TIME, RUN_LIFE_TIME + ", balance: {enable: [Nope]}"),
-        "line 6, profiles[0].plugins.balance.enable: unknown key 'enable' has no effect; did you mean 'enabled'?",
-    ),
-    (
-        profile(LIFE_TIME, RUN_LIFE_TIME + ", filter: {disabled: [DefaultEvictor]}"),
-        "line 6, profiles[0].plugins.filter.disabled: disabled has no effect: what is not listed under enabled does",
-    ),
-    (
-        profile(LIFE_TIME, RUN_LIFE_TIME + ", presort: {enabled: [Nope]}"),
-        "line 6, profiles[0].plugins.presort: presort has no effect",
-    ),
-    (
-        profile(LIFE_TIME, RUN_LIFE_TIME + ", sort: {enabled: [Nope]}"),
-        "line 6, profiles[0].plugins.sort: sort has no effect",
-    ),
-    (
-        profile(f"{LIFE_TIME}, {LIFE_TIME}", RUN_LIFE_TIME),
-        "line 5, profiles[0].pluginConfig[1]: PodLifeTime is configured twice",
-    ),
-    (
-        RUNS + "metricsProviders: [{source: KubernetesMetrics, prometheus: {url: 'http://a'}}]",
-        "line 7, metricsProviders[0].prometheus: only the source Prometheus makes use of this",
-    ),
-    (
-        RUNS + "maxNoOfPodsToEvictTotal: 1\nmaxNoOfPodsToEvictTotal: 2",
-        "line 8, maxNoOfPodsToEvictTotal: this key is given twice",
-    ),
-    (RUNS + "---\nmore: true", "line 8: only the first document of the file counts"),
-]
+OUTSIDE = rows("""
+Profiles: [] | Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?
+watching: {} | watching: unknown key 'watching' has no effect; known are apiVersion, kind
+watching: | watching: unknown key 'watching' has no effect
+metricsCollector: {enable: true} | metricsCollector.enable: unknown key 'enable' has no effect; did
+enabled: true | enabled: unknown key 'enabled' has no effect; it belongs under metricsCollector
+metricsProviders: [{source: KubernetesMetrics, prometheus: {}}] | metricsProviders[0].prometheus: only the source Prom
+""")
+AT_A_POINT = rows("""
+preEvictionfilter: {enabled: [Nope]} | preEvictionfilter: unknown key 'preEvictionfilter' has no effect; did you mean
+balance: {enable: [Nope]} | balance.enable: unknown key 'enable' has no effect; did you mean 'enabled'?
+filter: {disabled: [DefaultEvictor]} | filter.disabled: disabled has no effect: what is not listed under enabled does
+presort: {enabled: [Nope]} | presort: presort has no effect
+sort: {enabled: [Nope]} | sort: sort has no effect
+""")
 
 
-@pytest.mark.parametrize(("text", "warning"), IGNORED)
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        *((RUNS + line, f"line 7, {warning}") for line, warning in OUTSIDE),
+        *(
+            (profile(LIFE_TIME, f"{RUN_LIFE_TIME}, {point}"), f"line 6, profiles[0].plugins.{warning}")
+            for point, warning in AT_A_POINT
+        ),
+        (RUNS + "  pluginConfigs: []", "line 7, profiles[0].pluginConfigs: unknown key 'pluginConfigs' has no effect"),
+        (profile(f"{LIFE_TIME}, {LIFE_TIME}", RUN_LIFE_TIME), "line 5, profiles[0].pluginConfig[1]: PodLifeTime is co"),
+        (RUNS + "hold: 1m\nhold: 2m", "line 8, hold: this key is given twice"),
+        (RUNS + "---\nmore: true", "line 8: only the first document of the file counts"),
+    ],
+)
 def test_what_has_no_effect_is_a_warning_and_strictly_an_error(text, warning):
     """The policy is used, as the descheduler would use it, and its author is told; strict reading refuses it.
 
@@ -71,24 +51,15 @@ def test_what_has_no_effect_is_a_warning_and_strictly_an_error(text, warning):
         assert each.startswith(warning)
 
 
-def test_a_policy_without_any_of_these_is_clean():
-    """Neither reading has anything to say of it."""
-    assert load(RUNS).warnings == ()
-    assert load(RUNS, strict=True).warnings == ()
-
-
-def test_empty_lists_that_would_be_ignored_are_not_worth_a_word():
-    """Nothing is lost with them."""
-    text = profile(LIFE_TIME, RUN_LIFE_TIME + ", sort: {enabled: []}, presort: ~, filter: {disabled: []}")
-
-    assert load(text).warnings == ()
+@pytest.mark.parametrize("more", ["", ", sort: {enabled: []}, presort: ~, filter: {disabled: []}"])
+def test_a_policy_without_any_of_these_is_clean(more):
+    """Also with empty lists that would be ignored: nothing is lost with them."""
+    assert load(profile(LIFE_TIME, RUN_LIFE_TIME + more), strict=True).warnings == ()
 
 
 def test_a_wrong_case_key_is_ignored_and_not_taken_for_the_right_one():
     """`Profiles` adds no profile."""
-    loaded = load(HEAD + "Profiles: [{name: p}]")
-
-    assert loaded.policy.profiles == ()
+    assert load(HEAD + "Profiles: [{name: p}]").policy.profiles == ()
 
 
 def test_an_unknown_key_is_named_beside_the_error_that_it_causes():

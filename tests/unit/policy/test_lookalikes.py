@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.policy.findings import did_you_mean
-from tests.unit.policy.stand_ins import HEAD, LIFE_TIME, OLD_HEAD, RUN_LIFE_TIME, load, problems, profile
+from tests.unit.policy.reading import HEAD, LIFE_TIME, OLD_HEAD, RUN_LIFE_TIME, load, problems, profile, rows
 
 
 @pytest.mark.parametrize(
@@ -43,27 +43,19 @@ def test_a_values_file_is_recognised(key, first):
 
 
 @pytest.mark.parametrize(
-    ("text", "warning"),
+    ("text", "line", "key", "version", "other"),
     [
-        (
-            profile(LIFE_TIME, RUN_LIFE_TIME) + "strategies: {PodLifeTime: {enabled: true}}\n",
-            (
-                "line 7, strategies: strategies has no effect under descheduler/v1alpha2: the file looks like "
-                "descheduler/v1alpha1; write `apiVersion: descheduler/v1alpha1` if it is"
-            ),
-        ),
-        (
-            OLD_HEAD + "strategies: {RemoveDuplicates: {enabled: true}}\nprofiles: [{name: a}]\n",
-            (
-                "line 4, profiles: profiles has no effect under descheduler/v1alpha1: the file looks like "
-                "descheduler/v1alpha2; write `apiVersion: descheduler/v1alpha2` if it is"
-            ),
-        ),
+        (profile(LIFE_TIME, RUN_LIFE_TIME) + "strategies: {RemoveDuplicates: {}}\n", 7, "strategies", 2, 1),
+        (OLD_HEAD + "strategies: {RemoveDuplicates: {}}\nprofiles: [{name: a}]\n", 4, "profiles", 1, 2),
     ],
 )
-def test_the_key_of_another_version_tells_which_one_the_file_looks_like(text, warning):
+def test_the_key_of_another_version_tells_which_one_the_file_looks_like(text, line, key, version, other):
     """Said once, and the policy is used as its apiVersion says."""
     said = [str(each) for each in load(text).warnings]
+    warning = (
+        f"line {line}, {key}: {key} has no effect under descheduler/v1alpha{version}: the file looks like "
+        f"descheduler/v1alpha{other}; write `apiVersion: descheduler/v1alpha{other}` if it is"
+    )
 
     assert said.count(warning) == 1
     assert not any("unknown key" in each for each in said)
@@ -83,15 +75,15 @@ def test_a_strategy_that_is_configured_but_not_enabled_is_told():
 
 @pytest.mark.parametrize(
     ("value", "cure"),
-    [
-        ('"20 %"', "not the text '20 %'; write 20, a percentage has no sign"),
-        ('"12.5 %"', "not the text '12.5 %'; write 12.5, a percentage has no sign"),
-        ('"7"', "not the text '7'; write 7 without quotes"),
-        ("7d", "not the text '7d'; write 604800 where seconds are meant"),
-        ("90m", "not the text '90m'; write 5400 where seconds are meant"),
-        ("many", "not the text 'many'"),
-        ('"\uff12\uff10%"', "not the text '\uff12\uff10%'"),
-    ],
+    rows("""
+    "20 %" | not the text '20 %'; write 20, a percentage has no sign
+    "12.5 %" | not the text '12.5 %'; write 12.5, a percentage has no sign
+    "7" | not the text '7'; write 7 without quotes
+    7d | not the text '7d'; write 604800 where seconds are meant
+    90m | not the text '90m'; write 5400 where seconds are meant
+    many | not the text 'many'
+    "\uff12\uff10%" | not the text '\uff12\uff10%'
+    """),
 )
 def test_a_number_in_words_is_answered_with_the_spelling_wanted(value, cure):
     """The value seen, and how to write what it seems to mean."""
@@ -104,25 +96,17 @@ STATES = ("Running", "Pending", "CrashLoopBackOff")
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"),
+    ("word", "known", "said"),
     [
-        ("Runing", "Running"),
-        ("RUNNING", "Running"),
-        ("crashloopbackoff", "CrashLoopBackOff"),
-        ("CrashLoopBackoffs", "CrashLoopBackOff"),
+        ("Runing", STATES, "; did you mean 'Running'?"),
+        ("RUNNING", STATES, "; did you mean 'Running'?"),
+        ("crashloopbackoff", STATES, "; did you mean 'CrashLoopBackOff'?"),
+        ("CrashLoopBackoffs", STATES, "; did you mean 'CrashLoopBackOff'?"),
+        ("x", STATES, "; known are Running, Pending, CrashLoopBackOff"),
+        ("x", [f"word{number}" for number in range(50)], ""),
+        ("x", (), ""),
     ],
 )
-def test_the_nearest_word_is_suggested_whatever_its_case(word, meant):
-    """Wrong letters and wrong case."""
-    assert did_you_mean(word, STATES) == f"; did you mean {meant!r}?"
-
-
-def test_few_words_are_all_named_where_none_is_near():
-    """So that the reader need not look them up."""
-    assert did_you_mean("x", STATES) == "; known are Running, Pending, CrashLoopBackOff"
-
-
-def test_many_words_or_none_are_not_named():
-    """A message stays a line."""
-    assert did_you_mean("x", (f"word{number}" for number in range(50))) == ""
-    assert did_you_mean("x", ()) == ""
+def test_the_nearest_word_is_suggested_whatever_its_case(word, known, said):
+    """Where none is near all are named, if there are a few."""
+    assert did_you_mean(word, known) == said

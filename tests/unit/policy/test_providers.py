@@ -2,9 +2,7 @@
 
 import pytest
 
-from tests.unit.policy.stand_ins import HEAD, NO_STRATEGY, load, problems
-
-PROVIDERS = "line 4, metricsProviders[0]"
+from tests.unit.policy.reading import HEAD, NO_STRATEGY, load, problems, rows
 
 
 def prometheus(fields: str) -> str:
@@ -12,62 +10,39 @@ def prometheus(fields: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (
-            HEAD + "metricsProviders:\n- source: Prometeus",
-            f"{PROVIDERS}.source: 'Prometeus' is not a source of metrics; did",
-        ),
-        (
-            HEAD + "metricsProviders:\n- {}",
-            f"{PROVIDERS}: source is missing: KubernetesMetrics, Prometheus or LoadWatcher",
-        ),
-        (
-            HEAD + "metricsProviders:\n- source: Prometheus",
-            f"{PROVIDERS}: the source Prometheus needs a block `prometheus`",
-        ),
-        (prometheus(""), f"{PROVIDERS}.prometheus: url is missing"),
-        (prometheus("url: ''"), f"{PROVIDERS}.prometheus.url: url is missing"),
-        (
-            prometheus("url: 'http://example.com:-80'"),
-            f"{PROVIDERS}.prometheus.url: 'http://example.com:-80' is not a URL",
-        ),
-        (
-            prometheus("url: 'http://example.com:99999'"),
-            f"{PROVIDERS}.prometheus.url: 'http://example.com:99999' is no",
-        ),
-        (prometheus("url: 'http://[::1'"), f"{PROVIDERS}.prometheus.url: 'http://[::1' is not a URL"),
-        (
-            prometheus("url: 'http://a', authToken: {}"),
-            f"{PROVIDERS}.prometheus.authToken: secretReference is missing: namespace and name of a Secret",
-        ),
-        (
-            prometheus("url: 'http://a', authToken: {secretReference: {}}"),
-            f"{PROVIDERS}.prometheus.authToken.secretReference: a Secret needs both namespace and name",
-        ),
-        (
-            prometheus("url: 'http://a', authToken: {secretReference: {name: x}}"),
-            f"{PROVIDERS}.prometheus.authToken.secretReference: a Secret needs both",
-        ),
-        (
-            prometheus("url: 'http://a', authToken: {secretReference: {namespace: x}}"),
-            f"{PROVIDERS}.prometheus.authToken.secretReference: a Secret needs both",
-        ),
-        (
-            HEAD + "metricsProviders: [{source: KubernetesMetrics},\n  {source: KubernetesMetrics}]",
-            "line 4, metricsProviders[1].source: KubernetesMetrics is given twice",
-        ),
-        (
-            HEAD + "metricsCollector: {enabled: true}\nmetricsProviders: [{source: KubernetesMetrics}]",
-            "line 4, metricsProviders[0].source: KubernetesMetrics and metricsCollector are the same source",
-        ),
-    ],
+    ("providers", "problem"),
+    rows("""
+    [{source: Prometeus}] | [0].source: 'Prometeus' is not a source of metrics; did
+    [{}] | [0]: source is missing: KubernetesMetrics, Prometheus or LoadWatcher
+    [{source: Prometheus}] | [0]: the source Prometheus needs a block `prometheus`
+    [{source: KubernetesMetrics}, {source: KubernetesMetrics}] | [1].source: KubernetesMetrics is given twice
+    """),
 )
-def test_a_source_that_cannot_work_is_an_error(text, problem):
+def test_a_source_that_cannot_work_is_an_error(providers, problem):
     """The message has the place and what is missing."""
-    (found,) = problems(text)
+    (found,) = problems(f"{HEAD}metricsProviders: {providers}")
 
-    assert found.startswith(problem)
+    assert found.startswith(f"line 3, metricsProviders{problem}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    rows("""
+    timeout: 5s | : url is missing
+    url: '' | .url: url is missing
+    url: 'http://example.com:-80' | .url: 'http://example.com:-80' is not a URL
+    url: 'http://example.com:99999' | .url: 'http://example.com:99999' is no
+    url: 'http://[::1' | .url: 'http://[::1' is not a URL
+    url: 'http://a', authToken: {} | .authToken: secretReference is missing: namespace and name of a Secret
+    url: 'http://a', authToken: {secretReference: {name: x}} | .authToken.secretReference: a Secret needs both
+    url: 'http://a', authToken: {secretReference: {namespace: x}} | .authToken.secretReference: a Secret needs both
+    """),
+)
+def test_a_prometheus_that_cannot_be_asked_is_an_error(fields, problem):
+    """Its address, and where its token is."""
+    (found,) = problems(prometheus(fields))
+
+    assert found.startswith(f"line 4, metricsProviders[0].prometheus{problem}")
 
 
 @pytest.mark.parametrize(
@@ -86,11 +61,13 @@ def test_no_message_shows_a_password(text):
 
 def test_the_deprecated_switch_goes_with_prometheus():
     """Only KubernetesMetrics is the same source."""
-    text = HEAD + "metricsCollector: {enabled: true}\n" + prometheus("url: 'http://a'").removeprefix(HEAD)
-    loaded = load(text)
+    collector = HEAD + "metricsCollector: {enabled: true}\n"
+    loaded = load(collector + prometheus("url: 'http://a'").removeprefix(HEAD))
 
     assert loaded.policy.metrics_collector.enabled
     assert loaded.warnings == (NO_STRATEGY,)
+    (problem,) = problems(collector + "metricsProviders: [{source: KubernetesMetrics}]")
+    assert problem.startswith("line 4, metricsProviders[0].source: KubernetesMetrics and metricsCollector are the same")
 
 
 @pytest.mark.parametrize("url", ["foo", "//host", "ftp://host", "http://", "http:/host"])

@@ -5,20 +5,15 @@ import json
 import pytest
 
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
+from rebalancer.policy.arguments import Args
 from rebalancer.policy.values import LoadedPolicy, Policy
-from tests.unit.policy.stand_ins import (
-    HEAD,
-    LIFE_TIME,
-    NO_STRATEGY,
-    RUN_LIFE_TIME,
-    DuplicatesArgs,
-    EvictorArgs,
-    LifeTimeArgs,
-    LowArgs,
-    RestartsArgs,
-    load,
-    profile,
-)
+from tests.unit.policy.reading import HEAD, LIFE_TIME, NO_STRATEGY, PLUGINS, RUN_LIFE_TIME, load, profile
+
+
+def args(plugin: str, **given: object) -> Args:
+    """The arguments of a plugin, as a policy spells them."""
+    return PLUGINS[plugin].args.model_validate(given)
+
 
 FULL = """\
 apiVersion: descheduler/v1alpha2
@@ -44,7 +39,7 @@ profiles:
   - name: LowNodeUtilization
     args:
       thresholds: {cpu: 20.5, example.com/gpu: 10}
-      targetThresholds: {cpu: 50}
+      targetThresholds: {cpu: 50, example.com/gpu: 50}
   - name: PodLifeTime
     args: {apiVersion: whatever, states: [Pending, CrashLoopBackOff], labelSelector: {matchLabels: {a: b}}}
   - name: RemovePodsHavingTooManyRestarts
@@ -64,6 +59,8 @@ def test_every_field_of_a_policy_arrives():
     """Limits, selector, profiles, arguments, orders and sources are those of the file."""
     loaded = load(FULL, strict=True)
     policy = loaded.policy
+    of_prometheus, of_kubernetes = policy.metrics_providers
+    first, second = policy.profiles
 
     assert loaded.warnings == ()
     assert policy.node_selector == parse_selector_text("pool in (a,b),!gpu")
@@ -71,46 +68,32 @@ def test_every_field_of_a_policy_arrives():
     assert policy.grace_period_seconds == 30
     assert policy.eviction_failure_event_notification
     assert not policy.metrics_collector.enabled
-    assert [profile.name for profile in policy.profiles] == ["twice", "twice"]
-
-
-def test_sources_of_usage_arrive():
-    """A provider keeps its source, its URL and the Secret of its token."""
-    first, second = load(FULL).policy.metrics_providers
-
-    assert (first.source, second.source) == ("Prometheus", "KubernetesMetrics")
-    assert first.prometheus.url == "https://prometheus.example:9090/base"
-    secret = first.prometheus.auth_token.secret_reference
+    assert (of_prometheus.source, of_kubernetes.source) == ("Prometheus", "KubernetesMetrics")
+    assert of_prometheus.prometheus.url == "https://prometheus.example:9090/base"
+    secret = of_prometheus.prometheus.auth_token.secret_reference
     assert (secret.namespace, secret.name) == ("monitoring", "token")
-    assert second.prometheus is None
-
-
-def test_profiles_keep_the_order_of_their_lists_and_repetitions():
-    """A strategy that is listed twice runs twice, where it is listed."""
-    first, second = load(FULL).policy.profiles
-
-    assert first.deschedule == (
-        "RemovePodsHavingTooManyRestarts",
-        "PodLifeTime",
-        "RemovePodsHavingTooManyRestarts",
-    )
-    assert first.balance == ("LowNodeUtilization",)
+    assert of_kubernetes.prometheus is None
+    assert (first.name, second.name) == ("twice", "twice")
+    restarts = "RemovePodsHavingTooManyRestarts"
+    assert (first.deschedule, first.balance) == ((restarts, "PodLifeTime", restarts), ("LowNodeUtilization",))
     assert (second.deschedule, second.balance) == ((), ("RemoveDuplicates",))
 
 
 def test_arguments_are_typed_and_defaulted():
     """Each configured plugin has arguments of its own model; DefaultEvictor has some in every profile."""
     first, second = load(FULL).policy.profiles
+    thresholds = {"thresholds": {"cpu": 20.5, "example.com/gpu": 10}}
+    labels = {"matchLabels": {"a": "b"}}
 
     assert dict(first.args) == {
-        "DefaultEvictor": EvictorArgs.model_validate({"nodeFit": True, "priorityThreshold": {"value": 5}}),
-        "LowNodeUtilization": LowArgs(thresholds={"cpu": 20.5, "example.com/gpu": 10}, target_thresholds={"cpu": 50}),
-        "PodLifeTime": LifeTimeArgs.model_validate(
-            {"states": ["Pending", "CrashLoopBackOff"], "labelSelector": {"matchLabels": {"a": "b"}}}
+        "DefaultEvictor": args("DefaultEvictor", nodeFit=True, priorityThreshold={"value": 5}),
+        "LowNodeUtilization": args(
+            "LowNodeUtilization", **thresholds, targetThresholds={"cpu": 50, "example.com/gpu": 50}
         ),
-        "RemovePodsHavingTooManyRestarts": RestartsArgs(pod_restart_threshold=3),
+        "PodLifeTime": args("PodLifeTime", states=["Pending", "CrashLoopBackOff"], labelSelector=labels),
+        "RemovePodsHavingTooManyRestarts": args("RemovePodsHavingTooManyRestarts", podRestartThreshold=3),
     }
-    assert dict(second.args) == {"DefaultEvictor": EvictorArgs(), "RemoveDuplicates": DuplicatesArgs()}
+    assert dict(second.args) == {"DefaultEvictor": args("DefaultEvictor"), "RemoveDuplicates": args("RemoveDuplicates")}
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -125,12 +108,12 @@ def test_a_minimal_policy_is_legal_and_says_that_it_does_nothing(text, *, strict
     assert loaded.policy.node_selector == LabelSelector()
 
 
-@pytest.mark.parametrize("args", ["", ", args: null", ", args: {}", ", args: {namespaces: ~}"])
-def test_absent_null_and_empty_arguments_are_the_same(args):
+@pytest.mark.parametrize("given", ["", ", args: null", ", args: {}", ", args: {namespaces: ~}"])
+def test_absent_null_and_empty_arguments_are_the_same(given):
     """All of them are the plugin's defaults, and so is an argument that is null."""
-    loaded = load(profile(f"{{name: RemoveDuplicates{args}}}", "balance: {enabled: [RemoveDuplicates]}"))
+    loaded = load(profile(f"{{name: RemoveDuplicates{given}}}", "balance: {enabled: [RemoveDuplicates]}"))
 
-    assert loaded.policy.profiles[0].args["RemoveDuplicates"] == DuplicatesArgs()
+    assert loaded.policy.profiles[0].args["RemoveDuplicates"] == args("RemoveDuplicates")
     assert loaded.warnings == ()
 
 
@@ -146,7 +129,7 @@ def test_of_two_configurations_of_a_plugin_the_first_counts():
     text = profile(f"{LIFE_TIME}, {{name: PodLifeTime, args: {{maxPodLifeTimeSeconds: 7}}}}", RUN_LIFE_TIME)
     loaded = load(text)
 
-    assert loaded.policy.profiles[0].args["PodLifeTime"] == LifeTimeArgs(max_pod_life_time_seconds=5)
+    assert loaded.policy.profiles[0].args["PodLifeTime"] == args("PodLifeTime", maxPodLifeTimeSeconds=5)
     assert [str(each) for each in loaded.warnings] == [
         "line 5, profiles[0].pluginConfig[1]: PodLifeTime is configured twice in this profile; the first one counts"
     ]
@@ -154,11 +137,11 @@ def test_of_two_configurations_of_a_plugin_the_first_counts():
 
 def test_json_is_a_policy_too():
     """The same policy as JSON is the same policy."""
-    args = {"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 5}}
+    entry = {"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 5}}
     document = {
         "apiVersion": "descheduler/v1alpha2",
         "kind": "DeschedulerPolicy",
-        "profiles": [{"name": "p", "pluginConfig": [args], "plugins": {"deschedule": {"enabled": ["PodLifeTime"]}}}],
+        "profiles": [{"name": "p", "pluginConfig": [entry], "plugins": {"deschedule": {"enabled": ["PodLifeTime"]}}}],
     }
 
     assert load(json.dumps(document)) == load(profile(LIFE_TIME, RUN_LIFE_TIME))

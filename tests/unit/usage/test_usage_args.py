@@ -1,6 +1,7 @@
 """What policies may say about usage: `metricsUtilization` and `metricsProviders`, and what is wrong in them."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 import yaml
@@ -8,16 +9,12 @@ import yaml
 from rebalancer.errors import PolicyError
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
+from tests.unit.policy.reading import rows as rows_of
 
 CPU = "nodes: {cpu: {query: q, unit: cores}}"
 BASIC = "basicAuth: {username: a, passwordFile: p}"
 SHARE = "query: q, unit: ratio, base: allocatable"
-
-
-def rows(table: str) -> list[list[str]]:
-    """The lines of a table, each a list of its columns; the last is how a message begins."""
-    table = table.replace("$CPU", CPU).replace("$SHARE", SHARE)
-    return [line.strip().split(" | ") for line in table.strip().splitlines()]
+rows = partial(rows_of, CPU=CPU, SHARE=SHARE, BASIC=BASIC)
 
 
 EXAMPLE = """
@@ -39,8 +36,10 @@ prometheus:
 """
 
 
-ALL = """[{source: KubernetesMetrics}, {source: Prometheus, prometheus: {url: 'https://a'}},
-  {source: LoadWatcher, loadWatcher: {url: 'https://b'}}]"""
+ALL = (
+    "[{source: KubernetesMetrics}, {source: Prometheus, prometheus: {url: 'https://a'}}, "
+    "{source: LoadWatcher, loadWatcher: {url: 'https://b'}}]"
+)
 
 
 def load(usage: str, thresholds: str = "cpu: 20", providers: str = ALL, *, live: bool = False):
@@ -174,34 +173,16 @@ def test_requests_cannot_stand_in_for_a_share():
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [
-        ("source: LoadWatcher", "metricsProviders[0]: the source LoadWatcher needs a block `loadWatcher` with its url"),
-        ("source: LoadWatcher, loadWatcher: {}", "metricsProviders[0].loadWatcher: url is missing: where load-watcher"),
-        (
-            "source: LoadWatcher, loadWatcher: {url: nowhere}",
-            "metricsProviders[0].loadWatcher.url: 'nowhere' can never",
-        ),
-        (
-            "source: LoadWatchr",
-            "metricsProviders[0].source: 'LoadWatchr' is not a source of metrics; did you mean 'LoadWat",
-        ),
-        (
-            "source: KubernetesMetrics, loadWatcher: {url: 'http://a'}",
-            "metricsProviders[0].loadWatcher: only the source LoadWatcher makes use of this",
-        ),
-        (
-            f"source: Prometheus, prometheus: {{url: 'https://a', tokenFile: t, {BASIC}}}",
-            "metricsProviders[0].prometheus: there are tokenFile and basicAuth; give one of them",
-        ),
-        (
-            "source: Prometheus, prometheus: {url: 'https://a', basicAuth: {username: a}}",
-            "metricsProviders[0].prometheus.basicAuth: basicAuth needs both username and passwordFile",
-        ),
-        (
-            "source: Prometheus, prometheus: {url: 'https://a', cafile: /c}",
-            "metricsProviders[0].prometheus.cafile: unknown key 'cafile' has no effect; did you mean 'caFile'?",
-        ),
-    ],
+    rows("""
+    source: LoadWatcher | : the source LoadWatcher needs a block `loadWatcher` with its url
+    source: LoadWatcher, loadWatcher: {} | .loadWatcher: url is missing: where load-watcher
+    source: LoadWatcher, loadWatcher: {url: nowhere} | .loadWatcher.url: 'nowhere' can never
+    source: LoadWatchr | .source: 'LoadWatchr' is not a source of metrics; did you mean 'LoadWat
+    source: KubernetesMetrics, loadWatcher: {url: 'http://a'} | .loadWatcher: only the source LoadWatcher makes use
+    source: Prometheus, prometheus: {url: 'https://a', tokenFile: t, $BASIC} | .prometheus: there are tokenFile and ba
+    source: Prometheus, prometheus: {url: 'https://a', basicAuth: {username: a}} | .prometheus.basicAuth: basicAuth ne
+    source: Prometheus, prometheus: {url: 'https://a', cafile: /c} | .prometheus.cafile: unknown key 'cafile' has no e
+    """),
 )
 def test_a_wrong_provider_is_told(fields, message):
     """Our keys are checked like the descheduler's."""
@@ -209,23 +190,21 @@ def test_a_wrong_provider_is_told(fields, message):
         load("{source: LoadWatcher}", providers=f"[{{{fields}}}]")
     first = error.value.problems[0]
 
-    assert f"{first.path}: {first.message}".startswith(message)
+    assert f"{first.path}: {first.message}".startswith(f"metricsProviders[0]{message}")
 
 
 @pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize(
     ("usage", "thresholds", "providers", "message"),
-    [
-        ("source: KubernetesMetrics", "cpu: 20, nvidia.com/gpu: 20", ALL, "thresholds name nvidia.com/gpu, which Kube"),
-        (
-            "source: LoadWatcher",
-            "nvidia.com/gpu: 20",
-            ALL,
-            "thresholds name nvidia.com/gpu, which LoadWatcher does not",
-        ),
-        ("source: KubernetesMetrics", "cpu: 20", "[]", "KubernetesMetrics is not set up: add `- source: KubernetesMet"),
-        ("metricsServer: true", "cpu: 20", "[]", "KubernetesMetrics is not set up"),
-    ],
+    rows(
+        """
+    source: KubernetesMetrics | cpu: 20, nvidia.com/gpu: 20 | $ALL | thresholds name nvidia.com/gpu, which KubernetesM
+    source: LoadWatcher | nvidia.com/gpu: 20 | $ALL | thresholds name nvidia.com/gpu, which LoadWatcher does not
+    source: KubernetesMetrics | cpu: 20 | [] | KubernetesMetrics is not set up: add `- source: KubernetesMet
+    metricsServer: true | cpu: 20 | [] | KubernetesMetrics is not set up
+    """,
+        ALL=ALL,
+    ),
 )
 def test_what_cannot_be_measured_is_an_error_in_validate_and_before_evictions(
     live, usage, thresholds, providers, message
