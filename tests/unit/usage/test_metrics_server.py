@@ -14,17 +14,14 @@ PROVIDER = {"source": "KubernetesMetrics"}
 USED = {"cpu": 1000, "memory": 2048}
 
 
-def metrics(*of_nodes, pods=()):
-    return Metrics(of_nodes, pods)
-
-
-def all_of(count, **ages):
-    """Samples of n1 ... n<count>; `ages` in seconds by node, None for no time."""
-    return [NodeMetrics(f"n{number}", USED, taken(ages.get(f"n{number}", 0))) for number in range(1, count + 1)]
-
-
 def taken(age):
     return None if age is None else NOW - timedelta(seconds=age)
+
+
+def metrics(count, *more, pods=(), **ages):
+    """Samples of n1 ... n<count>, and more; `ages` in seconds by node, None for no time."""
+    names = [f"n{number}" for number in range(1, count + 1)]
+    return Metrics([*(NodeMetrics(name, USED, taken(ages.get(name, 0))) for name in names), *more], pods)
 
 
 def measure(found, count=2, pods=(), provider=PROVIDER, collector=False, **wanted):
@@ -36,7 +33,7 @@ def measure(found, count=2, pods=(), provider=PROVIDER, collector=False, **wante
 def test_cpu_and_memory_of_nodes_and_pods():
     """Whatever else is in the objects."""
     of_pod = PodMetrics("default", "a", {"cpu": 10, "memory": 20, "storage": 5}, NOW)
-    found = measure(metrics(*all_of(2), pods=[of_pod]))
+    found = measure(metrics(2, pods=[of_pod]))
 
     assert found.nodes == found.peaks == {"n1": USED, "n2": USED}
     assert found.pods == {("default", "a"): {"cpu": 10, "memory": 20}}
@@ -48,7 +45,7 @@ def test_a_node_that_contradicts_its_pods_is_unknown(together, believed):
     """It uses 1000m by its own figure, and its pods use more than twice as much: one of the figures is wrong."""
     on_it = [pod("a", "n1"), pod("b", "n1"), pod("c", "n2")]
     of_pods = [PodMetrics("default", name, {"cpu": used}, NOW) for name, used in (("a", together - 100), ("b", 100))]
-    found = measure(metrics(*all_of(2), pods=of_pods), pods=on_it, minFreshNodes=50)
+    found = measure(metrics(2, pods=of_pods), pods=on_it, minFreshNodes=50)
 
     assert ("n1" in found.nodes) is believed
     assert "n2" in found.nodes
@@ -66,7 +63,7 @@ def test_a_node_that_contradicts_its_pods_is_unknown(together, believed):
 )
 def test_an_old_sample_does_not_count(wanted, missing):
     """Three minutes unless the policy says otherwise; a sample without a time counts as fresh."""
-    found = measure(metrics(*all_of(5, n2=180, n3=181, n4=None)), 5, minFreshNodes=50, **wanted)
+    found = measure(metrics(5, n2=180, n3=181, n4=None), 5, minFreshNodes=50, **wanted)
 
     assert missing.items() <= found.missing.items()
     assert "n4" in found.nodes
@@ -74,69 +71,64 @@ def test_an_old_sample_does_not_count(wanted, missing):
 
 
 def test_a_sample_from_the_future_does_not_count():
-    """Of a node or of a pod; clocks may be a minute apart."""
-    pods = [PodMetrics("default", name, USED, taken(age)) for name, age in (("a", -60), ("b", -61))]
-    found = measure(metrics(*all_of(3, n2=-60, n3=-3661), pods=pods), 3, minFreshNodes=50, maxSampleAge="9h")
+    """Clocks may be a minute apart."""
+    found = measure(metrics(3, n2=-60, n3=-3661), 3, minFreshNodes=50, maxSampleAge="9h")
 
     assert found.missing == {"n3": "its sample is from the future, 1h1m1s ahead"}
-    assert found.pods.keys() == {("default", "a")}
+
+
+def test_pods_without_a_fresh_sample_are_unknown():
+    """Nothing is zero by itself; an empty sample says nothing of any resource."""
+    ages = {"old": 200, "early": -60, "future": -61}
+    pods = [PodMetrics("default", "empty", {}, NOW)]
+    pods += [PodMetrics("default", name, USED, taken(age)) for name, age in ages.items()]
+    found = measure(metrics(2, pods=pods))
+
+    assert found.pods == {("default", "empty"): {}, ("default", "early"): USED}
 
 
 def test_a_node_that_appears_after_the_list_is_missing():
     """So is one whose sample is incomplete; nodes of no interest do not count."""
-    found = measure(
-        metrics(*all_of(1), NodeMetrics("n2", {"cpu": 1}, NOW), NodeMetrics("gone", USED)), 3, minFreshNodes=0
-    )
+    found = measure(metrics(1, NodeMetrics("n2", {"cpu": 1}, NOW), NodeMetrics("gone", USED)), 3, minFreshNodes=0)
 
     assert found.missing == {"n2": "its sample has no memory", "n3": "metrics-server does not know it"}
     assert found.nodes.keys() == {"n1"}
 
 
-@pytest.mark.parametrize(("known", "fails"), [(10, False), (9, False), (8, False), (7, True), (5, True)])
-def test_a_tenth_missing_is_a_warning_and_half_an_error(known, fails):
+@pytest.mark.parametrize(
+    ("known", "wanted", "fails"),
+    [
+        (10, {}, ""),
+        (8, {}, ""),
+        (7, {}, "only 7 of 10 nodes have fresh usage, and minFreshNodes is 80 %"),
+        (9, {"minFreshNodes": 100}, r"9 of 10 .* 100 %: n10 \(metrics-server does not know it\)"),
+        (1, {"minFreshNodes": 10}, ""),
+    ],
+)
+def test_a_tenth_missing_is_a_warning_and_half_an_error(known, wanted, fails):
     """80 % of the nodes have to be fresh unless the policy says otherwise, 80 % itself is enough."""
-    found = metrics(*all_of(known))
     if fails:
-        with pytest.raises(
-            StrategyError, match=rf"only {known} of 10 nodes have fresh usage, and minFreshNodes is 80 %"
-        ):
-            measure(found, 10)
+        with pytest.raises(StrategyError, match=fails):
+            measure(metrics(known), 10, **wanted)
         return
-    result = measure(found, 10)
+    found = measure(metrics(known), 10, **wanted)
 
-    assert len(result.nodes) == known
-    assert len(result.warnings) == (known < 10)
-
-
-def test_the_policy_chooses_how_many_nodes_must_be_fresh():
-    """All of them, or hardly any."""
-    found = metrics(*all_of(9))
-    with pytest.raises(StrategyError, match=r"9 of 10 .* 100 %: n10 \(metrics-server does not know it\)"):
-        measure(found, 10, minFreshNodes=100)
-    assert len(measure(metrics(*all_of(1)), 10, minFreshNodes=10).nodes) == 1
+    assert len(found.nodes) == known
+    assert len(found.warnings) == (known < 10)
 
 
 def test_only_the_first_missing_nodes_are_named():
     """A cluster may have thousands."""
-    (warning,) = measure(metrics(*all_of(16)), 20).warnings
+    (warning,) = measure(metrics(16), 20).warnings
 
     assert warning.endswith("n19 (metrics-server does not know it) and 1 more")
-
-
-def test_pods_without_a_fresh_sample_are_unknown():
-    """An empty one is not a sample; nothing is zero by itself."""
-    old = PodMetrics("default", "old", USED, taken(200))
-    empty = PodMetrics("default", "empty", {}, NOW)
-    found = measure(metrics(*all_of(2), pods=[old, empty]))
-
-    assert found.pods == {("default", "empty"): {}}
 
 
 def test_requests_stand_in_where_the_policy_says_so():
     """For the nodes that are missing and for their pods, with a warning; however many they are."""
     pods = [pod("a", node="n1", cpu="200m"), pod("b", node="n2", cpu="300m", memory="1Gi"), pod("c", node="n2")]
     of_pod = PodMetrics("default", "a", USED, NOW)
-    found = measure(metrics(*all_of(1), pods=[of_pod]), 3, pods, whenMissing="requests")
+    found = measure(metrics(1, pods=[of_pod]), 3, pods, whenMissing="requests")
 
     assert found.nodes["n1"] == USED
     assert found.nodes["n2"] == found.peaks["n2"] == {"cpu": 400, "memory": 1 << 30}
@@ -163,7 +155,7 @@ def test_requests_stand_in_for_a_source_that_is_down():
 @pytest.mark.parametrize("wanted", [{"source": "KubernetesMetrics"}, {"source": "", "metricsServer": True}])
 def test_a_source_has_to_be_set_up(wanted):
     """By a provider or the deprecated switch, as in the descheduler; requests do not stand in for it."""
-    found = metrics(*all_of(2))
+    found = metrics(2)
     with pytest.raises(StrategyError, match=r"KubernetesMetrics is not set up: add `- source: KubernetesMetrics` to"):
         measure(found, provider=None, whenMissing="requests", **wanted)
 
@@ -176,7 +168,7 @@ def test_one_source_does_not_stand_in_for_another(source):
     """Each has its own provider."""
     prometheus = {"prometheus": {"query": "up"}} if source == "Prometheus" else {}
     with pytest.raises(StrategyError, match=f"{source} is not set up"):
-        measure(metrics(*all_of(2)), source=source, **prometheus)
+        measure(metrics(2), source=source, **prometheus)
 
 
 def test_a_failure_is_not_repeated():

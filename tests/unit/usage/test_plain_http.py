@@ -20,19 +20,19 @@ def respelled(server, spelling, userinfo=""):
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize("way", ["tokenFile", "basicAuth", "userinfo"])
+@pytest.mark.parametrize("way", ["tokenFile", "basicAuth", "what the url has before its @"])
 def test_nothing_is_sent_over_plain_http(server, tmp_path, spelling, way):
     """The strategy fails before a request; the message tells the address without userinfo, and the cures."""
     (tmp_path / "secret").write_text("s3cret\n")
-    fields = {
-        "tokenFile": {"tokenFile": str(tmp_path / "secret")},
-        "basicAuth": {"basicAuth": {"username": "me", "passwordFile": str(tmp_path / "secret")}},
-        "userinfo": {},
+    file = str(tmp_path / "secret")
+    fields, userinfo = {
+        "tokenFile": ({"tokenFile": file}, ""),
+        "basicAuth": ({"basicAuth": {"username": "me", "passwordFile": file}}, ""),
+        "what the url has before its @": ({}, "me:s3cret@"),
     }[way]
 
-    name = "what the url has before its @" if way == "userinfo" else way
-    with pytest.raises(StrategyError, match=f"{name} is not sent over plain http .*https, or set allowTokenOver") as it:
-        ask(respelled(server, spelling, "me:s3cret@" if way == "userinfo" else ""), **fields)
+    with pytest.raises(StrategyError, match=f"{way} is not sent over plain http .*https, or set allowTokenOver") as it:
+        ask(respelled(server, spelling, userinfo), **fields)
 
     assert server.requests == []
     assert "s3cret" not in str(it.value)

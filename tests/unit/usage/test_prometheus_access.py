@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from rebalancer.errors import SourceError, StrategyError
+from rebalancer.errors import StrategyError
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample
 from tests.make import NOW, cluster, pod
@@ -75,18 +75,18 @@ def test_a_token_or_a_password_may_be_in_a_file(server, tmp_path, field, header)
 
 
 def test_a_token_may_be_in_a_secret(secure):
-    """Its namespace and name are the policy's."""
-    read = []
+    """Its namespace and name are the policy's; if it cannot be read the strategy fails with the reader's own words."""
+    token = {"authToken": {"secretReference": {"namespace": "monitoring", "name": "token"}}}
+    ask(
+        secure.url,
+        secret=lambda reference: f"{reference.namespace}-{reference.name}",
+        caFile=str(secure.certificate),
+        **token,
+    )
 
-    def secret(reference):
-        read.append((reference.namespace, reference.name))
-        return "from-the-secret"
-
-    token = {"secretReference": {"namespace": "monitoring", "name": "token"}}
-    ask(secure.url, secret=secret, authToken=token, caFile=str(secure.certificate))
-
-    assert sent(secure) == "Bearer from-the-secret"
-    assert read == [("monitoring", "token")]
+    assert sent(secure) == "Bearer monitoring-token"
+    with pytest.raises(StrategyError, match="not meant to be read"):
+        ask(secure.url, **token)
 
 
 def test_in_a_pod_its_own_token_and_authority_are_used(secure, server, in_pod):
@@ -110,35 +110,22 @@ def test_another_authority_is_trusted_by_ca_file_only(secure):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"caFile": "/nowhere/ca.crt"}, r"caFile /nowhere/ca.crt cannot be read"),
-        ({"tokenFile": "/nowhere/token"}, r"/nowhere/token cannot be read: No such file"),
-        ({"basicAuth": {"username": "me", "passwordFile": "/nowhere/word"}}, r"/nowhere/word cannot be read"),
+        ({"caFile": "/nowhere/ca.crt"}, "caFile /nowhere/ca.crt cannot be read"),
+        ({"tokenFile": "/nowhere/token"}, "/nowhere/token cannot be read: No such file"),
+        ({"basicAuth": {"username": "me", "passwordFile": "/nowhere/word"}}, "/nowhere/word cannot be read"),
+        ({"tokenFile": "empty"}, "holds no token"),
+        ({"tokenFile": "lines"}, "holds no token"),
+        ({"tokenFile": "umlaut"}, "holds no token"),
     ],
 )
-def test_a_file_that_is_not_there_is_named(secure, fields, message):
-    """So is one that may not be read."""
+def test_a_file_that_is_not_there_is_named(secure, tmp_path, monkeypatch, fields, message):
+    """So is one that may not be read, or that holds what no header can hold."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("empty", ""), ("lines", "two\nlines"), ("umlaut", "schlüssel")):
+        (tmp_path / name).write_text(text)
+
     with pytest.raises(StrategyError, match=message):
         ask(secure.url, **fields)
-
-
-@pytest.mark.parametrize("text", ["", "two\nlines", "schlüssel"])
-def test_a_file_without_a_token_is_named(secure, tmp_path, text):
-    """What no header can hold is not a token."""
-    (tmp_path / "token").write_text(text)
-
-    with pytest.raises(StrategyError, match="holds no token"):
-        ask(secure.url, tokenFile=str(tmp_path / "token"))
-
-
-def test_a_secret_that_cannot_be_read_fails_the_strategy(secure):
-    """With the reader's own words."""
-
-    def secret(_):
-        raise SourceError("the Secret monitoring/token has no key")
-
-    token = {"secretReference": {"namespace": "monitoring", "name": "token"}}
-    with pytest.raises(StrategyError, match="has no key"):
-        ask(secure.url, secret=secret, authToken=token)
 
 
 def test_a_server_that_is_down_is_told_within_seconds():
