@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from rebalancer.cluster.selectors import check_label_value, key_fault
-from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName
+from rebalancer.policy.arguments import Duration, Part, Percent, ResourceName, between
 from rebalancer.policy.document import DocumentNode, WantedDocument, at, wanted_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, avoid_keys
@@ -23,8 +23,6 @@ KIND = "MarkingRules"
 
 _WHOLE = 100
 _SHORTEST_FOR = timedelta(minutes=1)
-_SHORTEST_EXPIRY = timedelta(seconds=5)
-_LONGEST_EXPIRY = timedelta(days=1)
 #: Domains whose labels and taints belong to Kubernetes.
 _RESERVED = ("kubernetes.io", "k8s.io")
 _WANTED = WantedDocument(KIND, "rebalancer/", "set of marking rules", "sets of marking rules")
@@ -157,6 +155,10 @@ class Signs(Part):
         return self
 
 
+_expiring = between(timedelta(seconds=5), timedelta(days=1), "expiry has to be between 5s and 24h")
+Expiry = Annotated[Duration, AfterValidator(_expiring)]
+
+
 class MarkingRules(Part):
     """The rules, what marked nodes carry, how many may be marked, and for how long."""
 
@@ -165,7 +167,7 @@ class MarkingRules(Part):
     rules: dict[RuleName, PressureRule] = Field(description="By name; the first that marks a node names its label.")
     mark: Signs = Field(Signs(label=Sign(PRESSURE_KEY)), description="What marked nodes carry.")
     max_nodes: Share = Field(50, description="The largest share of nodes that may be marked at a time.")
-    expiry: Duration = Field(timedelta(minutes=15), description="How long a mark stays without a sample.")
+    expiry: Expiry = Field(timedelta(minutes=15), description="How long a mark stays without a sample.")
 
     @field_validator("rules")
     @classmethod
@@ -173,13 +175,6 @@ class MarkingRules(Part):
         if not rules:
             raise ValueError("give at least one rule, like `cpu: {query: ..., above: 0.8, below: 0.7}`")
         return rules
-
-    @field_validator("expiry")
-    @classmethod
-    def _sensible(cls, expiry: timedelta) -> timedelta:
-        if not _SHORTEST_EXPIRY <= expiry <= _LONGEST_EXPIRY:
-            raise ValueError("expiry has to be between 5s and 24h")
-        return expiry
 
 
 def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRules:
@@ -195,7 +190,11 @@ def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRule
     """
     findings = Findings()
     node = wanted_document(text, findings, _WANTED)
-    rules = _read(node, findings)
+    rules = None
+    if isinstance(node.value, Mapping):
+        rules = read_strictly(MarkingRules, node, findings)
+    elif not findings.failed:
+        findings.error(node.place, f"this is not a {KIND}; a minimal one is {_MINIMAL}")
     if rules is not None:
         _check_sources(rules, node, policy, findings)
         _check_taint(rules, node, policy, findings)
@@ -210,14 +209,6 @@ def measured_utilization(policy: Policy) -> MetricsUtilization | None:
     return next((each.metrics_utilization for each in args if each.metrics_utilization), None)
 
 
-def _read(node: DocumentNode, findings: Findings) -> MarkingRules | None:
-    if not isinstance(node.value, Mapping):
-        if not findings.failed:
-            findings.error(node.place, f"this is not a {KIND}; a minimal one is {_MINIMAL}")
-        return None
-    return read_strictly(MarkingRules, node, findings)
-
-
 def _check_sources(rules: MarkingRules, node: DocumentNode, policy: Policy, findings: Findings) -> None:
     measured = measured_utilization(policy)
     has_prometheus = any(each.source == PROMETHEUS for each in policy.metrics_providers)
@@ -227,20 +218,17 @@ def _check_sources(rules: MarkingRules, node: DocumentNode, policy: Policy, find
                 at(node, "rules", name, "query").place,
                 "a query needs Prometheus: add `- source: Prometheus` with its url to the policy's metricsProviders",
             )
-        if rule.resource:
-            place = at(node, "rules", name, "resource").place
-            wrong = measured.mismatch({rule.resource: 0}) if measured else _NO_UTILIZATION
-            if wrong:
-                findings.error(place, wrong)
+        if rule.resource and (wrong := measured.mismatch({rule.resource: 0}) if measured else _NO_UTILIZATION):
+            findings.error(at(node, "rules", name, "resource").place, wrong)
 
 
 def _check_taint(rules: MarkingRules, node: DocumentNode, policy: Policy, findings: Findings) -> None:
     taken = {*avoid_keys(AVOID_KEY), *avoid_keys(policy.steering.key if policy.steering else AVOID_KEY)}
+    owners = {HOLD_KEY: "the key of held nodes", **dict.fromkeys(taken, "a key of steering")}
     for kind, sign in (("label", rules.mark.label), ("taint", rules.mark.taint)):
-        if sign and sign.key in taken:
-            findings.error(at(node, "mark", kind).place, f"{sign.key} is a key of steering: give marks another one")
-        if sign and sign.key == HOLD_KEY:
-            findings.error(at(node, "mark", kind).place, f"{sign.key} is the key of held nodes: give marks another one")
+        if sign and sign.key in owners:
+            place = at(node, "mark", kind).place
+            findings.error(place, f"{sign.key} is {owners[sign.key]}: give marks another one")
 
 
 if __name__ == "__main__":  # for `make schema`

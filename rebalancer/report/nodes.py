@@ -28,8 +28,10 @@ _INDENT = 2
 def show_nodes(report: Report, run: Row, page: Page, *, everything: bool) -> None:
     """Show the nodes of a strategy that weighs them, now and after the plan."""
     page.title(f"Nodes now and after the plan ({run['strategy']})")
-    for words, now, then in _bands(run):
-        page.say(f"  {now:>4} -> {then:>4} {words}")
+    for state, words in _BANDS.items():
+        if run["targetThresholds"] or state != OVERUTILIZED:  # over target needs a target
+            now, then = (sum(node[key] == state for node in run["nodes"]) for key in ("state", "stateAfter"))
+            page.say(f"  {now:>4} -> {then:>4} {words}")
     _show_pairs(page, _spread(run))
     ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node)[0], node["name"]))
     between = 0 if everything else max(len(ranked) - 2 * _SHOWN, 0)
@@ -43,15 +45,6 @@ def show_nodes(report: Report, run: Row, page: Page, *, everything: bool) -> Non
 def _show_pairs(page: Page, pairs: Iterator[tuple[str, str]], style: str = "") -> None:
     found = list(pairs)
     page.rows([(name,) for name, _ in found], [text for _, text in found], indent=_INDENT, style=style)
-
-
-def _bands(run: Row) -> list[tuple[str, int, int]]:
-    """Return how many nodes are in each band, now and after the plan; `over target` needs targetThresholds."""
-    return [
-        (words, *(sum(node[key] == state for node in run["nodes"]) for key in ("state", "stateAfter")))
-        for state, words in _BANDS.items()
-        if run["targetThresholds"] or state != OVERUTILIZED
-    ]
 
 
 def _spread(run: Row) -> Iterator[tuple[str, str]]:
@@ -93,14 +86,9 @@ def _show_bars(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> Non
             page.say(blank + left_out)
         name = node["name"]
         padding = " " * (size - cell_len(name))
+        style = "red" if node["stateAfter"] == OVERUTILIZED else "green" if node["state"] == OVERUTILIZED else ""
         for line in [f"{name}{padding}  {text}"] if beside else [name, blank + text]:
-            page.say(blank + line, _style(node))
-
-
-def _style(node: Row) -> str:
-    if node["stateAfter"] == OVERUTILIZED:
-        return "red"
-    return "green" if node["state"] == OVERUTILIZED else ""
+            page.say(blank + line, style)
 
 
 def _staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:
@@ -163,7 +151,10 @@ def show_waves(run: Row, page: Page) -> None:
     names, prose = [], []
     for number, wave in enumerate(run["waves"], start=1):
         names.append((f"{number:>2}", f"{len(wave['moves']):>2} pods to {_destinations(wave['moves'])}"))
-        prose.append(f"avoiding {_avoided(wave['avoid'])}; {_landed(wave['moves'])}".rstrip("; "))
+        hot = sum(level >= HOT for level in wave["avoid"].values())
+        avoided = count(len(wave["avoid"]), "node") if wave["avoid"] else "none"
+        taints = f", {hot} with two taints" if hot else ""
+        prose.append(f"avoiding {avoided}{taints}; {_landed(wave['moves'])}".rstrip("; "))
     page.rows(names, prose)
     for line in _evenness(run["evenness"]):
         page.prose(line)
@@ -193,13 +184,6 @@ def _number(value: float | None) -> str:
 def _destinations(moves: Sequence[Row]) -> str:
     counts = Counter(move["expected"] for move in moves)
     return ", ".join(f"{name} ({count})" if len(counts) > 1 else name for name, count in sorted(counts.items()))
-
-
-def _avoided(avoid: Mapping[str, int]) -> str:
-    if not avoid:
-        return "none"
-    hot = sum(level >= HOT for level in avoid.values())
-    return count(len(avoid), "node") + (f", {hot} with two taints" if hot else "")
 
 
 def _landed(moves: Sequence[Row]) -> str:

@@ -26,7 +26,6 @@ from rebalancer.policy.usage import (
 )
 from rebalancer.policy.values import Policy
 from rebalancer.usage import load_watcher, metrics_server, prometheus
-from rebalancer.usage.load_watcher import LoadWatcherAnswer
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.promql import PromQL, ask_once
 from rebalancer.usage.sample_age import Sampled, ignored
@@ -66,7 +65,9 @@ class Providers:
         self._oldest: dict[str, datetime] = {}
         self._metrics = ask_once(lambda _: read_metrics())
         self._promql = ask_once(self._connect)
-        self._load_watcher = ask_once(self._ask_load_watcher)
+        self._load_watcher = ask_once(
+            lambda _: load_watcher.ask(self._given[LOAD_WATCHER].load_watcher or LoadWatcher(), is_ending)
+        )
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
         """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
@@ -167,9 +168,6 @@ class Providers:
             return replace(found, warnings=(*found.warnings, f"what pods use is unknown: {error}"))
         pods = metrics_server.pod_usage(metrics, metrics_server.DEFAULT_MAX_AGE, cluster.now)
         return replace(found, pods=pods)
-
-    def _ask_load_watcher(self, _: None) -> LoadWatcherAnswer:
-        return load_watcher.ask(self._given[LOAD_WATCHER].load_watcher or LoadWatcher(), self._is_ending)
 
 
 _NAMED = 3
