@@ -58,7 +58,6 @@ def test_marks_of_nodes_that_take_no_part_stay_until_they_expire():
 
 
 def test_a_rule_that_is_not_in_the_file_any_more_marks_nothing():
-    """Its marks go at once."""
     found = evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, standing("a", rule="disk"), NOW)
 
     assert found.marks == {}

@@ -33,7 +33,6 @@ def test_the_value_of_the_moment_counts():
 
 
 def test_nodes_are_found_by_their_address():
-    """By the same matching as for usage."""
     there = (node("n1", addresses={"InternalIP": "10.0.0.7"}),)
     with FakePrometheus([sample("10.0.0.7:9100", 95)]) as server:
         found = ask(server.url, there, node={"label": "instance", "match": "internalIP"})
@@ -42,7 +41,6 @@ def test_nodes_are_found_by_their_address():
 
 
 def test_two_series_about_one_node_are_an_error():
-    """With the cure, and with the name of the source."""
     with FakePrometheus([sample("n1", 95), sample("n1:9100", 90)]) as server:
         found = ask(server.url)
 

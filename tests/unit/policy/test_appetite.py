@@ -46,7 +46,6 @@ def test_a_level_fills_in_what_is_open(level: int) -> None:
 
 
 def test_what_the_policy_says_counts() -> None:
-    """Whatever the level."""
     trust = "trust: { lasting: { cycles: 1, of: 2 }, backOff: { first: 7m } }"
     found = work(f"appetite: 2\nmaxNoOfPodsToEvictTotal: 50\nsteering: {{ minGain: 3 }}\n{trust}")
 
@@ -67,7 +66,6 @@ def test_without_it_nothing_is_filled_in() -> None:
 
 
 def test_the_levels_are_shown() -> None:
-    """A line each, with the names that a policy has for them."""
     heading, *levels = CliRunner().invoke(main, ["appetite"]).stdout.splitlines()
 
     assert [each.split()[0] for each in levels] == list("12345")

@@ -44,7 +44,6 @@ def read(**args: Any) -> Sample:
     ],
 )
 def test_values_are_taken_as_they_stand(key: str, value: object, read_as: object) -> None:
-    """Keys in camelCase."""
     assert getattr(read(**{key: value}), next(n for n, f in Sample.model_fields.items() if f.alias == key)) == read_as
 
 
@@ -63,13 +62,11 @@ def test_values_are_taken_as_they_stand(key: str, value: object, read_as: object
     ],
 )
 def test_no_type_is_guessed_from_another(args: dict[str, Any], problem: str) -> None:
-    """And unknown keys are errors."""
     with pytest.raises(ValidationError, match=problem):
         read(**args)
 
 
 def test_null_counts_as_absent() -> None:
-    """At any depth."""
     nulls = dict.fromkeys(("wholeNumber", "someFlag", "someNames", "someSelector", "PascalList"))
 
     assert read(**nulls, inner={"someNumber": None}) == Sample()
@@ -77,13 +74,11 @@ def test_null_counts_as_absent() -> None:
 
 
 def test_version_and_kind_are_tolerated() -> None:
-    """With any value, as in the descheduler."""
     assert read(apiVersion="x", kind=5) == Sample()
 
 
 @pytest.mark.parametrize("name", ["cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu"])
 def test_resources_that_thresholds_may_name(name: str) -> None:
-    """Kubernetes' own and extended ones."""
     assert read(someThresholds={name: 20.5}).some_thresholds == {name: 20.5}
 
 

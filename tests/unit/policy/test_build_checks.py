@@ -29,7 +29,6 @@ def test_what_cannot_be_built_cannot_be_loaded(point, name, problem):
 
 
 def test_arguments_in_another_profile_do_not_count():
-    """Each profile has its own configuration."""
     text = profile(LIFE_TIME, RUN_LIFE_TIME) + "- name: other\n  plugins: {deschedule: {enabled: [PodLifeTime]}}\n"
     (problem,) = problems(text)
 
@@ -45,7 +44,6 @@ def test_the_evictor_needs_no_arguments():
 
 
 def test_problems_of_decoding_and_of_building_come_together():
-    """One reading tells of both."""
     decoding, building = problems(profile("{name: PodLifeTime}", "balance: {enabled: [PodLifeTime]}"))
 
     assert decoding.startswith("line 5, profiles[0].pluginConfig[0].args: give maxPodLifeTimeSeconds, states,")

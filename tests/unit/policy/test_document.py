@@ -34,7 +34,6 @@ def warnings(text: str) -> list[str]:
 
 
 def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals():
-    """Plain words and numbers mean what the descheduler takes them for."""
     words = ["yes", "off", "True", "tRue", "y", "~", "1:30", "2024-01-01", '"5"', "'yes'", "!!str 5", "<<"]
     numbers = ["010", "0o10", "0x1F", "-0b11", "1_000", "1.0", ".5", "1e3", '!!int "5"', str(2**64 - 1)]
     found = read(f"words: [{', '.join(words)}]\nnumbers: [{', '.join(numbers)}]\nnothing:").plain()
@@ -48,17 +47,14 @@ def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals():
 
 
 def test_keys_are_text_whatever_they_look_like():
-    """A key that looks like a number or a boolean is the text of it."""
     assert read("5: a\nyes: b\n1.5: c").plain() == {"5": "a", "true": "b", "1.5": "c"}
 
 
 def test_json_is_read_too():
-    """A JSON document, indented by tabs, is a document like any other."""
     assert read('{\n\t"a": [1, null, true, "x\\/y"],\n\t"b": {}\n}').plain() == {"a": [1, None, True, "x/y"], "b": {}}
 
 
 def test_a_node_knows_its_path_and_line():
-    """A value has the path of keys and indices to it, and the line of its key or item."""
     node = read("a:\n  - b: 1\n    example.com/gpu:\n      2\n")
     item = node.entries()["a"].items()[0]
 
@@ -80,13 +76,11 @@ def test_an_alias_and_a_merge_stand_for_the_anchor():
 
 
 def test_the_last_of_two_equal_keys_counts_and_a_warning_says_so():
-    """A repeated key is named with both of its lines."""
     assert read("a: 1\nb: 2\na: 3").plain() == {"a": 3, "b": 2}
     assert warnings("a: 1\nb: 2\na: 3") == ["line 3, a: this key is given twice (first in line 1); the last one counts"]
 
 
 def test_a_merged_key_that_is_overridden_is_no_repetition():
-    """Overriding is what merge keys are for."""
     assert warnings("a: &a {x: 1}\nb: {<<: *a, x: 2}") == []
 
 
@@ -94,7 +88,6 @@ def test_a_merged_key_that_is_overridden_is_no_repetition():
     "rest", ["---\nb: 2\n", "---\n[1, 2", "---\n" + "[" * 50_000], ids=["another", "broken", "deep"]
 )
 def test_only_the_first_document_counts_and_a_warning_says_so(rest):
-    """Later documents are not read, whatever they are."""
     assert read(f"a: 1\n{rest}").plain() == {"a": 1}
     assert [each.partition(": ")[2][:43] for each in warnings(f"a: 1\n{rest}")] == [
         "only the first document of the file counts;"
@@ -132,7 +125,6 @@ def test_one_document_with_its_marks_is_one_document(text):
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_place(text, problem):
-    """Text that is not a document, and values that mean nothing, are errors that name the line."""
     assert errors(text)[0].startswith(problem)
 
 
@@ -198,5 +190,4 @@ def test_lines_are_those_of_the_config_map(text, line):
     ],
 )
 def test_a_config_map_without_one_policy_is_an_error(text, problem):
-    """It says what is there; one wrapping is taken off, no more."""
     assert problem in problems(text)[0]

@@ -13,7 +13,6 @@ def args_problems(plugin: str, args: str) -> list[str]:
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file():
-    """One reading is enough to see everything, on all levels; each line has its path."""
     text = """\
     apiVersion: descheduler/v1alpha2
     maxNoOfPodsToEvictPerNod: 5
@@ -92,7 +91,6 @@ def test_a_file_that_is_no_policy_is_told_what_it_lacks(text, problem):
 
 
 def test_a_missing_version_hides_no_other_problem():
-    """The rest is read all the same."""
     first, second = problems("profiles:\n- pluginConfig: [{name: PodLifetime}]\n")
 
     assert first.startswith("line 1: apiVersion is missing")
@@ -121,7 +119,6 @@ def test_a_missing_version_hides_no_other_problem():
     """),
 )
 def test_wrong_types_are_errors_at_every_level(field, problem):
-    """A value of another type is refused with what is expected and what is there."""
     assert [each for each in problems(HEAD + field) if each.startswith(f"line 3, {problem}")]
 
 
@@ -180,7 +177,6 @@ def test_the_nearest_place_is_named(plugin, args, problem):
 
 
 def test_each_line_of_a_validator_is_a_problem():
-    """Several things may be wrong with one value."""
     queries = "{pods: {query: q, unit: ratio, base: capacity}, memory: {query: q, unit: cores}}"
     usage = f"{{source: Prometheus, prometheus: {{nodes: {queries}}}}}"
     found = args_problems("LowNodeUtilization", f"{{thresholds: {{cpu: 5}}, metricsUtilization: {usage}}}")
@@ -192,7 +188,6 @@ def test_each_line_of_a_validator_is_a_problem():
 
 
 def test_arguments_of_plugins_that_do_not_run_are_checked_too():
-    """All entries are validated, even a second one for the same plugin."""
     text = profile(f"{LIFE_TIME}, {{name: PodLifeTime, args: {{states: [x]}}}}, {{name: Nothing}}", RUN_LIFE_TIME)
 
     assert [each.split(":")[0] for each in problems(text)] == [
@@ -203,14 +198,12 @@ def test_arguments_of_plugins_that_do_not_run_are_checked_too():
 
 
 def test_a_long_value_is_cut_in_the_message():
-    """A message stays a line."""
     (problem,) = problems(HEAD + f"metricsCollector: {'x' * 500}")
 
     assert len(problem) < 250
 
 
 def test_a_value_that_cannot_be_read_hides_no_other_problem():
-    """Each has its line, and one reading shows both."""
     found = problems(HEAD + "gracePeriodSeconds: !!int x\nmaxNoOfPodsToEvictTotal: -1\nprofiles: []\n")
 
     assert [each.split(":")[0] for each in found] == ["line 3, gracePeriodSeconds", "line 4, maxNoOfPodsToEvictTotal"]

@@ -64,13 +64,11 @@ def test_effective_protections(args: dict[str, Any], removed: set[str], added: s
     ],
 )
 def test_bad_arguments_are_refused(args: dict[str, Any], problem: str) -> None:
-    """The message says what is wrong."""
     with pytest.raises(ValidationError, match=problem):
         DefaultEvictorArgs.model_validate(args)
 
 
 def test_null_is_absent() -> None:
-    """As in the descheduler."""
     nulls = dict.fromkeys(("nodeFit", "minPodAge", "priorityThreshold", "labelSelector", "podProtections"))
 
     assert DefaultEvictorArgs.model_validate(nulls) == DefaultEvictorArgs()

@@ -53,12 +53,10 @@ def test_what_has_no_effect_is_a_warning_and_strictly_an_error(text, warning):
 
 @pytest.mark.parametrize("more", ["", ", sort: {enabled: []}, presort: ~, filter: {disabled: []}"])
 def test_a_policy_without_any_of_these_is_clean(more):
-    """Also with empty lists that would be ignored: nothing is lost with them."""
     assert load(profile(LIFE_TIME, RUN_LIFE_TIME + more), strict=True).warnings == ()
 
 
 def test_a_wrong_case_key_is_ignored_and_not_taken_for_the_right_one():
-    """`Profiles` adds no profile."""
     assert load(HEAD + "Profiles: [{name: p}]").policy.profiles == ()
 
 

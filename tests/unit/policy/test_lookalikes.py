@@ -86,7 +86,6 @@ def test_a_strategy_that_is_configured_but_not_enabled_is_told():
     """),
 )
 def test_a_number_in_words_is_answered_with_the_spelling_wanted(value, cure):
-    """The value seen, and how to write what it seems to mean."""
     (found,) = problems(HEAD + f"maxNoOfPodsToEvictTotal: {value}\nprofiles: []\n")
 
     assert found == f"line 3, maxNoOfPodsToEvictTotal: a number is expected, {cure}"

@@ -42,7 +42,6 @@ def test_a_mark_is_a_key_or_a_key_and_a_value():
 
 
 def test_all_problems_are_named_at_once():
-    """With line and path, and what to write instead."""
     text = """kind: DeschedulerPolicy
 rules:
   c p u: {query: up, above: 1, below: 1, for: 5s, abov: 3}
@@ -79,7 +78,6 @@ foo: 1
     ],
 )
 def test_a_rule_says_one_thing(rule, message):
-    """Where it is from, and both bounds."""
     assert message in problems(f"rules: {{cpu: {rule}}}")[0][2]
 
 
@@ -110,12 +108,10 @@ def test_steerings_keys_are_taken(key):
 
 @pytest.mark.parametrize("text", ["", "[]", "just words"])
 def test_what_is_no_map_is_named_with_an_example(text):
-    """Nothing is guessed."""
     assert "this is not a MarkingRules; a minimal one is `rules: {cpu:" in problems(text)[0][2]
 
 
 def test_rules_may_stand_in_a_config_map():
-    """As kubectl prints it; lines are those of the file."""
     text = "kind: ConfigMap\ndata:\n  rules.yaml: |\n    rules:\n      cpu: {query: up, above: 2, below: %s}\n"
 
     assert load(text % 1).rules["cpu"].above == 2

@@ -19,7 +19,6 @@ def prometheus(fields: str) -> str:
     """),
 )
 def test_a_source_that_cannot_work_is_an_error(providers, problem):
-    """The message has the place and what is missing."""
     (found,) = problems(f"{HEAD}metricsProviders: {providers}")
 
     assert found.startswith(f"line 3, metricsProviders{problem}")
@@ -39,7 +38,6 @@ def test_a_source_that_cannot_work_is_an_error(providers, problem):
     """),
 )
 def test_a_prometheus_that_cannot_be_asked_is_an_error(fields, problem):
-    """Its address, and where its token is."""
     (found,) = problems(prometheus(fields))
 
     assert found.startswith(f"line 4, metricsProviders[0].prometheus{problem}")
@@ -55,7 +53,6 @@ def test_a_prometheus_that_cannot_be_asked_is_an_error(fields, problem):
     ],
 )
 def test_no_message_shows_a_password(text):
-    """Wherever in the policy the URL stands."""
     assert "s3cret" not in str(problems(text))
 
 

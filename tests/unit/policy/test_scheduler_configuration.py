@@ -137,7 +137,6 @@ def test_values_of_the_chart_of_a_second_scheduler_are_read_as_what_they_are() -
 
 
 def test_mistakes_in_such_values_have_their_place() -> None:
-    """In the author's own lines, and the defaults of that chart where they say nothing."""
     wrong = VALUES.replace("watcherAddress:", "defaultRequestsMultiplier: lots #")
     assert [each.split(": ")[0] for each in problems(wrong)] == ["line 10, pluginConfig[0].args"]
 
@@ -147,7 +146,6 @@ def test_mistakes_in_such_values_have_their_place() -> None:
 
 
 def test_a_config_map_without_one_says_what_it_has() -> None:
-    """Its keys, so that the right one can be found."""
     text = "kind: ConfigMap\napiVersion: v1\ndata: {a: 'b: c', d: 'e: f'}"
 
     assert problems(text) == [
@@ -179,7 +177,6 @@ def test_a_config_map_without_one_says_what_it_has() -> None:
     ],
 )
 def test_what_cannot_be_used_is_said_with_its_place_and_cure(text: str, problem: str) -> None:
-    """In the author's own lines."""
     (found,) = problems(text)
 
     assert problem in found
@@ -218,7 +215,6 @@ profiles:
 
 
 def test_empty_keys_are_as_good_as_none() -> None:
-    """As in Go: `plugins:` with nothing behind it."""
     loaded = load(HEAD + "profiles:\n  - plugins:\n    pluginConfig: [{name: NodeAffinity, args: }]\nextenders:\n")
 
     assert loaded.document["profiles"] == [{"pluginConfig": [{"name": "NodeAffinity"}]}]
@@ -244,7 +240,6 @@ def test_what_nothing_is_known_of_is_a_warning(text: str, warning: str) -> None:
 
 
 def test_every_plugin_that_passes_without_a_warning_is_simulated() -> None:
-    """The reader knows the same plugins as the simulator."""
     everything = [{"name": each} for each in (*DEFAULT_PLUGINS, *OTHER_PLUGINS)]
     document = {"plugins": {"multiPoint": {"enabled": everything}}}
     loaded = load(HEAD + f"profiles: [{json.dumps(document)}]")

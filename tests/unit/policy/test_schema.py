@@ -39,7 +39,6 @@ def references(schema: object) -> Iterator[str]:
 
 
 def test_every_reference_leads_somewhere():
-    """An editor can follow the schema with nothing else at hand."""
     found = set(references(SCHEMA))
 
     assert found
@@ -55,12 +54,10 @@ def test_version_and_kind_are_fixed_and_the_version_is_required():
 
 @pytest.mark.parametrize("path", ["", "profiles []", "profiles [] plugins balance", "metricsProviders []"])
 def test_unknown_keys_are_marked_at_every_level(path):
-    """They would have no effect."""
     assert at(*path.split())["additionalProperties"] is False
 
 
 def test_limits_are_whole_numbers_that_are_not_negative():
-    """With a word on what they limit."""
     limit = SCHEMA["properties"]["maxNoOfPodsToEvictTotal"]
 
     assert {"type": "integer", "minimum": 0} in limit["anyOf"]
@@ -76,7 +73,6 @@ def test_each_point_offers_the_plugins_that_belong_there(point):
 
 
 def test_arguments_depend_on_the_name():
-    """Each plugin's entry has its own arguments, which may be absent or null."""
     config = at("profiles", "[]", "pluginConfig", "[]")
     cases = {case["if"]["properties"]["name"]["const"]: case["then"] for case in config["allOf"]}
 
@@ -88,7 +84,6 @@ def test_arguments_depend_on_the_name():
 
 
 def test_two_plugins_may_share_a_model():
-    """Each gets its case all the same."""
     shared = policy_schema({**PLUGINS, "Another": PLUGINS["RemoveDuplicates"]})
 
     assert len(shared["$defs"]["PluginConfig"]["allOf"]) == len(PLUGINS) + 1

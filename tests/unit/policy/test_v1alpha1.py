@@ -80,7 +80,6 @@ def test_params_become_arguments(name, params, arguments):
 
 
 def test_switches_and_node_fit_become_the_evictors():
-    """The switches at the top hold for every profile, nodeFit for its strategy's."""
     top = "evictLocalStoragePods: true\nignorePvcPods: true\nevictDaemonSetPods: false\n"
 
     found = converted("RemoveDuplicates", {"nodeFit": True}, top)["DefaultEvictor"]
@@ -97,7 +96,6 @@ def test_switches_and_node_fit_become_the_evictors():
     ],
 )
 def test_a_priority_threshold_becomes_the_evictors(params, threshold):
-    """By value or by name; a value of zero is one."""
     expected = DefaultEvictorArgs.model_validate({"priorityThreshold": threshold})
 
     assert converted("RemoveDuplicates", params)["DefaultEvictor"] == expected
@@ -131,7 +129,6 @@ strategies:
 
 
 def test_errors_are_placed_in_the_original_document():
-    """Whatever converting moved, the author sees their own keys and lines."""
     text = f"""\
 {OLD_HEAD}maxNoOfPodsToEvictPerNode: "5"
 evictLocalStoragePods: 1
@@ -200,7 +197,6 @@ def test_node_fit_has_no_effect_on_pod_life_time():
 
 
 def test_a_policy_of_strategies_without_a_version_is_told_the_older_one():
-    """`strategies` gives the older form away."""
     (problem,) = problems("strategies: {RemoveDuplicates: {enabled: true}}")
 
     assert problem == "line 1: apiVersion is missing; begin with `apiVersion: descheduler/v1alpha1`"

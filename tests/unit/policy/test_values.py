@@ -56,7 +56,6 @@ profiles:
 
 
 def test_every_field_of_a_policy_arrives():
-    """Limits, selector, profiles, arguments, orders and sources are those of the file."""
     loaded = load(FULL, strict=True)
     policy = loaded.policy
     of_prometheus, of_kubernetes = policy.metrics_providers
@@ -80,7 +79,6 @@ def test_every_field_of_a_policy_arrives():
 
 
 def test_arguments_are_typed_and_defaulted():
-    """Each configured plugin has arguments of its own model; DefaultEvictor has some in every profile."""
     first, second = load(FULL).policy.profiles
     thresholds = {"thresholds": {"cpu": 20.5, "example.com/gpu": 10}}
     labels = {"matchLabels": {"a": "b"}}
@@ -110,7 +108,6 @@ def test_a_minimal_policy_is_legal_and_says_that_it_does_nothing(text, *, strict
 
 @pytest.mark.parametrize("given", ["", ", args: null", ", args: {}", ", args: {namespaces: ~}"])
 def test_absent_null_and_empty_arguments_are_the_same(given):
-    """All of them are the plugin's defaults, and so is an argument that is null."""
     loaded = load(profile(f"{{name: RemoveDuplicates{given}}}", "balance: {enabled: [RemoveDuplicates]}"))
 
     assert loaded.policy.profiles[0].args["RemoveDuplicates"] == args("RemoveDuplicates")
@@ -118,14 +115,12 @@ def test_absent_null_and_empty_arguments_are_the_same(given):
 
 
 def test_null_is_absent_outside_arguments_too():
-    """A key without a value has its default."""
     text = HEAD + "nodeSelector:\nmaxNoOfPodsToEvictTotal:\nmetricsCollector:\nmetricsProviders:\nprofiles:\n"
 
     assert load(text) == load(HEAD)
 
 
 def test_of_two_configurations_of_a_plugin_the_first_counts():
-    """Both are checked, the first is used, and a warning says so."""
     text = profile(f"{LIFE_TIME}, {{name: PodLifeTime, args: {{maxPodLifeTimeSeconds: 7}}}}", RUN_LIFE_TIME)
     loaded = load(text)
 
@@ -136,7 +131,6 @@ def test_of_two_configurations_of_a_plugin_the_first_counts():
 
 
 def test_json_is_a_policy_too():
-    """The same policy as JSON is the same policy."""
     entry = {"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 5}}
     document = {
         "apiVersion": "descheduler/v1alpha2",
@@ -148,7 +142,6 @@ def test_json_is_a_policy_too():
 
 
 def test_a_policy_and_its_arguments_cannot_be_changed():
-    """Values are frozen."""
     policy = load(FULL).policy
 
     with pytest.raises(ValueError, match="frozen"):

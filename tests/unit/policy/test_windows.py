@@ -86,7 +86,6 @@ def test_a_freeze_closes_every_window(now, begins, days, zone):
     ],
 )
 def test_what_makes_no_sense_is_an_error(kind, given_):
-    """Said before anything is done."""
     with pytest.raises(ValidationError):
         kind.model_validate(given_)
 
@@ -111,13 +110,11 @@ def test_an_annotation_says_the_same(text, is_open):
 
 @given(st.text(max_size=60))
 def test_a_pause_that_cannot_be_read_is_a_pause(text):
-    """Whatever is written there."""
     found = pause_in(text, at("2026-05-01T14:30:00Z"))
     assert (found is None) == (not text) or '"until"' in text
 
 
 def test_a_pause_ends_when_it_says():
-    """And not before."""
     now = at("2026-05-01T14:30:00Z")
     text = Pause(now + timedelta(hours=2), "load test").text()
 

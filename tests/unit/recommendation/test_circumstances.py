@@ -28,14 +28,12 @@ def test_throttling_on_three_days_raises_the_limit(days, now, request_, limit, t
 
 
 def test_a_rule_without_a_limit_gets_one_where_it_throttles():
-    """The request stays: it is what was measured under the limit of today."""
     need, _ = adjusted(Need(75, None, 1, None, ""), ContainerCircumstances(throttled=0.5, throttled_days=9), 200, 0)
 
     assert (need.cpu_request, need.cpu_limit) == (75, 300)
 
 
 def test_the_days_of_all_pods_of_a_workload_count_with_their_worst_hours():
-    """Two pods on day 0, one of them on day 1 too; a third one is of another workload."""
     one, two, other = (("shop", name, "app") for name in ("web-0", "web-1", "db-0"))
     trouble = Trouble(throttled={one: {0: 0.5, 1: 0.3}, two: {0: 0.4}, other: {2: 0.9}})
 

@@ -162,7 +162,6 @@ def history(values, now=None):
 
 
 def test_too_little_history_gives_no_number():
-    """13 days are not 14, and the reason says so."""
     few = recommend(history([100] * 13), PeakMean(), Settings(), Enough(14, 1), core=False)
     enough = recommend(history([100] * 14), PeakMean(), Settings(), Enough(14, 1), core=False)
 
@@ -173,7 +172,6 @@ def test_too_little_history_gives_no_number():
 
 
 def test_a_burst_is_named():
-    """Three days of fourteen are far above the others."""
     found = recommend(history([100] * 11 + [1000] * 3), PeakMean(), Settings(), Enough(14, 1), core=False)
 
     assert found.remarks == ("burst: 1000m on 3 of 14 days",)
@@ -181,7 +179,6 @@ def test_a_burst_is_named():
 
 @pytest.mark.parametrize(("cpu", "fine"), [(75, True), (82, True), (84, False), (60, False), (None, False)])
 def test_what_differs_by_less_than_a_tenth_is_fine(cpu, fine):
-    """The rule asks for 75m."""
     now = Amounts(cpu, 100, 75 * MEBI, 115 * MEBI)
 
     assert recommend(history([100] * 14, now), PeakMean(), Settings(), Enough(14, 1), core=False).fine is fine
@@ -199,7 +196,6 @@ def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins():
 
 @pytest.mark.parametrize(("peak", "days"), [("10-11", "mon"), ("25:00-26:00", "mon"), ("10:00-11:00", "monday")])
 def test_a_window_that_cannot_be_read_is_named(peak, days):
-    """It is bad usage."""
     with pytest.raises(UsageError, match="write it like"):
         parse_windows(peak, days)
 

@@ -70,7 +70,6 @@ def test_the_schema_requires_every_key_it_knows() -> None:
     ],
 )
 def test_reports_keep_to_the_schema(document_: dict[str, Any]) -> None:
-    """Keys and types, all of them."""
     assert problems(json.loads(json.dumps(document_)), SCHEMA) == []
 
 
@@ -85,7 +84,6 @@ def test_the_check_of_the_schema_notices_changes(changes: dict[str, Any]) -> Non
 
 
 def test_what_happened_is_in_the_report() -> None:
-    """Each pod in its list, in order, with all that is known of it."""
     found = report(warnings=("look out",))
     asked = {"namespace": "default", "profile": "test", "strategy": "Greedy"}
     pod_of_web = {
@@ -127,7 +125,6 @@ def test_what_happened_is_in_the_report() -> None:
 
 
 def test_warnings_of_all_sources_are_listed_once() -> None:
-    """The run's, the snapshot's and the strategies'."""
     assert report(warnings=("look out", "look out"))["warnings"] == [
         "look out",
         "Pod default/x is malformed",
@@ -136,7 +133,6 @@ def test_warnings_of_all_sources_are_listed_once() -> None:
 
 
 def test_a_pod_without_owners_has_none() -> None:
-    """Null, and not an empty object."""
     on = cluster([node("n1"), node("n2")], [pod("a", owners=None, evict_annotation=True)])
 
     found = document(Finished(decide(on, Greedy()), on, True, FILE, "wall"))
@@ -151,5 +147,4 @@ def test_times_are_written_as_kubernetes_does() -> None:
 
 
 def test_every_clock_is_in_the_schema() -> None:
-    """And can be put in words."""
     assert SCHEMA["properties"]["clock"]["enum"] == list(CLOCKS)

@@ -42,14 +42,12 @@ def test_prose_stands_beside_names_where_there_is_room():
 
 
 def test_prose_stands_below_names_where_there_is_none():
-    """Indented a little."""
     lines = lines_of([("a-pod-with-a-rather-long-name-0", "node-4")], ["140 restarts >= 100"], 60)
 
     assert lines == ["a-pod-with-a-rather-long-name-0  node-4", "  140 restarts >= 100"]
 
 
 def test_names_of_wide_characters_are_measured_as_a_terminal_does():
-    """Two cells for each."""
     lines = lines_of([("節点",), ("abcd",)], ["x", "y"], 60)
 
     assert lines == ["節点  x", "abcd  y"]
@@ -61,6 +59,5 @@ def test_a_bar_is_full_at_a_hundred_percent():
 
 
 def test_a_list_names_the_first_and_counts_the_others():
-    """Nothing is said of none."""
     assert listed(["a", "b", "c", "d"], 3) == "a, b, c and 1 more"
     assert listed(["a", "b"], 3) == "a, b"

@@ -22,7 +22,6 @@ def alarms(evicted, pods, budgets=(), limits=LIMITED):
 
 
 def test_counts_and_shares_are_told():
-    """Of the cluster, of namespaces, of owners, with the limits."""
     web, api = crowd(10, WEB, name="web"), crowd(10, API, "shop", "api")
     found = overview([*web[:1], *api[:3]], [*web, *api, *crowd(80)], [pdb("api", 1, "shop")], Limits(9, None, 40))
 
@@ -50,7 +49,6 @@ def test_only_the_five_largest_are_named():
 
 
 def test_more_than_a_fifth_of_the_cluster_is_called_out():
-    """A fifth is not."""
     pods = crowd(100)
 
     assert alarms(pods[:20], pods) == []
@@ -88,5 +86,4 @@ def test_pods_that_have_ended_are_no_part_of_what_an_owner_has():
 
 
 def test_a_policy_without_limits_is_called_out():
-    """Whatever the plan."""
     assert alarms([], crowd(5), limits=Limits()) == [NO_LIMITS]

@@ -25,7 +25,6 @@ def refusal(number: int, by: str = "PDB", reason: str = "no") -> dict[str, str]:
 
 
 def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the same words."""
     for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -62,7 +61,6 @@ def test_what_a_person_wants_comes_first() -> None:
 
 
 def test_a_live_run_names_context_and_server() -> None:
-    """So that nobody mistakes the cluster."""
     text = printed(report(LIVE, dry_run=False, strategies=[], failures=[]))
 
     assert text.startswith("Live run on prod (https://10.0.0.1)")
@@ -78,7 +76,6 @@ def test_a_cycle_that_was_skipped_says_why() -> None:
 
 
 def test_all_refused_pods_are_listed_on_demand() -> None:
-    """By default not all of many."""
     many = report(refusals=[refusal(number) for number in range(50)])
 
     assert printed(many).count("default/r") < 50

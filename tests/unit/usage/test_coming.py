@@ -82,7 +82,6 @@ def test_without_it_this_cycle_alone_counts(server):
 
 @needed
 def test_days_that_nobody_has_measured_say_nothing(server):
-    """Of 30 days eight are known: of these the load fell on six; one that says too little leaves nodes as they are."""
     assert text(decided(server, {"sameHour": "30d"}).refusals[0].verdict.cause).endswith("as on 6 of 8 days")
 
 

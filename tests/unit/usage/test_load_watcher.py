@@ -80,20 +80,17 @@ def test_figures_of_a_window_of_long_ago_or_of_the_future_are_refused(seconds, m
 
 @pytest.mark.parametrize("end", [1e300, -1e300])
 def test_a_window_that_ends_at_no_time_is_refused(end):
-    """It is a number, but not of a time."""
     with pytest.raises(StrategyError, match="is not a time"):
         measure({}, reply=Reply(200, {"window": {"end": end}, "data": {}}))
 
 
 def test_a_node_without_figures_is_missing_and_not_idle():
-    """Nor is one of which only half is known."""
     found = measure({"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}}, count=4, min_fresh=0)
 
     assert found.missing == {"n2": "no sample of memory", "n3": "cpu is -1", "n4": "load-watcher does not know it"}
 
 
 def test_pods_come_from_metrics_server_where_there_is_one():
-    """Its figures for nodes do not count."""
     metrics = Metrics(
         [NodeMetrics("n1", {"cpu": 1, "memory": 1})], [PodMetrics("default", "a", {"cpu": 7, "memory": 8}, NOW)]
     )
@@ -123,7 +120,6 @@ def test_what_is_not_an_answer_is_explained(reply, message):
 
 
 def test_it_is_asked_once():
-    """For all strategies of a cycle."""
     with FakeLoadWatcher(BOTH, ended=NOW) as server:
         sources = Sources({"source": "LoadWatcher", "loadWatcher": {"url": server.url + "/"}})
         for _ in range(2):
@@ -147,7 +143,6 @@ def test_a_scheduler_is_given_what_load_watcher_says():
 
 
 def test_a_scheduler_is_given_no_figures_of_long_ago():
-    """They would foresee what no longer happens."""
     server = FakeLoadWatcher({"n1": BUSY}, ended=NOW - timedelta(seconds=301))
     with server, pytest.raises(StrategyError, match="ended 5m1s ago"):
         scheduled(server)
@@ -175,7 +170,6 @@ def test_samples_of_metrics_server_become_what_load_watcher_makes_of_them():
     ],
 )
 def test_a_source_that_the_scheduler_asks_and_the_policy_lacks_is_named(source, given, cure):
-    """Figures of another source would be other figures."""
     message = f"the scheduler asks {source}: add `- source: {cure}` to the policy's metricsProviders"
     with pytest.raises(StrategyError, match=re.escape(message)):
         scheduled(None, *given, source=source)

@@ -31,7 +31,6 @@ def measure(found, count=2, pods=(), provider=PROVIDER, collector=False, **wante
 
 
 def test_cpu_and_memory_of_nodes_and_pods():
-    """Whatever else is in the objects."""
     of_pod = PodMetrics("default", "a", {"cpu": 10, "memory": 20, "storage": 5}, NOW)
     found = measure(metrics(2, pods=[of_pod]))
 
@@ -118,7 +117,6 @@ def test_a_tenth_missing_is_a_warning_and_half_an_error(known, wanted, fails):
 
 
 def test_only_the_first_missing_nodes_are_named():
-    """A cluster may have thousands."""
     (warning,) = measure(metrics(16), 20).warnings
 
     assert warning.endswith("n19 (metrics-server does not know it) and 1 more")
@@ -140,7 +138,6 @@ def test_requests_stand_in_where_the_policy_says_so():
 
 
 def test_requests_stand_in_for_a_source_that_is_down():
-    """Only where the policy says so; else the strategy fails with the reason."""
     sources = Sources(PROVIDER)  # reading fails
     on = cluster(nodes(2), [pod("a", cpu="200m")])
     with pytest.raises(StrategyError, match="not meant to be read"):
@@ -165,7 +162,6 @@ def test_a_source_has_to_be_set_up(wanted):
 
 @pytest.mark.parametrize("source", ["Prometheus", "LoadWatcher"])
 def test_one_source_does_not_stand_in_for_another(source):
-    """Each has its own provider."""
     prometheus = {"prometheus": {"query": "up"}} if source == "Prometheus" else {}
     with pytest.raises(StrategyError, match=f"{source} is not set up"):
         measure(metrics(2), source=source, **prometheus)

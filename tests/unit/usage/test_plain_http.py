@@ -40,14 +40,12 @@ def test_nothing_is_sent_over_plain_http(server, tmp_path, spelling, way):
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_it_may_be_allowed_in_so_many_words(server, spelling):
-    """Userinfo counts as basic auth then, as it does over https."""
     ask(respelled(server, spelling, "me:s3cret@"), allowTokenOverHTTP=True)
 
     assert server.requests[-1].headers["authorization"] == "Basic bWU6czNjcmV0"
 
 
 def test_userinfo_goes_over_https_and_is_not_shown(secure):
-    """Neither in an error."""
     url = secure.url.replace("https://", " HTTPS://me:s3cret@")
     ask(url, caFile=str(secure.certificate))
     assert secure.requests[-1].headers["authorization"] == "Basic bWU6czNjcmV0"
@@ -72,7 +70,6 @@ def test_the_home_directory_is_not_searched_for_passwords(server, tmp_path, monk
 
 
 def test_a_redirect_to_plain_http_takes_no_credentials_along(secure, server, tmp_path):
-    """It is followed without them."""
     (tmp_path / "token").write_text("s3cret")
     secure.answers = lambda _: Reply(307, "", {"Location": f"{server.url}/api/v1/query?query=up"})
 
@@ -84,7 +81,6 @@ def test_a_redirect_to_plain_http_takes_no_credentials_along(secure, server, tmp
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_load_watcher_gets_no_password_over_plain_http_either(server, spelling):
-    """Its address is read in the same way."""
     given = {"source": "LoadWatcher", "loadWatcher": {"url": respelled(server, spelling, "me:s3cret@")}}
 
     with pytest.raises(StrategyError, match="credentials are not sent over plain http") as caught:
@@ -96,7 +92,6 @@ def test_load_watcher_gets_no_password_over_plain_http_either(server, spelling):
 
 @pytest.mark.parametrize("url", ["http:me:s3cret@host", "//me:s3cret@host", "me:s3cret@host", "ftp://me:s3cret@host"])
 def test_an_address_that_is_none_is_shown_without_userinfo(url):
-    """However badly it is written."""
     with pytest.raises(StrategyError, match=r"is not a URL|has an @") as caught:
         ask(url)
     assert "s3cret" not in str(caught.value)

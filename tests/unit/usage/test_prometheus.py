@@ -92,7 +92,6 @@ def test_a_value_means_what_unit_and_base_say(ask, query, amount):
 
 
 def test_bytes_are_bytes_and_a_port_is_no_part_of_a_name(ask):
-    """Several resources are asked for one by one, each with labels of its own."""
     found = ask(cpu=RATIO, memory={"query": "memory_bytes", "unit": "bytes"})
 
     assert found.nodes["n1"] == {"cpu": 2000, "memory": 3 * GI}
@@ -100,7 +99,6 @@ def test_bytes_are_bytes_and_a_port_is_no_part_of_a_name(ask):
 
 
 def test_without_a_window_the_moment_counts(ask):
-    """The spike is all there is."""
     found = ask(cpu=RATIO)
 
     assert found.nodes["n2"] == found.peaks["n2"] == {"cpu": 3600}
@@ -187,14 +185,12 @@ def test_two_series_for_one_node_are_an_error(ask):
 
 
 def test_a_wrong_query_is_told_in_the_servers_words(ask):
-    """With the place in the query."""
     with pytest.raises(StrategyError, match=r"refuses: HTTP 400, .*parse error"):
         ask(cpu={**RATIO, "query": "sum by ("})
 
 
 @pytest.mark.parametrize("window", [None, "10m"])
 def test_a_query_may_be_any_expression(ask, window):
-    """Sums, comments and line ends included."""
     query = "\n  sum by (instance) (cpu_ratio) # the busy part\n"
 
     assert ask(cpu={**RATIO, "query": query}, window=window, max_age="1m").nodes["n1"] == {"cpu": 2000}
@@ -202,7 +198,6 @@ def test_a_query_may_be_any_expression(ask, window):
 
 @pytest.mark.parametrize("query", ["1", "cpu_ratio[5m]", '"text"'])
 def test_a_result_must_be_an_instant_vector(ask, query):
-    """Scalars, ranges and text say nothing about nodes."""
     with pytest.raises(StrategyError, match="gives no instant vector of numbers"):
         ask(cpu={**RATIO, "query": query})
 
@@ -211,7 +206,6 @@ PODS = {"query": "pod_cores", "unit": "cores", "node": {"label": "node"}}
 
 
 def test_pods_are_measured_too(ask):
-    """Those that Prometheus knows; of no other pod anything is said, and NaN is not a figure."""
     found = ask(cpu=RATIO, pods={"cpu": PODS})
 
     assert found.pods == {("default", "a"): {"cpu": 700}, ("default", "moved"): {"cpu": 200}}
@@ -244,7 +238,6 @@ def test_contention_is_a_share_of_the_time(ask):
 
 
 def test_a_pods_share_is_one_of_its_node(ask):
-    """A ratio needs to know the node, by label or because the pod is there."""
     found = ask(
         cpu=RATIO, pods={"cpu": {"query": "pod_cores", "unit": "ratio", "base": "capacity", "node": PODS["node"]}}
     )
@@ -253,6 +246,5 @@ def test_a_pods_share_is_one_of_its_node(ask):
 
 
 def test_two_series_for_one_pod_are_an_error(ask):
-    """As for nodes: containers have to be summed up by the query."""
     with pytest.raises(StrategyError, match=r"two series for pod default/a: .*sum by \(namespace, pod\)"):
         ask(cpu=RATIO, pods={"cpu": {"query": "container_cores", "unit": "cores"}})

@@ -45,7 +45,6 @@ def test_queries_are_about_the_time_of_the_cycle(server):
 
 
 def test_one_query_is_asked_once_a_cycle(server):
-    """However many strategies want to know, and also if there was no answer."""
     sources = Sources(prometheus(server.url))
     on = cluster(nodes(2), [])
     for _ in range(2):
@@ -186,7 +185,6 @@ def test_an_answer_that_drips_is_given_up_at_the_timeout(beginning):
     ],
 )
 def test_what_is_not_an_answer_is_explained(server, status, body, message):
-    """A login page, a wrong path, another server."""
     server.answers = lambda _: Reply(status, body)
 
     with pytest.raises(StrategyError, match=message):
@@ -207,7 +205,6 @@ def test_trouble_that_passes_is_waited_for(server, trouble):
 
 
 def test_the_servers_warnings_are_passed_on(server):
-    """A partial answer of a federation looks like a whole one otherwise."""
     server.warnings = ["store gateway down: results may be partial"]
 
     assert ask(server.url).warnings == ("Prometheus says: store gateway down: results may be partial",)

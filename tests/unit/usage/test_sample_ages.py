@@ -90,7 +90,6 @@ def test_the_window_of_load_watcher(told, age):
 
 @pytest.mark.parametrize("wanted", [{"maxSampleAge": "3m"}, {"prometheus": {**OWN_FORM["prometheus"], "window": "1h"}}])
 def test_the_oldest_of_prometheus(told, wanted):
-    """Of all resources and nodes, where the policy has the times of samples asked for."""
     with FakePrometheus() as server:
         server.answers = taken_before(cpu_ratio=45, memory_ratio=400)
         ask(Sources(prometheus(server.url), sampled=told), "Prometheus", **{**OWN_FORM, **wanted})
@@ -130,7 +129,6 @@ def test_a_sample_from_the_future_does_not_count(told, age, missing):
 
 
 def test_a_time_that_is_none_fails_the_strategy(told):
-    """In words."""
     with pytest.raises(StrategyError, match="seconds since 1970 is not a time"):
         by_prometheus(told, -1e300)
 

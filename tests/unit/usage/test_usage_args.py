@@ -76,7 +76,6 @@ def problem(*given: str) -> str:
 
 
 def test_all_keys_are_read():
-    """Spelled as in the documents."""
     found = usage(EXAMPLE, "cpu: 20, memory: 30, pods: 40")
 
     assert (found.origin, found.selection, found.when_missing) == ("Prometheus", "relief", "fail")
@@ -117,7 +116,6 @@ def test_defaults():
     """),
 )
 def test_a_wrong_source_is_told(text, message):
-    """With the place, and a suggestion where there is one."""
     assert problem(text).startswith(message)
 
 
@@ -185,7 +183,6 @@ def test_requests_cannot_stand_in_for_a_share():
     """),
 )
 def test_a_wrong_provider_is_told(fields, message):
-    """Our keys are checked like the descheduler's."""
     with pytest.raises(PolicyError) as error:
         load("{source: LoadWatcher}", providers=f"[{{{fields}}}]")
     first = error.value.problems[0]

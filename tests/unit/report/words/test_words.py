@@ -39,13 +39,11 @@ def test_no_code_has_words_in_two_tables() -> None:
     ],
 )
 def test_ages_are_told_in_their_greatest_units(seconds: float, shown: str) -> None:
-    """Two of them, the last one rounded."""
     assert age_text(seconds) == shown
 
 
 @given(st.integers(0, 400 * DAY), st.integers(0, 400 * DAY))
 def test_different_ages_look_different(age: int, bound: int) -> None:
-    """`1h > 1h` would tell a person nothing."""
     left, right = ages_text(age, bound)
 
     assert (left == right) is (age == bound)
@@ -71,7 +69,6 @@ def test_different_ages_look_different(age: int, bound: int) -> None:
     ],
 )
 def test_figures_stand_in_the_words(code: Code, figures: dict[str, Any], words: str) -> None:
-    """A person can check them."""
     assert words in text(cause(code, **figures))
 
 
