@@ -1,5 +1,7 @@
 """How large a plan is beside its cluster, and what is called out."""
 
+import pytest
+
 from rebalancer.cluster.pod import Owner
 from rebalancer.engine.limits import Limits
 from rebalancer.report.overview import NO_LIMITS, overview
@@ -55,27 +57,28 @@ def test_more_than_a_fifth_of_the_cluster_is_called_out():
     assert alarms(pods[:21], pods) == ["21 of 100 pods of the cluster: more than a fifth"]
 
 
-def test_more_than_half_of_an_owner_without_a_pdb_is_called_out():
-    """Half is not, and a PDB looks after its own; an owner that loses all, or its only pod, is named."""
-    web, others = crowd(4, WEB, name="web"), crowd(96)
-    pods = [*web, *others]
+SERVES = "nothing serves until its replacement is Ready"
+FOUR, THREE, LARGE = crowd(4, WEB, name="web"), crowd(3, WEB, name="web"), crowd(100, API, name="api")
+SINGLES = [*crowd(1, API, name="api"), *crowd(1, WEB, name="web")]
 
-    assert alarms(web[:2], pods) == []
-    assert alarms(web[:3], pods) == ["3 of 4 pods of ReplicaSet default/web, which no PDB covers: more than half"]
-    assert alarms(web[:3], pods, [pdb("web", 9)]) == []
-    assert alarms(web[:2], [*web[:3], *others]) == [
-        "2 of 3 pods of ReplicaSet default/web, which no PDB covers: more than half"
-    ]
-    large = crowd(100, API, name="api")
-    assert alarms(large[:50], [*large, *crowd(400)]) == []
-    assert len(alarms(large[:51], [*large, *crowd(400)])) == 1
-    assert alarms(web, pods) == ["4 of 4 pods of ReplicaSet default/web, which no PDB covers: all"]
-    only = (
-        "the only pod of ReplicaSet default/api, ReplicaSet default/web: nothing serves until its replacement is Ready"
-    )
-    singles = [*crowd(1, API, name="api"), *crowd(1, WEB, name="web")]
-    assert alarms(singles, [*singles, *others]) == [only]
-    assert alarms(singles[1:], [*singles, *others], [pdb("web", 1)]) == []
+
+@pytest.mark.parametrize(
+    ("gone", "of", "pdbs", "told"),
+    [
+        (2, FOUR, [], []),
+        (3, FOUR, [], ["3 of 4 pods of ReplicaSet default/web, which no PDB covers: more than half"]),
+        (3, FOUR, [pdb("web", 9)], []),
+        (4, FOUR, [], ["4 of 4 pods of ReplicaSet default/web, which no PDB covers: all"]),
+        (2, THREE, [], ["2 of 3 pods of ReplicaSet default/web, which no PDB covers: more than half"]),
+        (50, LARGE, [], []),
+        (51, LARGE, [], ["51 of 100 pods of ReplicaSet default/api, which no PDB covers: more than half"]),
+        (2, SINGLES, [], [f"the only pod of ReplicaSet default/api, ReplicaSet default/web: {SERVES}"]),
+        (2, SINGLES, [pdb("web", 1)], [f"the only pod of ReplicaSet default/api: {SERVES}"]),
+    ],
+)
+def test_more_than_half_of_an_owner_without_a_pdb_is_called_out(gone, of, pdbs, told):
+    """Half is not, and a PDB looks after its own; an owner that loses all, or its only pod, is named."""
+    assert alarms(of[:gone], [*of, *crowd(500)], pdbs) == told
 
 
 def test_pods_that_have_ended_are_no_part_of_what_an_owner_has():

@@ -61,6 +61,7 @@ def test_what_a_person_wants_comes_first() -> None:
 
 
 def test_a_live_run_names_context_and_server() -> None:
+    """So that nobody mistakes the cluster."""
     text = printed(report(LIVE, dry_run=False, strategies=[], failures=[]))
 
     assert text.startswith("Live run on prod (https://10.0.0.1)")
