@@ -2,7 +2,6 @@
 
 import pytest
 
-from rebalancer.errors import PolicyError
 from tests.unit.policy.reading import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile, rows
 
 RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
@@ -58,15 +57,3 @@ def test_a_policy_without_any_of_these_is_clean(more):
 
 def test_a_wrong_case_key_is_ignored_and_not_taken_for_the_right_one():
     assert load(HEAD + "Profiles: [{name: p}]").policy.profiles == ()
-
-
-def test_an_unknown_key_is_named_beside_the_error_that_it_causes():
-    """A misspelt `pluginConfig` explains why an enabled strategy has no entry."""
-    text = HEAD + f"profiles:\n- pluginConfigs: [{LIFE_TIME}]\n  plugins: {{{RUN_LIFE_TIME}}}\n"
-
-    with pytest.raises(PolicyError) as caught:
-        load(text)
-
-    assert [problem.line for problem in caught.value.problems] == [4, 5]
-    assert "did you mean 'pluginConfig'" in caught.value.problems[0].message
-    assert "no entry in this profile's pluginConfig" in caught.value.problems[1].message

@@ -1,7 +1,5 @@
 """A policy without faults becomes values."""
 
-import json
-
 import pytest
 
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
@@ -122,23 +120,8 @@ def test_null_is_absent_outside_arguments_too():
 
 def test_of_two_configurations_of_a_plugin_the_first_counts():
     text = profile(f"{LIFE_TIME}, {{name: PodLifeTime, args: {{maxPodLifeTimeSeconds: 7}}}}", RUN_LIFE_TIME)
-    loaded = load(text)
 
-    assert loaded.policy.profiles[0].args["PodLifeTime"] == args("PodLifeTime", maxPodLifeTimeSeconds=5)
-    assert [str(each) for each in loaded.warnings] == [
-        "line 5, profiles[0].pluginConfig[1]: PodLifeTime is configured twice in this profile; the first one counts"
-    ]
-
-
-def test_json_is_a_policy_too():
-    entry = {"name": "PodLifeTime", "args": {"maxPodLifeTimeSeconds": 5}}
-    document = {
-        "apiVersion": "descheduler/v1alpha2",
-        "kind": "DeschedulerPolicy",
-        "profiles": [{"name": "p", "pluginConfig": [entry], "plugins": {"deschedule": {"enabled": ["PodLifeTime"]}}}],
-    }
-
-    assert load(json.dumps(document)) == load(profile(LIFE_TIME, RUN_LIFE_TIME))
+    assert load(text).policy.profiles[0].args["PodLifeTime"] == args("PodLifeTime", maxPodLifeTimeSeconds=5)
 
 
 def test_a_policy_and_its_arguments_cannot_be_changed():
