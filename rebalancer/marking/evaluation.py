@@ -204,13 +204,9 @@ class _Case:
         if reading is None:
             return standing
         if standing and not reading.highest < rule.below:
-            return self._renewed(standing, reading)
+            if self.rules.expiry / 2 < standing.until - self.now <= self.rules.expiry:
+                return standing  # as it is while half of its time is left: watchers see each write
+            return replace(standing, until=self.now + self.rules.expiry, value=reading.value)
         if reading.lowest > rule.above:
             return Pressure(name, self.now, self.now + self.rules.expiry, reading.value)
         return None
-
-    def _renewed(self, standing: Pressure, reading: PressureReading) -> Pressure:
-        """Return a mark with its full time again; as it is while half is left: watchers see each write."""
-        if self.rules.expiry / 2 < standing.until - self.now <= self.rules.expiry:
-            return standing
-        return replace(standing, until=self.now + self.rules.expiry, value=reading.value)

@@ -105,7 +105,8 @@ def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Clus
     nodes: dict[str, Resources] = {}
     missing: dict[str, str] = {}
     for node in cluster.nodes:
-        percents = _find(by_host, node)
+        names = (node.name, node.addresses.get("InternalIP", ""), node.addresses.get("Hostname", ""))
+        percents = next((by_host[name] for name in names if name in by_host), {})
         reason = _why_not(percents, node)
         if reason:
             missing[node.name] = reason
@@ -136,11 +137,6 @@ def _checked_end(answer: LoadWatcherAnswer, longest: timedelta, now: datetime) -
     if end - now > CLOCK_SKEW:
         raise SourceError(f"the window of load-watcher ends in the future, {in_words(end - now)} ahead")
     return end
-
-
-def _find(by_host: Mapping[str, Mapping[str, float]], node: Node) -> Mapping[str, float]:
-    keys = (node.name, node.addresses.get("InternalIP", ""), node.addresses.get("Hostname", ""))
-    return next((by_host[key] for key in keys if key in by_host), {})
 
 
 def _why_not(percents: Mapping[str, float], node: Node) -> str:

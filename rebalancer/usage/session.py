@@ -113,18 +113,13 @@ class Session(requests.Session):
         Raises:
             SourceError: there is no usable answer.
         """
-
-        def once() -> T:
-            with self._in_words():
-                return ask()
-
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_TransientError),
             stop=self._is_over,
             wait=tenacity.wait_random_exponential(multiplier=0.5, max=4),
             reraise=True,
         )
-        return retrying(once)
+        return retrying(self._in_words()(ask))
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Send a request that gives up at the deadline.
