@@ -1,6 +1,5 @@
 """How old the samples are that a cycle goes by, as it is told for each source."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 
@@ -35,46 +34,49 @@ def ask(sources: Sources, source: str, **wanted) -> Measured:
     return sources.measure(cluster(nodes(2), []), source=source, **{"minFreshNodes": 0, **wanted})
 
 
-def by_metrics_server(told: Told, *ages: float | None) -> Sources:
-    times = [None if age is None else NOW - timedelta(seconds=age) for age in ages]
-    used = {"cpu": 1000, "memory": 2048}
-    found = Metrics([NodeMetrics(f"n{place}", used, time) for place, time in enumerate(times, 1)], ())
-    return Sources({"source": "KubernetesMetrics"}, metrics=found, sampled=told)
+def of_cpu(query: str = "cpu_ratio", longest: str = "3m") -> dict:
+    return {"maxSampleAge": longest, "prometheus": {"nodes": {"cpu": {**RATIO, "query": query}}}}
 
 
-def taken_before(**ages: float) -> Callable[[object], Reply]:
-    """Answers of a Prometheus whose samples of n2 are so old in seconds, by the query; those of n1 are fresh."""
+@pytest.fixture
+def by_prometheus(told):
+    """Asks a Prometheus whose samples of n2 are so old in seconds, by the query; those of n1 are fresh."""
+    with FakePrometheus() as server:
+        sources = Sources(prometheus(server.url), sampled=told)
 
-    def answer(request):
-        (age,) = [age for name, age in ages.items() if name in request.query["query"]]
-        of_n2 = NOW.timestamp() - age if "timestamp" in request.query["query"] else 0.5
-        of_n1 = NOW.timestamp() if "timestamp" in request.query["query"] else 0.5
-        result = [sample("n1", of_n1), sample("n2", of_n2)]
-        return Reply(200, {"status": "success", "data": {"resultType": "vector", "result": result}})
+        def asked(wanted, **ages: float) -> Measured:
+            def answer(request):
+                (age,) = [age for name, age in ages.items() if name in request.query["query"]]
+                now = NOW.timestamp()
+                values = (now, now - age) if "timestamp" in request.query["query"] else (0.5, 0.5)
+                result = [sample("n1", values[0]), sample("n2", values[1])]
+                return Reply(200, {"status": "success", "data": {"resultType": "vector", "result": result}})
 
-    return answer
+            server.answers = answer
+            return ask(sources, "Prometheus", **wanted)
+
+        asked.server = server
+        yield asked
 
 
 @pytest.mark.parametrize(
-    ("ages", "oldest"),
+    ("ages", "min_fresh", "oldest"),
     [
-        ((20, 600, None), [("KubernetesMetrics", 600)]),
-        ((None, None), []),
+        ((20, 600, None), 0, [("KubernetesMetrics", 600)]),
+        ((None, None), 0, []),
+        ((600, 700), 80, [("KubernetesMetrics", 700)]),
     ],
 )
-def test_the_oldest_of_metrics_server(told, ages, oldest):
-    """Stale ones too, since those are what one looks for; of one without a time nobody knows."""
-    ask(by_metrics_server(told, *ages), "KubernetesMetrics")
+def test_the_oldest_of_metrics_server(told, ages, min_fresh, oldest):
+    """Stale ones too, also where they fail the strategy; of one without a time nobody knows."""
+    times = [None if age is None else NOW - timedelta(seconds=age) for age in ages]
+    used = {"cpu": 1000, "memory": 2048}
+    found = Metrics([NodeMetrics(f"n{place}", used, time) for place, time in enumerate(times, 1)], ())
+    with pytest.raises(StrategyError, match="minFreshNodes") if min_fresh else nullcontext():
+        sources = Sources({"source": "KubernetesMetrics"}, metrics=found, sampled=told)
+        ask(sources, "KubernetesMetrics", minFreshNodes=min_fresh)
 
     assert told == oldest
-
-
-def test_samples_that_fail_the_strategy_are_told_of(told):
-    """Both are too old: the strategy fails, and the figure says by how much."""
-    with pytest.raises(StrategyError, match="minFreshNodes"):
-        ask(by_metrics_server(told, 600, 700), "KubernetesMetrics", minFreshNodes=80)
-
-    assert told == [("KubernetesMetrics", 700)]
 
 
 @pytest.mark.parametrize("age", [30, 3600])
@@ -88,34 +90,27 @@ def test_the_window_of_load_watcher(told, age):
     assert told == [("LoadWatcher", age)]
 
 
-@pytest.mark.parametrize("wanted", [{"maxSampleAge": "3m"}, {"prometheus": {**OWN_FORM["prometheus"], "window": "1h"}}])
-def test_the_oldest_of_prometheus(told, wanted):
-    with FakePrometheus() as server:
-        server.answers = taken_before(cpu_ratio=45, memory_ratio=400)
-        ask(Sources(prometheus(server.url), sampled=told), "Prometheus", **{**OWN_FORM, **wanted})
+@pytest.mark.parametrize(
+    ("wanted", "oldest"),
+    [
+        ({**OWN_FORM, "maxSampleAge": "3m"}, [("Prometheus", 400)]),
+        ({"prometheus": {**OWN_FORM["prometheus"], "window": "1h"}}, [("Prometheus", 400)]),
+        (OWN_FORM, []),
+        (THE_DESCHEDULERS_FORM, []),
+    ],
+)
+def test_the_oldest_of_prometheus(told, by_prometheus, wanted, oldest):
+    """Of all resources and nodes; it is not asked for times that decide nothing."""
+    by_prometheus(wanted, cpu_ratio=45, memory_ratio=400, busy=45)
 
-    assert told == [("Prometheus", 400)]
-
-
-@pytest.mark.parametrize("form", [OWN_FORM, THE_DESCHEDULERS_FORM])
-def test_prometheus_is_not_asked_for_times_that_decide_nothing(told, form):
-    """Without `maxSampleAge` and `window` there is no further query, and no age."""
-    with FakePrometheus() as server:
-        server.answers = taken_before(cpu_ratio=45, memory_ratio=400, busy=45)
-        ask(Sources(prometheus(server.url), sampled=told), "Prometheus", **form)
-
-    assert told == []
-    assert not [each for each in server.requests if "timestamp" in str(each.query)]
+    assert told == oldest
+    assert any("timestamp" in str(each.query) for each in by_prometheus.server.requests) is bool(oldest)
 
 
-def test_the_oldest_of_a_cycle_is_told_last(told):
+def test_the_oldest_of_a_cycle_is_told_last(told, by_prometheus):
     """Whichever strategy asks first; one that is not older is not told of."""
-    with FakePrometheus() as server:
-        server.answers = taken_before(cpu_ratio=45, memory_ratio=400, young=5)
-        sources = Sources(prometheus(server.url), sampled=told)
-        for query in ("cpu_ratio", "memory_ratio", "young"):
-            queries = {"nodes": {"cpu": {**RATIO, "query": query}}}
-            ask(sources, "Prometheus", maxSampleAge="10m", prometheus=queries)
+    for query, age in (("cpu_ratio", 45), ("memory_ratio", 400), ("young", 5)):
+        by_prometheus(of_cpu(query, "10m"), **{query: age})
 
     assert told == [("Prometheus", 45), ("Prometheus", 400)]
 
@@ -123,19 +118,11 @@ def test_the_oldest_of_a_cycle_is_told_last(told):
 @pytest.mark.parametrize(
     ("age", "missing"), [(180, {}), (-60, {}), (-61, {"n2": "cpu: its sample is from the future, 1m1s ahead"})]
 )
-def test_a_sample_from_the_future_does_not_count(told, age, missing):
+def test_a_sample_from_the_future_does_not_count(by_prometheus, age, missing):
     """A minute is forgiven."""
-    assert by_prometheus(told, age).missing == missing
+    assert by_prometheus(of_cpu(), cpu_ratio=age).missing == missing
 
 
-def test_a_time_that_is_none_fails_the_strategy(told):
+def test_a_time_that_is_none_fails_the_strategy(by_prometheus):
     with pytest.raises(StrategyError, match="seconds since 1970 is not a time"):
-        by_prometheus(told, -1e300)
-
-
-def by_prometheus(told, age):
-    """What is found where the sample of n2 is so old, in seconds."""
-    with FakePrometheus() as server:
-        server.answers = taken_before(cpu_ratio=age)
-        queries = {"nodes": {"cpu": RATIO}}
-        return ask(Sources(prometheus(server.url), sampled=told), "Prometheus", maxSampleAge="3m", prometheus=queries)
+        by_prometheus(of_cpu(), cpu_ratio=-1e300)
