@@ -68,17 +68,22 @@ foo: 1
 
 
 @pytest.mark.parametrize(
-    ("rule", "message"),
+    ("text", "message"),
     [
-        ("{above: 2, below: 1}", "give either query (PromQL) or resource"),
-        ("{query: up, resource: cpu, above: 2, below: 1}", "give either query (PromQL) or resource"),
-        ("{resource: cpu, for: 5m, above: 2, below: 1}", "node and for go with query only"),
-        ("{query: up, above: 2}", "'below' is missing"),
-        ("{query: up, above: 0, below: 0}", "0 is out of range: more than 0"),
+        ("rules: {cpu: {above: 2, below: 1}}", "give either query (PromQL) or resource"),
+        ("rules: {cpu: {query: up, resource: cpu, above: 2, below: 1}}", "give either query (PromQL) or resource"),
+        ("rules: {cpu: {resource: cpu, for: 5m, above: 2, below: 1}}", "node and for go with query only"),
+        ("rules: {cpu: {query: up, above: 2}}", "'below' is missing"),
+        ("rules: {cpu: {query: up, above: 0, below: 0}}", "0 is out of range: more than 0"),
+        ("rules: {}", "give at least one rule, like `cpu: {query: ..., above: 0.8, below: 0.7}`"),
+        ("", "this is not a MarkingRules; a minimal one is `rules: {cpu:"),
+        ("[]", "this is not a MarkingRules; a minimal one is `rules: {cpu:"),
+        ("just words", "this is not a MarkingRules; a minimal one is `rules: {cpu:"),
     ],
 )
-def test_a_rule_says_one_thing(rule, message):
-    assert message in problems(f"rules: {{cpu: {rule}}}")[0][2]
+def test_a_rule_says_one_thing(text, message):
+    """Where it is from, and both bounds."""
+    assert message in problems(text)[0][2]
 
 
 def test_sources_have_to_be_in_the_policy():
@@ -104,11 +109,6 @@ def test_steerings_keys_are_taken(key):
     assert problems(RULE + f"mark: {{taint: {key}}}", policy) == [
         (2, "mark.taint", f"{key} is a key of steering: give marks another one")
     ]
-
-
-@pytest.mark.parametrize("text", ["", "[]", "just words"])
-def test_what_is_no_map_is_named_with_an_example(text):
-    assert "this is not a MarkingRules; a minimal one is `rules: {cpu:" in problems(text)[0][2]
 
 
 def test_rules_may_stand_in_a_config_map():

@@ -74,29 +74,14 @@ def test_a_configuration_as_the_scheduler_has_it_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2", "v1beta3"])
 def test_an_older_version_is_read_with_a_warning(version: str) -> None:
-    """As a guide to a scheduler of one's own prints it, inside a ConfigMap."""
-    text = """
-apiVersion: v1
-kind: ConfigMap
-data:
-  scheduler-config.yaml: |
-    apiVersion: kubescheduler.config.k8s.io/v1
-    kind: KubeSchedulerConfiguration
-    leaderElection:
-      leaderElect: false
-    profiles:
-    - schedulerName: scheduler-plugins-scheduler
-      plugins:
-        score:
-          enabled:
-          - name: PodCapacityOfNode
-"""
-    loaded = load(text.replace("io/v1\n", f"io/{version}\n"))
+    """As guides to a scheduler of one's own print it."""
+    profile = "profiles: [{plugins: {score: {enabled: [{name: PodCapacityOfNode}]}}}]"
+    loaded = load(HEAD.replace("/v1\n", f"/{version}\n") + profile)
 
-    (profile,) = read_configuration(loaded.document).profiles
-    assert [each.name for each in profile.plugins.score.enabled] == ["PodCapacityOfNode"]
+    (read,) = read_configuration(loaded.document).profiles
+    assert [each.name for each in read.plugins.score.enabled] == ["PodCapacityOfNode"]
     (warning,) = map(str, loaded.warnings)
-    assert f"line 6, apiVersion: kubescheduler.config.k8s.io/{version} is read as kubescheduler.con" in warning
+    assert f"line 1, apiVersion: kubescheduler.config.k8s.io/{version} is read as kubescheduler.con" in warning
 
 
 #: As a guide to Trimaran prints it.
@@ -126,9 +111,7 @@ def test_values_of_the_chart_of_a_second_scheduler_are_read_as_what_they_are() -
     assert "NodeResourcesBalancedAllocation" not in scores
     assert second.args("TargetLoadPacking")["watcherAddress"].endswith(":2020")
     (warning,) = map(str, loaded.warnings)
-    assert (
-        "read as values of the chart as-a-second-scheduler: pods that ask for trimaran go by these plugins" in warning
-    )
+    assert "values of the chart as-a-second-scheduler: pods that ask for trimaran go by these plugins" in warning
 
 
 def test_mistakes_in_such_values_have_their_place() -> None:
