@@ -28,13 +28,7 @@ _WHOLE = 100
 
 @dataclass(frozen=True, slots=True)
 class PressureReading:
-    """What a rule measures on one node.
-
-    Attributes:
-        value: at present.
-        lowest: over the time that the rule calls `for`; the present value without it.
-        highest: the same.
-    """
+    """What a rule measures on one node: at present, and at the lowest and highest over the time that it calls `for`."""
 
     value: float
     lowest: float
@@ -66,13 +60,7 @@ class RuleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """One rule that marks one node.
-
-    Attributes:
-        since: when it began to mark the node.
-        until: when the mark expires, unless it is renewed.
-        value: what the rule measured when this was written.
-    """
+    """One rule that marks one node: since when, until when unless renewed, and the value when it was written."""
 
     rule: str
     since: datetime
@@ -105,15 +93,11 @@ class MarkingOutcome:
     """One evaluation, and what was written after it.
 
     Attributes:
-        dry_run: whether nothing was written.
-        cluster: context and server.
         rules: what was gone by; None if nothing was evaluated.
         nodes: how many nodes took part.
-        answers: by rule.
         changes: by node: `marked`, `changed`, `renewed` or `cleared`.
         problems: why a node was not changed, by its name.
         skipped: why nothing was evaluated; empty if it was.
-        warnings: what the reader should know.
     """
 
     run: str

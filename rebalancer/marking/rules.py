@@ -180,10 +180,7 @@ class MarkingRules(Part):
 def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRules:
     """Read marking rules, or those inside a ConfigMap.
 
-    Args:
-        text: YAML or JSON.
-        policy: names the sources of usage, and steering's taints, which marks must not use.
-        source: where the text is from, for messages.
+    The policy names the sources of usage, and steering's taints, which marks must not use.
 
     Raises:
         PolicyError: the rules cannot be used; all their problems are in it.

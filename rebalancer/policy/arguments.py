@@ -232,10 +232,7 @@ def between(shortest: timedelta, longest: timedelta, otherwise: str) -> Callable
 class Plugin:
     """What a policy may name: a strategy or the evictor, its arguments and its extension points.
 
-    Attributes:
-        name: as policies spell it, like `PodLifeTime`.
-        args: the pydantic model of its arguments.
-        points: extension points at which it may be enabled: deschedule, balance, filter, preEvictionFilter.
+    These are the points at which it may be enabled: deschedule, balance, filter, preEvictionFilter.
     """
 
     name: str

@@ -285,13 +285,9 @@ def items(node: DocumentNode, key: str) -> tuple[DocumentNode, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WantedDocument:
-    """What is looked for in a ConfigMap.
+    """What is looked for in a ConfigMap: a `kind`, or the group of an apiVersion with its slash.
 
-    Attributes:
-        kind: the document's `kind`.
-        group: the group of its apiVersion, with the slash.
-        noun: what messages call it.
-        plural: the plural of that noun.
+    Messages call it by a noun and its plural.
     """
 
     kind: str

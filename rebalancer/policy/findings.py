@@ -82,15 +82,11 @@ class Findings:
     def settle(self, source: str, *, strict: bool, live: bool = False, what: str = "policy") -> tuple[Problem, ...]:
         """Return the warnings, in the order of the file, or raise the errors.
 
-        Args:
-            source: where the text is from, for messages.
-            strict: whether parts that are ignored are errors.
-            live: whether evictions follow.
-            what: what the text is, for messages.
+        If it is `strict`, parts that are ignored are errors; `live` says that evictions follow.  Messages tell where
+        the text is from and what it is.
 
         Raises:
-            PolicyError: there are errors.  It also names the parts that are ignored: these are
-                often the cause.
+            PolicyError: there are errors.  It also names the parts that are ignored: they are often the cause.
         """
         if self._errors or (strict and self._ignored):
             why = CANNOT_BE_USED if self._errors else STRICT

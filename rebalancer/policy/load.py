@@ -118,11 +118,6 @@ def decode_policy(
 def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -> str:
     """Return a policy of the older form as YAML of the present one; comments say what was left out or reads otherwise.
 
-    Args:
-        text: YAML or JSON of either form.
-        plugins: what the policy may name.
-        source: where the text is from, for messages.
-
     Raises:
         PolicyError: the policy cannot be used, or not for a live run.
     """

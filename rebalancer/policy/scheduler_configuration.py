@@ -48,11 +48,7 @@ _POINTS = (
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfiguration:
-    """A configuration that can be used.
-
-    Attributes:
-        warnings: about parts that have no effect, and plugins and extenders that are not known here.
-    """
+    """A configuration that can be used, and warnings: about parts without effect, and unknown plugins and extenders."""
 
     document: Mapping[str, Any]
     warnings: tuple[Problem, ...]
@@ -60,10 +56,6 @@ class SchedulerConfiguration:
 
 def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfiguration:
     """Read a configuration, or the one inside a ConfigMap; an older version, and values of scheduler-plugins' chart.
-
-    Args:
-        text: YAML or JSON.
-        source: where the text is from, for messages.
 
     Raises:
         PolicyError: it cannot be used; all its problems are in it.

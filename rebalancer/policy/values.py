@@ -11,10 +11,9 @@ from rebalancer.policy.v1alpha2 import WirePolicy, WireProfile
 
 
 class PolicyProfile(WireProfile):
-    """A named set of strategies and their arguments.
+    """A named set of strategies, and the arguments of all plugins that it configures.
 
-    Attributes:
-        args: arguments by plugin name, of all plugins that the profile configures; DefaultEvictor is always among them.
+    DefaultEvictor is always among them.
     """
 
     args: Mapping[str, Args]

@@ -33,14 +33,9 @@ Usage = Mapping[PodKey, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How one resource is used, in percent of what nodes offer.
+    """How one resource is used, in percent of what nodes offer: the standard deviation over nodes in percentage points.
 
-    Attributes:
-        deviation: the standard deviation over nodes, in percentage points.
-        least: the lowest deviation in any history.
-        most: the highest one.
-        highest: of the node that uses most.
-        node: the name of that node.
+    `least` and `most` are the lowest and highest deviation in any history; `highest` is of the node that uses most.
     """
 
     deviation: float
@@ -52,12 +47,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class ClusterOutlook:
-    """The cluster with all pods placed in one way.
+    """The cluster with all pods placed in one way: its loads by resource, and by pod, why it fits nowhere.
 
-    Attributes:
-        loads: by resource.
-        needed: how many nodes are enough if pods are packed; None for the cluster as it is.
-        nowhere: by pod, why it fits nowhere.
+    `needed` nodes are enough if pods are packed; None for the cluster as it is.
     """
 
     loads: Mapping[str, Load]
@@ -95,13 +87,9 @@ class WhatIf:
 def what_if(
     snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage, tell: Callable[[int, int], None]
 ) -> WhatIf:
-    """Return the three pictures.
+    """Return the three pictures, with new specs of the pods whose requests change, and the usage of those measured.
 
-    Args:
-        snapshot: the cluster as it is.
-        specs: of the pods whose requests change, as they would be.
-        usage: of the pods that were measured.
-        tell: called with how many pods are placed so far, and of how many.
+    `tell` is called with how many pods are placed so far, and of how many.
     """
     nodes = [node for node in snapshot.nodes if node.ready and not node.unschedulable and node.allocatable]
     pods = [pod for pod in snapshot.pods if pod.active and not pod.terminating]
@@ -169,10 +157,7 @@ _PASSING = frozenset(
 class Neighbours:
     """Two heavy workloads, or one with itself, and the nodes that they share.
 
-    Attributes:
-        first: of its pods is the template that gets the anti-affinity.
-        other: the workload to keep away from.
-        affinity: what goes below `affinity` in the first one's template; None if no labels tell the other's pods.
+    The first one's template gets the anti-affinity, below `affinity`; None if no labels tell the other's pods.
     """
 
     first: Workload

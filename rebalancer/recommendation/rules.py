@@ -267,11 +267,8 @@ def reservations(
 ) -> list[Reservation]:
     """Return the reservations by size of the nodes, the largest first.
 
-    Args:
-        nodes: all nodes.
-        used: the most that was used in all, where somebody measured.
-        system: the most that was used by other than pods.
-        requested: what pods request.
+    `used` and `system` are the most that was used in all and by other than pods, where somebody measured; `requested`
+    is what pods request.
     """
     sizes: dict[int, list[Node]] = {}
     for node in nodes:

@@ -70,12 +70,9 @@ class PodSeries:
         return self._count
 
     def put(self, first: int, cpu: "array[float]", memory: "array[float]") -> None:
-        """Take in samples of consecutive times, MISSING in both columns where there is none; none is there yet.
+        """Take in cores and bytes of consecutive times, from a place among the times on; none is there yet.
 
-        Args:
-            first: the place of the first one among the times.
-            cpu: cores.
-            memory: bytes.
+        MISSING stands in both columns where there is no sample.
         """
         self._count += len(cpu) - cpu.count(MISSING)
         done = 0
@@ -200,12 +197,9 @@ class Samples:
 
 @dataclass(slots=True)
 class MeasuredContainers:
-    """All that was measured, at these times.
+    """All that was measured, by container, at these times: seconds since 1970, in order, each once.
 
-    Attributes:
-        times: seconds since 1970, in order, each once.
-        series: by container.
-        totals: what all together used at each time, in cores.
+    `totals` is what all together used at each time, in cores.
     """
 
     times: Sequence[int]

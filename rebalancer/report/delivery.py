@@ -52,14 +52,9 @@ Report = Mapping[str, Any]
 def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool, color: Color = "auto") -> str:
     """Write a report; return why that failed, empty if it did not.
 
-    Characters that the stream's encoding lacks are written as ASCII escapes.
-
-    Args:
-        report: as `rebalancer.report.document` makes it.
-        output: `table`, `wide`, `json`, `yaml`, `html` or `lines` (a JSON object a line).
-        stream: standard output; None if it was closed when the program began.
-        everything: as in `rebalancer.report.view.lines`; `wide` implies it.
-        color: the same.
+    Characters that the stream's encoding lacks are written as ASCII escapes.  The output is `table`, `wide` (a table
+    with everything), `json`, `yaml`, `html` or `lines` (a JSON object a line).  The stream is None if it was closed
+    when the program began.
 
     Raises:
         BrokenPipeError: the reader of a dry run's report has closed the pipe, like `head`; no harm is done.

@@ -61,19 +61,14 @@ class Page:
 def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, indent: int = 0) -> Iterator[list[str]]:
     """Yield the lines of each row: names with prose beside them, or below them if the terminal is too narrow.
 
-    Example, 60 columns wide and then 40:
+    Every row has the same number of names; its prose may be empty.  Widths are in cells.  Example, 60 columns wide and
+    then 40:
 
         web-1  node-4  node-4 at cpu 94 % > 65 %: 29 points
                        over
         web-1  node-4
           node-4 at cpu 94 % > 65 %: 29 points
           over
-
-    Args:
-        columns: the names of each row; every row has the same number of names.
-        prose: the text of each row; may be empty.
-        width: of the terminal, in cells.
-        indent: blanks before each line.
     """
     widths = [max(map(cell_len, column)) for column in zip(*columns, strict=True)]
     start = indent + sum(each + _GAP for each in widths)

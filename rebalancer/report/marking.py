@@ -138,12 +138,9 @@ def nodes_document(outcome: MarkingOutcome | None) -> dict[str, Any]:
 def status_document(
     outcome: MarkingOutcome | None, alive: Mapping[str, str], ready: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return health, the last evaluation and what the sources say.
+    """Return health, the last evaluation if there was one, and what the sources say.
 
-    Args:
-        outcome: of the last evaluation; None where there was none.
-        alive: the checks of `/healthz`, by name; empty where one passed.
-        ready: the checks of `/readyz`.
+    The checks of `/healthz` and of `/readyz` are by name; one that passed is empty.
     """
     return {
         "healthy": not any(alive.values()),

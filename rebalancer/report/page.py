@@ -200,11 +200,9 @@ def _cluster_tables(cluster: Document, known: Sequence[Document]) -> Iterator[Ta
 def _pictures(
     groups: Iterable[tuple[str, Sequence[Document], Mapping[str, float]]], words: tuple[str, str] = _CHANGE
 ) -> Iterator[Document]:
-    """Yield a picture for each group of nodes and each resource: how full they are before and after.
+    """Yield a picture for each group of nodes and each resource: how full they are before and after, as `words` say.
 
-    Args:
-        groups: the name of each, its nodes, and above how many percent a node is over, by resource.
-        words: what before and after are called.
+    A group has a name, its nodes, and above how many percent a node is over, by resource.
     """
     for group, nodes, targets in groups:
         for resource in dict.fromkeys(name for node in nodes for name in node["before"] | node["after"]):

@@ -30,13 +30,9 @@ _TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
 
 
 def lines(report: Report, stream: IO[str], *, everything: bool = False, color: Color = "auto") -> list[str]:
-    """Return the lines of a report.
+    """Return the lines of a report as they are to be printed to a stream; with `everything` each pod and each node.
 
-    Args:
-        report: as `rebalancer.report.document` makes it.
-        stream: where they are to be printed.
-        everything: list every pod and every node, however many they are.
-        color: `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
+    `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
     """
     from rich.console import Console  # noqa: PLC0415  rich is slow to import, and JSON goes without it
 

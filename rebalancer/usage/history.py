@@ -163,11 +163,8 @@ def read_history(
 ) -> ContainerHistory:
     """Return what containers used.
 
-    Args:
-        asks: ask Prometheus, one of them for each piece that is asked for at the same time.
-        queries: for CPU and memory.
-        span: of the history.
-        tell: called with the seconds that are done, and with all of them.
+    As many pieces are asked for at the same time as there are `asks`; `tell` is called with the seconds that are done,
+    and with all of them.
 
     Raises:
         SourceError: nothing can be had.

@@ -91,10 +91,7 @@ def ask(provider: LoadWatcher, is_ending: Callable[[], bool] = lambda: False) ->
 def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Cluster) -> Measured:
     """Return the usage of nodes as amounts, so that it can be compared with what is allocatable.
 
-    Args:
-        answer: load-watcher's answer.
-        max_age: how long ago its window may have ended; five minutes where the policy does not say.
-        cluster: the cycle's.
+    Its window may have ended `max_age` ago; five minutes where the policy does not say.
 
     Raises:
         SourceError: its figures are too old (without new data, load-watcher goes on serving the last figures), or they

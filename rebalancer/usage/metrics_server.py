@@ -17,11 +17,9 @@ DEFAULT_MAX_AGE = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The objects of metrics.k8s.io, as a live cluster or a snapshot file has them.
+    """The objects of metrics.k8s.io, as a live cluster or a snapshot file has them; no pods if only nodes are known.
 
-    Attributes:
-        pods: None if only nodes are known.
-        warnings: about objects that could not be read.
+    Warnings are about objects that could not be read.
     """
 
     nodes: Sequence[NodeMetrics]
@@ -32,10 +30,7 @@ class Metrics:
 def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> Measured:
     """Return the usage of nodes and pods; a sample without a time counts as fresh.
 
-    Args:
-        metrics: metrics-server's answer.
-        max_age: an older sample does not count; three minutes where the policy does not say.
-        cluster: the cycle's.
+    An older sample than `max_age` does not count; three minutes where the policy does not say.
     """
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
     known = {each.name: each for each in metrics.nodes}

@@ -80,12 +80,9 @@ def read_starts(ask: AskRange, span: Span) -> tuple[dict[ContainerOfPod, set[int
 
 @dataclass(slots=True)
 class Trouble:
-    """What befell containers.
+    """What befell containers: which were OOM killed, and what could not be asked, and why.
 
-    Attributes:
-        killed: those that were OOM killed.
-        throttled: of those that were throttled, by day, the share of periods in the worst hour.
-        missing: what could not be asked, and why.
+    Of those that were throttled, by day, the share of periods in the worst hour.
     """
 
     killed: set[ContainerOfPod] = field(default_factory=set)

@@ -205,14 +205,9 @@ def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
 def measured(
     ask: Ask, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster, ask_range: AskRange | None = None
 ) -> Measured:
-    """Return the usage of nodes, and of pods if there are queries for them.
+    """Return the usage of nodes, and of pods if there are queries for them; of earlier days too, for `coming`.
 
-    Args:
-        ask: asks Prometheus about the time of the cycle.
-        wanted: the queries.
-        max_age: an older sample does not count, by `timestamp(query)`; None leaves it to Prometheus.
-        cluster: the cycle's.
-        ask_range: asks about earlier days, for `coming`.
+    An older sample than `max_age` does not count, by `timestamp(query)`; None leaves it to Prometheus.
 
     Raises:
         SourceError: there is no answer, or one that cannot be used, like two series for one node.
@@ -293,12 +288,6 @@ def _amount_of(value: float, resource: str, query: UsageQuery, node: Node | None
         ratio 0.5, base capacity         0.5 * 8000       4000 millicores
         percent 50, base allocatable     50 / 100 * 6000  3000 millicores
         cores 1.5                        1.5 * 1000       1500 millicores
-
-    Args:
-        value: as the query gives it.
-        resource: the resource's name.
-        query: has the unit and the base of the value.
-        node: the node whose capacity or allocatable amount is the base.
     """
     if not usable(value):
         return None

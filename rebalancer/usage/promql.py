@@ -62,11 +62,7 @@ class _Words(msgspec.Struct):
 class PromQL:
     """A Prometheus at the time of a cycle; the answer to each query is kept for the cycle.
 
-    Args:
-        provider: its address and settings.
-        service_account: the folder with the cluster's certificates, in a pod.
-        now: the time at which queries are evaluated.
-        is_ending: returns whether the program is told to end.
+    In a pod `service_account` is the folder with the cluster's certificates.
 
     Raises:
         SourceError: its certificates cannot be read.

@@ -212,16 +212,10 @@ def _contradiction(node: Node, found: Measured, cluster: Cluster) -> str:
 def without_missing_samples(
     found: Measured, wanted: MetricsUtilization, cluster: Cluster, resources: Iterable[str]
 ) -> Measured:
-    """Return usage that is complete enough for a strategy.
+    """Return usage that is complete enough for a strategy; in `found` each node of the cycle has usage or is missing.
 
-    Nodes without a fresh sample get their requests as usage where the policy says `whenMissing: requests`.
-    Otherwise they are left out with a warning, and at least `minFreshNodes` of all nodes must be left.
-
-    Args:
-        found: the source's figures; each node of the cycle has usage or is missing.
-        wanted: the policy's `metricsUtilization`.
-        cluster: the cycle's.
-        resources: the resources for which requests may replace usage.
+    Nodes without a fresh sample get their requests of these resources as usage where the policy says
+    `whenMissing: requests`.  Otherwise they are left out with a warning, and at least `minFreshNodes` must be left.
 
     Raises:
         StrategyError: too few nodes have fresh figures.

@@ -228,10 +228,7 @@ def _innermost(error: BaseException) -> str:
 def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> Auth | None:
     """Read and return the credentials to send; None where there are none.
 
-    Args:
-        prometheus: the provider.
-        service_account: the folder with the pod's token; None outside a pod.
-        read_secret: reads the token from its Secret.
+    The folder with the pod's token is None outside a pod.
 
     Raises:
         SourceError: they cannot be read, or would go over plain http.
