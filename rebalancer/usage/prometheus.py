@@ -161,7 +161,7 @@ def _picked(
         if not all(key):
             continue  # cgroups that belong to no pod
         node = nodes.of(sample) if nodes else present.get(key)
-        if key in found and (nodes is None or node == found[key][1]):
+        if key in found and node == found[key][1]:
             raise SourceError(
                 f"the query `{text.strip()}` gives two series for pod {'/'.join(key)}: {found[key][0]} and {sample}; "
                 f"aggregate them, for example with sum by ({namespace}, {name}) (...)"
