@@ -4,6 +4,7 @@ And why nodes do not take a pod.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rebalancer.cluster.resources import describe
@@ -19,6 +20,11 @@ _SHOWN = 3
 def words(table: Mapping[Code, str | Words]) -> dict[Code, Words]:
     """Return the table with functions only; a template names details in braces."""
     return {code: each.format_map if isinstance(each, str) else each for code, each in table.items()}
+
+
+def _first(templates: Mapping[str, str], details: Figures) -> str:
+    """Return the first template whose detail is there; one for the name "" is for all others."""
+    return next((text.format_map(details) for name, text in templates.items() if not name or name in details), "")
 
 
 def _insufficient(details: Figures) -> str:
@@ -62,12 +68,11 @@ def obstacles_text(obstacles: Sequence[Figures]) -> str:
     return ", ".join(shown[:_SHOWN] + more)
 
 
-def _critical(details: Figures) -> str:
-    if "priority" in details:
-        return f"critical: priority {details['priority']} >= {details['threshold']}"
-    if "priority_class" in details:
-        return f"critical: its priority class is {details['priority_class']}"
-    return "annotated as critical"
+_CRITICAL = {
+    "priority": "critical: priority {priority} >= {threshold}",
+    "priority_class": "critical: its priority class is {priority_class}",
+    "": "annotated as critical",
+}
 
 
 def _persistent(details: Figures) -> str:
@@ -93,58 +98,51 @@ def _namespace(details: Figures) -> str:
 def _node_fit(details: Figures) -> str:
     if "domains" in details:
         return "fits no node of a domain below the average"
-    if said := _no_certain_room(details):
+    if said := _first(_NO_CERTAIN_ROOM, details):
         return said
     if not details["nodes"]:
         return "there is no other node"
     return f"fits none of {details['nodes']} other nodes: {obstacles_text(details['obstacles'])}"
 
 
-def _no_certain_room(details: Figures) -> str:
-    """Return what `nodeFit: scheduler` found; empty for other details."""
-    texts = {
-        "unschedulable": "the scheduler would find no node for its replacement: {unschedulable}",
-        "unknown": "it is not known whether its replacement fits: {unknown}",
-        "tied": "a rule between pods ties its replacement to that of {tied}: which comes first is not known",
-        "crowd": "{nodes} nodes have room for its replacement, but {crowd} others may take that first",
-        "ousted": "its replacement might take the room of that of {ousted}",
-    }
-    return next((text.format(**details) for name, text in texts.items() if name in details), "")
+#: What `nodeFit: scheduler` found.
+_NO_CERTAIN_ROOM = {
+    "unschedulable": "the scheduler would find no node for its replacement: {unschedulable}",
+    "unknown": "it is not known whether its replacement fits: {unknown}",
+    "tied": "a rule between pods ties its replacement to that of {tied}: which comes first is not known",
+    "crowd": "{nodes} nodes have room for its replacement, but {crowd} others may take that first",
+    "ousted": "its replacement might take the room of that of {ousted}",
+}
+_PDB = {
+    "problem": "PDB {pdb} could not be read, so it allows nothing: {problem}",
+    "disrupted": "PDB {pdb} counts it as disrupted: its eviction has been granted before",
+    "observed": "PDB {pdb} has changed and its status does not show it yet",
+    "": "PDB {pdb} allows none of its {disruptions_allowed} disruptions any more",
+}
 
 
 def _pdb(details: Figures) -> str:
     if "pdbs" in details:
         more = f" and {details['more']} more" if "more" in details else ""
         return f"more than one PDB selects it ({', '.join(details['pdbs'])}{more}), which the API server refuses"
-    name = f"PDB {details['pdb']}"
-    if "problem" in details:
-        return f"{name} could not be read, so it allows nothing: {details['problem']}"
-    if "disrupted" in details:
-        return f"{name} counts it as disrupted: its eviction has been granted before"
-    if "observed" in details:
-        return f"{name} has changed and its status does not show it yet"
-    return f"{name} allows none of its {details['disruptions_allowed']} disruptions any more"
+    return _first(_PDB, details)
 
 
 _NO_DESTINATION = {
-    "unschedulable": ": the scheduler would find none, {unschedulable}",
-    "unknown": " is known: {unknown}",
-    "gathers": ": all pods of its owner would be on {gathers}",
+    "unschedulable": "no destination: the scheduler would find none, {unschedulable}",
+    "unknown": "no destination is known: {unknown}",
+    "gathers": "no destination: all pods of its owner would be on {gathers}",
 }
 
 
 def _no_destination(details: Figures) -> str:
     if "tolerated" in details:
         return "tolerates the taints of no destination"
-    if "likely" in details:
-        harm = details["harm"]
-        return f"no destination: the scheduler would likely choose {details['likely']}, {obstacle_text(harm)}"
-    if "may_choose" in details:
-        may = f"the scheduler may choose {details['may_choose']}"
-        return f"no destination: {may}, {obstacle_text(details['harm'])}"
-    for name, words_for in _NO_DESTINATION.items():
+    for name, choice in (("likely", "would likely choose"), ("may_choose", "may choose")):
         if name in details:
-            return f"no destination{words_for.format(**details)}"
+            return f"no destination: the scheduler {choice} {details[name]}, {obstacle_text(details['harm'])}"
+    if said := _first(_NO_DESTINATION, details):
+        return said
     return f"no destination: of {details['nodes']} nodes {obstacles_text(details['obstacles'])}"
 
 
@@ -211,7 +209,7 @@ _STAYS = words(
         Code.PVC: _persistent,
         Code.RESOURCE_CLAIMS: "claims devices",
         Code.STATIC_PODS: "a static pod, the kubelet would keep it",
-        Code.SYSTEM_CRITICAL_PODS: _critical,
+        Code.SYSTEM_CRITICAL_PODS: partial(_first, _CRITICAL),
         Code.TERMINATING_PODS: "already terminating",
         Code.WITHOUT_PDB: lambda details: (
             "no PDB selects it" if details.get("known", True) else "PDBs are unknown, so it counts as having none"
