@@ -30,28 +30,18 @@ _HUNDREDTHS = 10_000
 _DAY = 86_400
 _BEFORE, _AFTER, _STEP = 3600, 7200, 300
 
-# The answer of one query about nodes: the usage of one resource, and the nodes whose usage is unknown.
-#
-# For each resource Prometheus is asked for:
-#
-# 1. the time of each present sample, if there is a window or a limit on the age;
-# 2. the number of values in the window, if there is a window;
-# 3. the value at `sourceQuantile`, which counts for a node as a source of pods;
-# 4. the value at `destinationQuantile`, which counts for a node as a destination.
-#
-# Without a window, 3 and 4 are the same present value, asked for once.
-
 
 Values = Mapping[str, float]
 
 
 class NodeColumn:
-    """The usage of one resource by node.
+    """The usage of one resource by node, as a source of pods (`usual`) and as a destination (`peaks`), where known.
 
-    Attributes:
-        usual: by node, what counts for it as a source of pods; a node of which that is unknown is absent.
-        peaks: the same as a destination.
-        warnings: what the reader of the report should know.
+    Prometheus is asked for:
+
+    1. the time of each present sample, if there is a window or a limit on the age;
+    2. the number of values in the window, if there is a window;
+    3. the values at `sourceQuantile` and at `destinationQuantile`; without a window the present ones, once.
 
     Raises:
         SourceError: there is no answer, or one that cannot be used.
@@ -171,16 +161,14 @@ def _picked(
     return found
 
 
-# Usage from Prometheus in the descheduler's form: one query, the node's name in the label `instance`, values 0 to 1.
-#
-# A series that breaks this form fails the strategy, as in the descheduler; so does NaN, which the descheduler accepts.
-
-
 _LABEL = "instance"
 
 
 def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
     """Return how full nodes are, in whole percent rounded down; of two series for a node the last one counts.
+
+    That is the descheduler's form: one query, the node's name in the label `instance`, values 0 to 1.  A series that
+    breaks it fails the strategy, as in the descheduler; so does NaN, which the descheduler accepts.
 
     Raises:
         SourceError: there is no answer, or a series breaks the form.
