@@ -4,29 +4,17 @@ import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
-from rebalancer.policy.load import load_policy
 from rebalancer.policy.values import LEVELS, filled
 from rebalancer.run.options import Options
-from rebalancer.run.policies import known_plugins
 from rebalancer.run.work import Work, work_maker
+from tests.unit.policy.reading import LIFE_TIME, RUN_LIFE_TIME, load, profile
 
-LOW = """
-profiles:
-  - name: p
-    pluginConfig:
-      - name: PodLifeTime
-        args: { maxPodLifeTimeSeconds: 60 }
-      - name: LowNodeUtilization
-        args: { thresholds: { cpu: 20 }, targetThresholds: { cpu: 50 } }
-    plugins:
-      deschedule: { enabled: [PodLifeTime] }
-      balance: { enabled: [LowNodeUtilization] }
-"""
+LOW = "{name: LowNodeUtilization, args: {thresholds: {cpu: 20}, targetThresholds: {cpu: 50}}}"
 
 
 def work(top: str) -> Work:
-    text = f"apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n{top}{LOW}"
-    return work_maker(Options(policy="given"))(load_policy(text, known_plugins(), source="given", strict=True))
+    text = profile(f"{LIFE_TIME}, {LOW}", f"{RUN_LIFE_TIME}, balance: {{enabled: [LowNodeUtilization]}}")
+    return work_maker(Options(policy="given"))(load(text + top, strict=True))
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -3,11 +3,10 @@
 from functools import partial
 
 import pytest
-import yaml
 
 from rebalancer.errors import PolicyError
-from rebalancer.policy.load import load_policy
-from rebalancer.run.policies import known_plugins
+from tests.unit.policy.reading import load as load_policy
+from tests.unit.policy.reading import profile
 from tests.unit.policy.reading import rows as rows_of
 
 CPU = "nodes: {cpu: {query: q, unit: cores}}"
@@ -24,24 +23,11 @@ ALL = (
 
 def load(usage: str, thresholds: str = "cpu: 20", providers: str = ALL, *, live: bool = False):
     """Read a policy whose LowNodeUtilization has this `metricsUtilization`."""
-    args = {
-        "thresholds": yaml.safe_load(f"{{{thresholds}}}"),
-        "targetThresholds": yaml.safe_load(f"{{{thresholds}}}"),
-        "metricsUtilization": yaml.safe_load(usage),
-    }
-    document = {
-        "apiVersion": "descheduler/v1alpha2",
-        "kind": "DeschedulerPolicy",
-        "metricsProviders": yaml.safe_load(providers),
-        "profiles": [
-            {
-                "name": "p",
-                "pluginConfig": [{"name": "LowNodeUtilization", "args": args}],
-                "plugins": {"balance": {"enabled": ["LowNodeUtilization"]}},
-            }
-        ],
-    }
-    return load_policy(yaml.safe_dump(document), known_plugins(), source="test", strict=not live, live=live)
+    args = f"thresholds: {{{thresholds}}}, targetThresholds: {{{thresholds}}}, metricsUtilization: {usage}"
+    config = f"{{name: LowNodeUtilization, args: {{{args}}}}}"
+    text = profile(config, "balance: {enabled: [LowNodeUtilization]}")
+    text = text.replace("profiles:", f"metricsProviders: {providers}\nprofiles:")
+    return load_policy(text, strict=not live, live=live)
 
 
 def usage(text: str, thresholds: str = "cpu: 20"):
