@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodSpec
+from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
@@ -217,7 +217,9 @@ def heavy_neighbours(snapshot: Snapshot, owners: Mapping[PodKey, Workload], usag
     labels: dict[Workload, Labels] = {}
     for pod in snapshot.pods:
         owner = owners.get(pod.key)
-        if owner and pod.active and _is_heavy(pod, offered.get(pod.node, {}), usage):
+        used, size = usage.get(pod.key, {}), offered.get(pod.node, {})
+        is_heavy = any(used.get(name, 0) >= _HEAVY * size[name] for name in RESOURCES if size.get(name))
+        if owner and pod.active and is_heavy:
             heavy.setdefault(pod.node, Counter())[owner] += 1
         if owner and owner.kind != "DaemonSet":
             shared = labels.get(owner, pod.labels).items() & pod.labels.items()
@@ -229,11 +231,6 @@ def heavy_neighbours(snapshot: Snapshot, owners: Mapping[PodKey, Workload], usag
             shared_nodes.setdefault(pair, []).append(node)
     ranked = sorted(shared_nodes.items(), key=lambda each: (-len(each[1]), each[0]))
     return [Neighbours(*pair, tuple(nodes), _affinity(*pair, labels[pair[1]])) for pair, nodes in ranked]
-
-
-def _is_heavy(pod: Pod, offered: Mapping[str, int], usage: Usage) -> bool:
-    used = usage.get(pod.key, {})
-    return any(used.get(name, 0) >= _HEAVY * offered[name] for name in RESOURCES if offered.get(name))
 
 
 def _affinity(first: Workload, other: Workload, labels: Labels) -> Mapping[str, Any] | None:

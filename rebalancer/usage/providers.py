@@ -189,8 +189,6 @@ def without_contradictions(found: Measured, cluster: Cluster) -> Measured:
         for node in cluster.nodes
         if node.name in found.nodes and (why := _contradiction(node, found, cluster))
     }
-    if not contradicted:
-        return found
     return replace(
         found,
         nodes={name: used for name, used in found.nodes.items() if name not in contradicted},
