@@ -13,12 +13,11 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
-from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -85,10 +84,13 @@ class RealPrometheus:
 
     def __enter__(self) -> Self:
         self._write_past()
-        process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=self._log())
-        self._open.callback(_stop, process)
+        log = self.folder / "prometheus.log"
+        stderr = self._open.enter_context(log.open("wb"))
+        process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=stderr)
+        self._open.enter_context(process)  # waits for its end
+        self._open.callback(process.terminate)
         wait_for(lambda: process.poll() is not None or self._is_ready(), "Prometheus is ready")
-        assert process.poll() is None, self._said()
+        assert process.poll() is None, log.read_text()[-2000:]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -119,7 +121,11 @@ class RealPrometheus:
         ]
 
     def _job(self) -> dict[str, object]:
-        static = [{"targets": list(self.targets)}, *(_one(*each) for each in self.instances.items())]
+        static: list[dict[str, object]] = [{"targets": list(self.targets)}]
+        for instance, url in self.instances.items():
+            parts = urlsplit(url)
+            labels = {"instance": instance, "__scheme__": parts.scheme, "__metrics_path__": parts.path}
+            static.append({"targets": [parts.netloc], "labels": labels})
         tls = {"insecure_skip_verify": True}
         return {"job_name": "nodes", "honor_labels": True, "tls_config": tls, "static_configs": static}
 
@@ -139,28 +145,9 @@ class RealPrometheus:
         assert done.returncode == 0, done.stderr
 
     def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=_TIMEOUT) as answer:
-                return bool(answer.status == 200)
-        except (URLError, OSError):
-            return False
-
-    def _log(self) -> int:
-        return self._open.enter_context((self.folder / "prometheus.log").open("wb")).fileno()
-
-    def _said(self) -> str:
-        return (self.folder / "prometheus.log").read_text()[-2000:]
-
-
-def _one(instance: str, url: str) -> dict[str, object]:
-    parts = urlsplit(url)
-    labels = {"instance": instance, "__scheme__": parts.scheme, "__metrics_path__": parts.path}
-    return {"targets": [parts.netloc], "labels": labels}
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    process.wait(_TIMEOUT)
+        with suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready", timeout=_TIMEOUT) as answer:
+            return bool(answer.status == 200)
+        return False
 
 
 def install() -> None:
