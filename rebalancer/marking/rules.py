@@ -120,11 +120,7 @@ class Sign:
 
 
 def read_sign(text: str) -> Sign:
-    """Read KEY or KEY=VALUE.
-
-    Raises:
-        ValueError: the API server would refuse it, or the key belongs to Kubernetes.
-    """
+    """Read KEY or KEY=VALUE; raises ValueError if the API server would refuse it, or the key is one of Kubernetes."""
     key, equals, value = text.partition("=")
     if fault := key_fault(key):
         raise ValueError(f"{key!r} cannot be the key of a mark: {fault}")

@@ -176,8 +176,7 @@ _LONGEST_TEXT = 500
 def parse_duration(text: object) -> timedelta:
     """Read a duration such as `90s`, `1h30m` or `0`.
 
-    Raises:
-        ValueError: it is not a duration: another unit, no unit, not text, or negative.
+    Raises ValueError if it is none: another unit, no unit, not text, negative, or too long.
     """
     parts = _DURATION.findall(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else []
     if text != "0" and (not parts or "".join(map("".join, parts)) != text):

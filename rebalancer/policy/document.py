@@ -42,11 +42,7 @@ PLAIN_SCALARS = (
 
 
 def scalar(node: yaml.ScalarNode) -> Scalar:
-    """Return the value of a scalar.
-
-    Raises:
-        ValueError: it has no value: an unknown tag, a number out of range.
-    """
+    """Return the value of a scalar; raises ValueError if it has none: an unknown tag, a number out of range."""
     text: str = node.value
     match node.tag.removeprefix(TAG):
         case "null":

@@ -26,11 +26,7 @@ Hold = Annotated[Duration, AfterValidator(_held_for)]
 
 
 def parse_hold(text: str) -> timedelta:
-    """Read such a time.
-
-    Raises:
-        ValueError: it is not a duration, or too short or too long.
-    """
+    """Read such a time; raises ValueError if it is not a duration, or too short or too long."""
     return _held_for(parse_duration(text))
 
 

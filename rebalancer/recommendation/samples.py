@@ -277,11 +277,7 @@ class Windows:
 
 
 def parse_windows(text: str, days: str) -> Windows:
-    """Return the windows of `10:00-11:00,13:00-15:00` and `mon-fri`.
-
-    Raises:
-        UsageError: one of them cannot be read; the message says which part.
-    """
+    """Return the windows of `10:00-11:00,13:00-15:00` and `mon-fri`; raises UsageError that names a wrong part."""
     return Windows(tuple(_span(part.strip()) for part in text.split(",")), parse_days(days))
 
 
@@ -298,11 +294,7 @@ def _time(text: str) -> time:
 
 
 def parse_days(text: str) -> frozenset[int]:
-    """Return the days of `mon-fri,sun`; `fri-mon` goes over the end of the week.
-
-    Raises:
-        UsageError: a part is not a day.
-    """
+    """Return the days of `mon-fri,sun`; `fri-mon` goes over the week's end.  Raises UsageError if a part is none."""
     found: set[int] = set()
     for part in text.lower().split(","):
         first, _, last = part.strip().partition("-")

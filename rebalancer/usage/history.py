@@ -88,11 +88,7 @@ class RangeSeries(msgspec.Struct, frozen=True, gc=False, rename={"text": "values
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Its labels.
-
-        Raises:
-            SourceError: the labels cannot be read.
-        """
+        """Its labels; raises SourceError if they cannot be read."""
         try:
             return msgspec.json.decode(self.metric, type=dict[str, str])
         except msgspec.MsgspecError as error:
@@ -100,11 +96,7 @@ class RangeSeries(msgspec.Struct, frozen=True, gc=False, rename={"text": "values
 
     @property
     def values(self) -> list[TimedValue]:
-        """Its values, in the order of time.
-
-        Raises:
-            SourceError: a value is not a number.
-        """
+        """Its values, in the order of time; raises SourceError if one is not a number."""
         try:
             pairs = msgspec.json.decode(self.text, type=list[tuple[float, str]])
             return [TimedValue(time, float(value)) for time, value in pairs]
@@ -199,11 +191,7 @@ class _Reading:
         self._gaps: dict[str, list[range]] = {}
 
     def read(self, asks: Sequence[AskRange], pool: ThreadPoolExecutor) -> None:
-        """Read all pieces; a short one first, to learn how long the others may be.
-
-        Raises:
-            SourceError: several pieces in a row could not be had.
-        """
+        """Read all pieces; a short one first, to learn how long the others may be."""
         first = range(min(_FEWEST_STEPS, len(self._times)))
         self._next = len(first)
         self._take(first, pool.submit(self._asked, asks[0], first))
@@ -307,11 +295,7 @@ class _Names:
         self._known: dict[bytes, ContainerOfPod] = {}
 
     def named(self, series: Sequence[RangeSeries]) -> dict[ContainerOfPod, RangeSeries]:
-        """Return the series of each container.
-
-        Raises:
-            SourceError: a label is missing, or there are two series of a container.
-        """
+        """Return the series of each container; raises SourceError if a label is missing, or if one has two series."""
         found = {self._name(each): each for each in series}
         if len(found) < len(series):
             raise SourceError(f"there are two series of one container: {self._cure}")
@@ -348,8 +332,7 @@ class _Decoder:
     def read(self, series: RangeSeries) -> _Column:
         """Return what a series says; infinite and negative values and NaN are left out.
 
-        Raises:
-            SourceError: it has no numbers, or times that were not asked for.
+        Raises SourceError if it has no numbers, or times that were not asked for.
         """
         try:
             text = str(series.text, "ascii")

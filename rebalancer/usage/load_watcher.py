@@ -122,11 +122,7 @@ def loads(answer: LoadWatcherAnswer, now: datetime) -> NodeLoads:
 
 
 def _checked_end(answer: LoadWatcherAnswer, longest: timedelta, now: datetime) -> datetime:
-    """Return the end of the window.
-
-    Raises:
-        SourceError: it ended too long ago, or it ends in the future.
-    """
+    """Return the end of the window; raises SourceError if it ended too long ago, or ends in the future."""
     end = answer.ended
     if now - end > longest:
         age = in_words(now - end)

@@ -229,11 +229,7 @@ def measured(
 def _courses(
     ask: AskRange, resource: str, query: NodeQuery, cluster: Cluster, days: int
 ) -> Mapping[str, tuple[Course, ...]]:
-    """Return by node what it used on each earlier day for which there are values, yesterday first.
-
-    Raises:
-        SourceError: there is no usable answer.
-    """
+    """Return by node what it used on each earlier day for which there are values, yesterday first."""
     known = {node.name: node for node in cluster.nodes}
     names = NodeNames(known.values(), query.node)
     found: dict[str, list[Course]] = {}

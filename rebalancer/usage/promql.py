@@ -259,8 +259,7 @@ class NodeNames:
     def values(self, samples: Iterable[VectorElement], query: str) -> tuple[Mapping[str, float], str]:
         """Return the value for each node, and a warning about series that belong to no node; empty if there are none.
 
-        Raises:
-            SourceError: two series are about one node.
+        Raises SourceError if two series are about one node.
         """
         found: dict[str, VectorElement] = {}
         strangers: list[VectorElement] = []

@@ -100,11 +100,7 @@ class Providers:
         return self._promql(now)
 
     def _loads(self, cluster: Cluster, wanted: LoadsWanted) -> NodeLoads:
-        """Return the figures that a scheduler goes by: load-watcher's, or those that it would make of its source.
-
-        Raises:
-            SourceError: the source is not set up, or does not answer.
-        """
+        """Return the figures that a scheduler goes by: load-watcher's, or those that it would make of its source."""
         if self._has(LOAD_WATCHER):
             return load_watcher.loads(self._load_watcher(None), cluster.now)
         if wanted.source == METRICS_SERVER and self._has(KUBERNETES_METRICS):

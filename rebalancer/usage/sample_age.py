@@ -26,11 +26,7 @@ def stale(age: timedelta, longest: timedelta | None) -> str:
 
 
 def instant(seconds: float) -> datetime:
-    """Return the time that a source gives in seconds since 1970.
-
-    Raises:
-        SourceError: there is no such time.
-    """
+    """Return the time that a source gives in seconds since 1970; raises SourceError if there is no such time."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError) as error:

@@ -108,11 +108,7 @@ class Session(requests.Session):
         self._until = boottime() + self._seconds
 
     def tries(self, ask: Callable[[], T]) -> T:
-        """Call a function that sends a request, again if it may help.
-
-        Raises:
-            SourceError: there is no usable answer.
-        """
+        """Call a function that sends a request, again if it may help; raises SourceError without a usable answer."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_TransientError),
             stop=self._is_over,
@@ -122,11 +118,7 @@ class Session(requests.Session):
         return retrying(self._in_words()(ask))
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        """Send a request that gives up at the deadline.
-
-        Raises:
-            SourceError: it would send credentials over plain http.
-        """
+        """Send a request that gives up at the deadline; raises SourceError if credentials would go over plain http."""
         is_plain = not str(request.url).startswith("https://")  # a prepared URL has a lower-case scheme, no blanks
         if is_plain and "Authorization" in request.headers and not self._secrets_over_http:
             raise SourceError(f"credentials are not sent over plain http to {self._server}: use https")
@@ -256,11 +248,7 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
 
 
 def address_of(url: str) -> Address:
-    """Return the address of a source of usage.
-
-    Raises:
-        SourceError: the URL cannot be used.
-    """
+    """Return the address of a source of usage; raises SourceError if the URL cannot be used."""
     try:
         return read_address(url)
     except ValueError as error:
