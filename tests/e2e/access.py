@@ -22,8 +22,6 @@ ADMISSIONS = {
 
 
 class Permission(NamedTuple):
-    """One thing that a rule allows."""
-
     verb: str
     group: str
     resource: str
@@ -34,7 +32,6 @@ class Permission(NamedTuple):
 
 
 def permissions(rules: Iterable[Object]) -> list[Permission]:
-    """All that rules allow."""
     return [
         Permission(*each)
         for rule in rules

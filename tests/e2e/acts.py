@@ -11,7 +11,6 @@ from tests.e2e.waiting import wait_for
 
 
 def names(pods: Iterable[Object]) -> set[str]:
-    """The pods' names."""
     return {pod["metadata"]["name"] for pod in pods}
 
 
@@ -21,7 +20,6 @@ def uids(pods: Iterable[Object]) -> set[str]:
 
 
 def by_node(pods: Iterable[Object]) -> Counter[str]:
-    """How many of the pods are on each node."""
     return Counter(pod["spec"]["nodeName"] for pod in pods)
 
 
@@ -41,7 +39,6 @@ def cordoned(api: Api, node: str) -> bool:
 
 
 def set_taints(api: Api, node: str, *taints: Object) -> None:
-    """Give a node these taints and no other."""
     api.patch("Node", node, "", {"spec": {"taints": list(taints)}})
 
 
@@ -54,7 +51,6 @@ def set_restarts(namespace: Namespace, pods: Iterable[Object], restarts: int) ->
 
 
 def set_failed(namespace: Namespace, pods: Iterable[Object], reason: str = "") -> None:
-    """End pods in phase Failed."""
     conditions = [{"type": "Ready", "status": "False", "reason": "PodFailed"}]
     for pod in pods:
         status = {"phase": "Failed", "reason": reason, "conditions": conditions}
@@ -62,7 +58,6 @@ def set_failed(namespace: Namespace, pods: Iterable[Object], reason: str = "") -
 
 
 def wait_older(pods: Iterable[Object], seconds: float) -> None:
-    """Wait until all pods have been there for so long."""
     youngest = max(pod["metadata"]["creationTimestamp"] for pod in pods)
     born = datetime.fromisoformat(youngest)
     wait_for(lambda: (datetime.now(UTC) - born).total_seconds() > seconds, f"pods {seconds:g} s old")

@@ -75,7 +75,6 @@ class Api:
         return self.request("POST", path_of(manifest["kind"], namespace), manifest)
 
     def read(self, kind: str, name: str, namespace: str = "") -> Object:
-        """Read one object."""
         return self.request("GET", path_of(kind, namespace, name))
 
     def list(self, kind: str, namespace: str = "", **query: str | int) -> list[Object]:
@@ -100,7 +99,6 @@ class Api:
                 raise
 
     def evict(self, pod: str, namespace: str, **options: object) -> None:
-        """Ask for a pod's eviction; a refusal is an `ApiError` of status 429."""
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
         self.request("POST", path_of("Pod", namespace, pod) + "/eviction", {**eviction, "deleteOptions": options})
 

@@ -59,23 +59,19 @@ LOCAL_STORAGE: Object = {"name": "scratch", "emptyDir": {}}
 
 
 def claim_volume(claim: str) -> Object:
-    """A volume from a PersistentVolumeClaim."""
     return {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
 
 
 def pod(name: str, **template: Unpack[Template]) -> Object:
-    """A bare pod."""
     made = _template(name, template)
     return _object("v1", "Pod", name, made["metadata"], spec=made["spec"])
 
 
 def deployment(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
-    """A Deployment."""
     return _workload("apps/v1", "Deployment", name, template, replicas=replicas)
 
 
 def replicaset(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
-    """A ReplicaSet."""
     return _workload("apps/v1", "ReplicaSet", name, template, replicas=replicas)
 
 
@@ -139,7 +135,6 @@ def node(
 
 
 def taint(key: str, value: str = "", effect: str = "NoSchedule") -> Object:
-    """A taint of a node."""
     return {"key": key, "value": value, "effect": effect}
 
 
@@ -160,7 +155,6 @@ def volume(name: str, storage_class: str, size: str = "1Gi") -> Object:
 
 
 def claim(name: str, storage_class: str, size: str = "1Gi") -> Object:
-    """A PersistentVolumeClaim."""
     spec = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class,

@@ -12,8 +12,6 @@ KWOK_CONFIGURATION = Path(__file__).with_name("kwok.yaml")
 
 @dataclass(frozen=True)
 class Ports:
-    """Ports on 127.0.0.1."""
-
     etcd: int
     etcd_peer: int
     apiserver: int
@@ -90,7 +88,6 @@ class Commands:
         ]
 
     def scheduler(self) -> list[str]:
-        """The scheduler."""
         return [
             *self._controlplane("kube-scheduler"),
             *("--kubeconfig", str(self.kubeconfig)),

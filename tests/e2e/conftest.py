@@ -53,7 +53,6 @@ def controlplane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="session")
 def metrics(controlplane: ControlPlane) -> ControlPlane:
-    """The same, with metrics-server running."""
     controlplane.start_metrics_server()
     return controlplane
 

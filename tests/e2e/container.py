@@ -16,9 +16,14 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.chart.helm import ROOT
+from tests.e2e.access import HOME
 from tests.e2e.api import Api, Object
 from tests.e2e.harness import ControlPlane
+from tests.e2e.proxy import Hold, Proxy
+from tests.e2e.waiting import wait_for
 
 #: The user that the image names.
 IMAGE_USER = 1000
@@ -34,8 +39,6 @@ mount --rbind /proc {root}/proc; mount --rbind /dev {root}/dev
 
 @dataclass(frozen=True)
 class Ended:
-    """What a container came to."""
-
     exit_code: int
     log: str
 
@@ -60,13 +63,11 @@ class Container:
 
     @property
     def spec(self) -> Object:
-        """The container's specification."""
         (only,) = self.pod["spec"]["containers"]
         found: Object = only
         return found
 
     def run(self) -> Ended:
-        """Run it to its end."""
         with self.started() as process:
             return ended(process)
 
@@ -147,7 +148,6 @@ class Container:
         return {**self.pod["spec"].get("securityContext", {}), **self.spec.get("securityContext", {})}
 
     def _privileges(self) -> Sequence[str]:
-        """Options of setpriv."""
         user = self._allowed.get("runAsUser", IMAGE_USER)
         options = [f"--reuid={user}", f"--regid={self._allowed.get('runAsGroup', user)}", "--clear-groups"]
         if "ALL" in self._allowed.get("capabilities", {}).get("drop", ()):
@@ -196,7 +196,6 @@ class Container:
 
 
 def ended(process: "subprocess.Popen[str]") -> Ended:
-    """Wait for the end of a container."""
     log, _ = process.communicate(timeout=_TIMEOUT)
     return Ended(process.returncode, log)
 
@@ -225,7 +224,7 @@ def privileges_of(process: "subprocess.Popen[str]") -> Privileges:
     )
 
 
-def can_play_kubelet() -> bool:
+def _can_play_kubelet() -> bool:
     """Whether files can be put where a pod mounts them."""
     if os.getuid() or not shutil.which("unshare") or not shutil.which("setpriv"):
         return False
@@ -238,3 +237,46 @@ def _way_to_the_program() -> list[Path]:
     """The folders through which any user has to come to Python and to the program, the uppermost first."""
     ends = [Path(sys.prefix), Path(sys.base_prefix), ROOT]
     return sorted({folder for end in ends for folder in (end, *end.parents) if folder != folder.parent})
+
+
+@dataclass
+class AtWork:
+    """A container whose first eviction is on its way."""
+
+    container: Container
+    process: "subprocess.Popen[str]"
+    hold: Hold
+
+    def go_on(self) -> None:
+        self.hold.release()
+
+    def finish(self) -> Ended:
+        self.go_on()
+        return ended(self.process)
+
+    def stop(self) -> Ended:
+        """End a loop after a cycle, as a kubelet does."""
+        wait_for(lambda: "rebalancer_cycles_total{" in self.container.metrics(), "the first cycle's end")
+        self.process.terminate()
+        return ended(self.process)
+
+
+@contextmanager
+def at_work(controlplane: ControlPlane, pod: Object) -> Iterator[AtWork]:
+    """Start a pod's container; the block begins when it asks for its first eviction."""
+    hold = Hold("POST", "/eviction")
+    with Proxy(controlplane, hold) as proxy:
+        container = Container(controlplane, pod, server=proxy.url)
+        with container.started() as process:
+            hold.wait()
+            yield AtWork(container, process, hold)
+
+
+def pod_of(api: Api, selector: str) -> Object:
+    """The program's pod that a controller made."""
+    return wait_for(lambda: api.list("Pod", HOME, labelSelector=selector), f"a pod of {selector}")[0]
+
+
+needs_kubelet = pytest.mark.skipif(
+    not _can_play_kubelet(), reason="playing the kubelet takes root, unshare, setpriv and overlayfs"
+)

@@ -151,7 +151,6 @@ def fill(controlplane: ControlPlane) -> None:
 
 
 def main() -> None:
-    """Play it, and write the files."""
     with ControlPlane(provide()) as controlplane, TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "even.yaml").write_text(POLICY)

@@ -1,7 +1,5 @@
 """What metrics-server says of nodes and pods; it measures every ten seconds, and all at once."""
 
-from collections.abc import Callable, Mapping
-
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.waiting import wait_for
 
@@ -16,8 +14,8 @@ def figures(api: Api, kind: str, namespace: str = "") -> dict[str, Object]:
         return {}
 
 
-def wait_round(api: Api, *nodes: str, good: Callable[[Mapping[str, Object]], bool] = lambda _: True) -> None:
-    """Wait until metrics-server has just measured these nodes, with figures that are good.
+def wait_round(api: Api, *nodes: str) -> None:
+    """Wait until metrics-server has just measured these nodes.
 
     What is asked for in the next seconds has the same figures: what it says of a busy machine swings from one round to
     the next.
@@ -29,6 +27,6 @@ def wait_round(api: Api, *nodes: str, good: Callable[[Mapping[str, Object]], boo
         if not set(nodes) <= found.keys():
             return False
         seen.append({name: found[name]["timestamp"] for name in nodes})
-        return len(seen) > 1 and all(seen[-1][name] != seen[-2][name] for name in nodes) and good(found)
+        return len(seen) > 1 and all(seen[-1][name] != seen[-2][name] for name in nodes)
 
     wait_for(new, f"new figures of {', '.join(nodes)}")

@@ -58,7 +58,6 @@ class ControlPlane:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
         self.stop()
 
     def start(self) -> None:
@@ -95,7 +94,6 @@ class ControlPlane:
         self.processes.close(first=APISERVER)
 
     def start_apiserver(self) -> None:
-        """Start the API server and wait until it is ready."""
         self.processes.start(APISERVER, self._commands.apiserver())
         self._wait(self.api.ready, "the API server ready")
 
@@ -130,7 +128,6 @@ class ControlPlane:
         return f"http://127.0.0.1:{self._ports.kwok}/metrics/nodes/{node}/metrics/resource"
 
     def audit_offset(self) -> int:
-        """Where the audit log ends now; see `requests_since`."""
         return (self.directory / "audit.jsonl").stat().st_size
 
     def requests_since(self, offset: int, user: str | None = "program") -> list[audit.Request]:
@@ -195,7 +192,6 @@ def metrics_api(port: int) -> list[Object]:
 
 
 def answers(url: str) -> bool:
-    """Whether a plain http server answers with success."""
     try:
         with urllib.request.urlopen(url, timeout=5) as response:
             return bool(response.status == 200)

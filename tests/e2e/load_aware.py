@@ -51,7 +51,6 @@ class LoadAware:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill both."""
         self._running.processes.kill(SCHEDULER, WATCHER)
 
     @property

@@ -1,14 +1,22 @@
 """One test's namespace: what the test creates, what runs in it, and clearing it all away."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from tests.e2e.api import Api, Object, path_of
+from tests.e2e.api import Api, ApiError, Object, path_of
 from tests.e2e.canary import wait_taken
-from tests.e2e.reminders import wait_for_controllers
-from tests.e2e.waiting import TIMEOUT, wait_for
+from tests.e2e.waiting import TIMEOUT, ClusterDeadlineError, wait_for
 
 T = TypeVar("T")
+
+#: The controllers of ReplicaSets and StatefulSets in 1.36 do nothing until their cache has their own last write
+#: (`read version ... is not as new as written version`), and try again later and later, as each of the pods' changes
+#: counts as one more try in vain: after the restart of an API server it may take a quarter of an hour, although the
+#: cache caught up long ago.  A change of the object itself is looked at at once.  So they are reminded after so many
+#: seconds, longer than any wait takes while all goes well, and much shorter than the deadlines.
+INTERVAL = 15.0  # seconds
+ANNOTATION = "e2e/reminded"
 
 
 class Namespace:
@@ -41,7 +49,6 @@ class Namespace:
         ]
 
     def ready(self, app: str = "") -> list[Object]:
-        """The pods whose Ready condition is true."""
         return [pod for pod in self.pods(app) if is_ready(pod)]
 
     def wait_ready(self, count: int, app: str = "", deadline: float = TIMEOUT) -> list[Object]:
@@ -133,7 +140,6 @@ class Namespace:
 
 
 def is_ready(item: Object) -> bool:
-    """Whether a pod or a node has a Ready condition that is true."""
     conditions = item.get("status", {}).get("conditions", ())
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
@@ -141,3 +147,35 @@ def is_ready(item: Object) -> bool:
 def _not_ready_taint(node: Object) -> bool:
     taints = node["spec"].get("taints", ())
     return any(taint["key"] == "node.kubernetes.io/not-ready" for taint in taints)
+
+
+def wait_for_controllers(
+    api: Api, namespace: str, condition: Callable[[], T | None], what: str, deadline: float = TIMEOUT
+) -> T:
+    """Wait for what controllers of a namespace have to do, and remind them now and then.
+
+    Raises:
+        ClusterDeadlineError: The condition was still false at the deadline.
+    """
+    reminded = time.monotonic()
+
+    def settled() -> T | None:
+        nonlocal reminded
+        seen = condition()
+        if not seen and time.monotonic() > reminded + INTERVAL:
+            remind(api, namespace)
+            reminded = time.monotonic()
+        return seen
+
+    return wait_for(settled, what, deadline, error=ClusterDeadlineError)
+
+
+def remind(api: Api, namespace: str) -> None:
+    for kind in ("ReplicaSet", "StatefulSet"):
+        for each in api.list(kind, namespace):
+            try:
+                mark = {"metadata": {"annotations": {ANNOTATION: str(time.monotonic())}}}
+                api.patch(kind, each["metadata"]["name"], namespace, mark)
+            except ApiError as error:
+                if error.status != 404:
+                    raise

@@ -36,12 +36,7 @@ class Processes:
         )
 
     def log(self, name: str) -> Path:
-        """Where a process's output goes."""
         return self.directory / f"{name}.log"
-
-    def pids(self) -> list[int]:
-        """The processes that were started and not stopped, and the reaper."""
-        return [self._reaper.pid, *(process.pid for process in self._running.values())]
 
     def runs(self, name: str) -> bool:
         """Whether a process of that name was started and not stopped."""

@@ -42,11 +42,9 @@ class Outcome:
     stderr: str
 
     def evicted(self) -> list[str]:
-        """Names of the pods evicted, in order."""
         return [each["name"] for each in self.report["evictions"]]
 
     def evicted_uids(self) -> list[str]:
-        """UIDs of the pods evicted, in order."""
         return [each["uid"] for each in self.report["evictions"]]
 
     def spent_uids(self) -> list[str]:
@@ -76,7 +74,6 @@ class Running:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Begin."""
         with ExitStack() as stack:
             self._stdin, self._stdout, self._stderr = (
                 stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3)
@@ -89,7 +86,6 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill it if it has not ended."""
         self._stack.close()
 
     def _end(self) -> None:
@@ -97,19 +93,15 @@ class Running:
         self._process.wait()
 
     def runs(self) -> bool:
-        """Whether it has not ended yet."""
         return self._process.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
         self._process.send_signal(number)
 
     def stderr(self) -> str:
-        """What it has said so far beside the report."""
         return content(self._stderr)
 
     def finish(self) -> Outcome:
-        """Wait for its end."""
         exit_code = self._process.wait(timeout=TIMEOUT)
         printed = content(self._stdout)
         return Outcome(exit_code, json.loads(printed) if printed else {}, self.stderr())
@@ -137,7 +129,6 @@ class Program:
             return running.finish()
 
     def dry_run(self, policy: Object, *options: str) -> Outcome:
-        """Run to the end, as a dry run."""
         return self.run(policy, "--dry-run", *options)
 
 

@@ -44,11 +44,9 @@ class Hold:
         return self.path
 
     def release(self) -> None:
-        """Let it go on to the API server."""
         self._released.set()
 
     def pass_through(self, method: str, path: str) -> None:
-        """Hold the request if it is the one."""
         if method != self.method or not path.endswith(self.path_end) or self._arrived.is_set():
             return
         self.before -= 1
@@ -73,7 +71,6 @@ class Lose(Hold):
         """Let everything through."""
 
     def loses(self, method: str, path: str) -> bool:
-        """Whether this answer is one of them."""
         if method == self.method and path.endswith(self.path_end):
             self.path = self.path or path
         return method == self.method and path == self.path
@@ -95,7 +92,6 @@ class Proxy:
         self._thread = threading.Thread(target=self._server.serve_forever, name="proxy", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to listen."""
         self._thread.start()
         return self
 
@@ -108,7 +104,6 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
         return f"https://127.0.0.1:{self._server.server_address[1]}"
 
     def kubeconfig(self, direct: Path) -> Path:

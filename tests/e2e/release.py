@@ -1,12 +1,10 @@
 """The chart, installed on the control plane with the real helm."""
 
-import json
 from dataclasses import dataclass
 from typing import Self
 
 from tests.chart.helm import CHART, helm
 from tests.e2e.access import all_in_force
-from tests.e2e.api import Api, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.waiting import wait_for
 
@@ -30,7 +28,6 @@ class Release:
         self._helm("uninstall")
 
     def upgrade(self, values: str) -> None:
-        """Upgrade to other values."""
         self.values = values
         self._helm("upgrade", "--values", "-")
         wait_for(self._in_force, "the permissions in force")
@@ -49,10 +46,3 @@ class Release:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
-
-
-def strictly(api: Api, manifest: Object, path: str) -> Object:
-    """Let the server check an object strictly, as if it were created."""
-    return api.request(
-        "POST", path, json.loads(json.dumps(manifest)), query={"dryRun": "All", "fieldValidation": "Strict"}
-    )

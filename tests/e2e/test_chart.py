@@ -1,5 +1,6 @@
 """The chart's objects on a real control plane: each is accepted strictly."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +9,9 @@ import pytest
 from tests.chart.helm import CI, needed, template
 from tests.chart.operator_kinds import PATHS as OPERATOR
 from tests.chart.operator_kinds import definitions as definitions_of_operator
-from tests.e2e.api import ApiError
+from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
-from tests.e2e.release import strictly
 from tests.e2e.waiting import wait_for
 from tests.fake_kinds import RESOURCES, path_of
 
@@ -51,3 +51,10 @@ def test_an_object_with_an_unknown_field_is_not_accepted(controlplane: ControlPl
 
     with pytest.raises(ApiError, match="unknown field"):
         strictly(controlplane.api, broken, path_of("ConfigMap", namespace.name))
+
+
+def strictly(api: Api, manifest: Object, path: str) -> Object:
+    """Let the server check an object strictly, as if it were created."""
+    return api.request(
+        "POST", path, json.loads(json.dumps(manifest)), query={"dryRun": "All", "fieldValidation": "Strict"}
+    )

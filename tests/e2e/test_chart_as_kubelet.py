@@ -1,6 +1,7 @@
 """The chart on a real control plane: installed by helm, its pods made by the controllers and run as a kubelet would."""
 
 import json
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,23 +10,19 @@ import yaml
 
 from tests.chart.helm import CHART, needed
 from tests.chart.queries import alert_queries, answers, dashboard_queries
+from tests.e2e.access import HOME, NAME
 from tests.e2e.acts import cordon, set_restarts, uids
-from tests.e2e.api import Object
-from tests.e2e.at_work import at_work
+from tests.e2e.api import Api, Object
 from tests.e2e.builders import daemonset, deployment, node
-from tests.e2e.container import IMAGE_USER, Container, Privileges, can_play_kubelet, ended, privileges_of
+from tests.e2e.container import IMAGE_USER, Container, Privileges, at_work, ended, needs_kubelet, pod_of, privileges_of
 from tests.e2e.figures import figures
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.release import Release
 from tests.e2e.waiting import wait_for
-from tests.e2e.workloads import pod_of, run_now
 from tests.ports import free_port
 
-pytestmark = [
-    needed,
-    pytest.mark.skipif(not can_play_kubelet(), reason="playing the kubelet takes root, unshare, setpriv and overlayfs"),
-]
+pytestmark = [needed, needs_kubelet]
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 INSTANCE = "app.kubernetes.io/instance=rebalancer"
@@ -87,13 +84,23 @@ def is_looping(pod: Object) -> bool:
     return str(pod["metadata"]["name"]).startswith("looping")
 
 
+def started_by_hand(api: Api) -> Object:
+    """The pod of what `kubectl create job --from=cronjob/rebalancer` makes."""
+    found = api.read("CronJob", NAME, HOME)
+    made, name = found["spec"]["jobTemplate"], f"{NAME}-{secrets.token_hex(3)}"
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": NAME, "uid": found["metadata"]["uid"]}
+    metadata = {**made.get("metadata", {}), "name": name, "ownerReferences": [{**owner, "controller": True}]}
+    api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": made["spec"]}, HOME)
+    return pod_of(api, f"job-name={name}")
+
+
 def test_cron_job_with_defaults(metrics: ControlPlane, crashing: Namespace) -> None:
     """Its run answers the probe, may do no more than it needs, evicts within its limits, writes Events and a log."""
     before = uids(crashing.pods())
 
     with (
         Release(metrics, quietly()) as release,
-        at_work(metrics, pod_of(metrics.api, run_now(metrics.api))) as run,
+        at_work(metrics, started_by_hand(metrics.api)) as run,
     ):
         healthy, privileges = run.container.probe("livenessProbe"), privileges_of(run.process)
         end = run.finish()
@@ -116,11 +123,11 @@ def test_job_that_is_upgraded(metrics: ControlPlane, crashing: Namespace) -> Non
     ours = {"configMapName": "ours", "key": "p.yaml"}
 
     with Release(metrics, quietly(kind="Job")) as release:
-        live = Container(metrics, pod_of(metrics.api, "rebalancer")).run()
+        live = Container(metrics, pod_of(metrics.api, "job-name=rebalancer")).run()
         left = uids(crashing.pods())
         metrics.api.create({"apiVersion": "v1", "kind": "ConfigMap", **own}, "kube-system")
         release.upgrade(quietly(kind="Job", dryRun=True, policy=ours))
-        dry = Container(metrics, pod_of(metrics.api, "rebalancer-2")).run()
+        dry = Container(metrics, pod_of(metrics.api, "job-name=rebalancer-2")).run()
 
     metrics.api.delete("ConfigMap", "ours", "kube-system")
     assert (live.exit_code, dry.exit_code) == (0, 0), live.log + dry.log
@@ -135,11 +142,7 @@ def test_values_of_the_deschedulers_chart(metrics: ControlPlane, crashing: Names
     before = uids(crashing.pods())
 
     with Release(metrics, quietly(**DESCHEDULER, kind=kind)):
-        pod = (
-            pod_of(metrics.api, selector=INSTANCE)
-            if kind == "Deployment"
-            else pod_of(metrics.api, run_now(metrics.api))
-        )
+        pod = pod_of(metrics.api, INSTANCE) if kind == "Deployment" else started_by_hand(metrics.api)
         with at_work(metrics, pod) as run:
             healthy = run.container.probe("livenessProbe")
             run.go_on()
@@ -157,7 +160,7 @@ def test_deployment(metrics: ControlPlane, crashing: Namespace, tmp_path: Path) 
     before = uids(crashing.pods())
 
     with Release(metrics, quietly(**REPLICAS)):
-        container = Container(metrics, pod_of(metrics.api, selector=INSTANCE))
+        container = Container(metrics, pod_of(metrics.api, INSTANCE))
         with container.started() as process:
             wait_for(lambda: container.probe("livenessProbe"), "the liveness probe's 200")
             privileges = privileges_of(process)

@@ -1,14 +1,17 @@
 """Thousands of evictions on a cluster that changes all the time."""
 
+import itertools
 import os
+import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import Self
 
 from tests.e2e.acts import uids
-from tests.e2e.api import Object
+from tests.e2e.api import ApiError, Object
 from tests.e2e.builders import LOCAL_STORAGE, daemonset, node, pdb, pod, replicaset
-from tests.e2e.churn import Churn
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Outcome, Program, policy
@@ -25,6 +28,10 @@ MIN_AVAILABLE = 7
 GUARDED = [f"guarded-{number}" for number in range(4)]
 GUARD = {"guarded": "yes"}
 HALVES = ("even", "odd")
+#: Seconds between two acts of one kind, so that the test leaves the control plane time for the rest.
+PACE = 0.4
+#: What the API server says of a pod that is gone, has changed, or may not go now; 504 where its PDB changes too often.
+EXPECTED = frozenset({404, 409, 429, 504})
 
 
 def test_evictions_under_churn(
@@ -37,7 +44,7 @@ def test_evictions_under_churn(
     offset, start = controlplane.audit_offset(), time.monotonic()
 
     with ReadyWatch(controlplane.api, namespace.name, GUARD) as watch:
-        with Churn(controlplane.api, namespace.name, FREE, GUARDED, REPLICAS) as churn:
+        with Churn(namespace) as churn:
             outcomes = run_until_evicted(program, namespace)
         for app in GUARDED:
             namespace.wait_ready(GUARDED_REPLICAS, app)
@@ -113,3 +120,73 @@ def settle(namespace: Namespace) -> None:
 def labels_of(name: str) -> dict[str, str]:
     """Labels of a workload's pods; those with even numbers are one run's, the others another's."""
     return {"app": name, "half": HALVES[int(name[-1]) % 2]}
+
+
+class Churn:
+    """Creates, deletes, scales and evicts pods in threads of its own, from `with` on to its end.
+
+    Pods of guarded workloads are evicted, as another program would, within their PDBs.
+
+    Attributes:
+        done: How often each act succeeded.
+    """
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._api = namespace.api
+        self._namespace = namespace.name
+        self._random = random.Random(1)
+        self._numbers = itertools.count()
+        self._stop = threading.Event()
+        self._problems: list[Exception] = []
+        acts = (self._create_and_delete, self._delete, self._scale, self._evict)
+        self._threads = [threading.Thread(target=self._repeat, args=(act,), daemon=True) for act in acts]
+        self.done: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End, and raise what went wrong."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        if self._problems and kind is None:
+            raise self._problems[0]
+
+    def _repeat(self, act: Callable[[], str]) -> None:
+        while not self._stop.wait(PACE):
+            try:
+                self.done[act()] += 1
+            except Exception as error:  # noqa: BLE001  raised again in the test's own thread
+                if not isinstance(error, ApiError) or error.status not in EXPECTED:
+                    self._problems.append(error)
+                    return
+
+    def _create_and_delete(self) -> str:
+        """Make a pod without an owner, and delete one that was made some time before."""
+        number = next(self._numbers)
+        self._api.create(pod(f"loose-{number}"), self._namespace)
+        if number >= 20:
+            self._api.delete("Pod", f"loose-{number - 20}", self._namespace, grace=0)
+        return "pods without an owner made and deleted"
+
+    def _delete(self) -> str:
+        self._api.delete("Pod", self._some_pod(FREE), self._namespace)
+        return "pods deleted"
+
+    def _scale(self) -> str:
+        replicas = REPLICAS + self._random.randrange(-2, 3)
+        name = self._random.choice(FREE)
+        self._api.patch("ReplicaSet", name, self._namespace, {"spec": {"replicas": replicas}})
+        return "ReplicaSets scaled"
+
+    def _evict(self) -> str:
+        self._api.evict(self._some_pod(GUARDED), self._namespace)
+        return "pods evicted by another"
+
+    def _some_pod(self, apps: list[str]) -> str:
+        app = self._random.choice(apps)
+        pods = self._api.list("Pod", self._namespace, labelSelector=f"app={app}", limit=20)
+        return str(self._random.choice(pods)["metadata"]["name"]) if pods else "none"

@@ -60,7 +60,6 @@ class Marking(Running):
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def wait_evaluated(self, more: int = 1) -> None:
-        """Wait for further evaluations."""
         least = len(self.reports()) + more
         wait_for(lambda: len(self.reports()) >= least or not self.runs(), f"{more} more evaluations")
         assert self.runs(), self.stderr()
@@ -106,7 +105,6 @@ class Stage:
         return [*self.program, "mark", *files, "-o", "json"]
 
     def load(self, *names: str, usage: str) -> None:
-        """Let these nodes use so much memory."""
         for name in names:
             change = {"metadata": {"annotations": {"usage.test/memory": usage}}}
             self.controlplane.api.patch("Pod", f"load-{name}", self.namespace.name, change)
@@ -127,7 +125,6 @@ class Stage:
         wait_for(seen, f"figures with {sorted(wanted)} above")
 
     def marked(self) -> set[str]:
-        """Nodes with the label."""
         key, value = LABEL
         nodes = self.controlplane.api.list("Node")
         return {each["metadata"]["name"] for each in nodes if each["metadata"]["labels"].get(key) == value}

@@ -3,13 +3,11 @@
 After the next run no taint of ours is left, no taint of others is lost, and no PodDisruptionBudget was broken.
 """
 
-import json
 import os
 import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -226,77 +224,3 @@ class Writer:
             return
         self.last[name] = mine
         self.writes += 1
-
-
-@pytest.mark.usefixtures("watched")
-def test_node_patches_are_refused(stage: Stage) -> None:
-    """Marks stay, the run says so and ends with 4; the next one says it too, the first one afterwards clears them."""
-    with stage.start() as running:
-        stage.wait_marked(running)
-        with refused(stage):
-            outcome = running.finish()
-            stage.settle()
-            still = stage.run(waves=1)
-    left = stage.marked()
-    afterwards = stage.run(waves=1)
-
-    assert outcome.exit_code == 4, outcome.stderr
-    assert any("soft taints stay on nodes: node" in each for each in outcome.report["warnings"])
-    assert still.report["evictions"] == []
-    assert any("nodes keep soft taints of another run" in each for each in still.report["warnings"])
-    assert left
-    assert afterwards.exit_code == 0, afterwards.stderr
-    stage.assert_clean()
-
-
-@contextmanager
-def refused(stage: Stage) -> Iterator[None]:
-    """Let admission refuse every change of a node by the program."""
-    path = "/apis/admissionregistration.k8s.io/v1"
-    name = {"metadata": {"name": "frozen"}}
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}
-    spec = {
-        "matchConstraints": {"resourceRules": [rule]},
-        "validations": [{"expression": "request.userInfo.username != 'program'", "message": "nodes are frozen"}],
-    }
-    group = {"apiVersion": "admissionregistration.k8s.io/v1"}
-    policy = {**group, "kind": "ValidatingAdmissionPolicy", **name, "spec": spec}
-    bound = {"policyName": "frozen", "validationActions": ["Deny"]}
-    binding = {**group, "kind": "ValidatingAdmissionPolicyBinding", **name, "spec": bound}
-    as_program = Api(stage.controlplane.kubeconfig)
-    stage.api.request("POST", f"{path}/validatingadmissionpolicies", policy)
-    stage.api.request("POST", f"{path}/validatingadmissionpolicybindings", binding)
-    wait_for(lambda: not may_patch(as_program), "the policy in force")
-    try:
-        yield
-    finally:
-        stage.api.request("DELETE", f"{path}/validatingadmissionpolicybindings/frozen")
-        stage.api.request("DELETE", f"{path}/validatingadmissionpolicies/frozen")
-        wait_for(lambda: may_patch(as_program), "the policy out of force")
-
-
-def may_patch(api: Api) -> bool:
-    try:
-        api.patch("Node", "c", "", {"metadata": {"labels": {"probe": random.choice("abcdefgh")}}})
-    except ApiError as error:
-        return "frozen" not in error.message
-    return True
-
-
-@pytest.mark.usefixtures("watched")
-def test_marks_of_the_next_holder_stay(stage: Stage) -> None:
-    """A run that has lost the Lease evicts no more, takes off its own marks and leaves alone what its successor set."""
-    with stage.start() as running:
-        name = stage.wait_marked(running)[0]
-        stage.api.patch(*LEASE, {"spec": {"holderIdentity": "another"}})
-        theirs = {"key": "kube-rebalancer/avoid", "value": "run-of-another", "effect": "PreferNoSchedule"}
-        note = {"run": "run-of-another", "keys": [theirs["key"]], "expires": "2999-01-01T00:00:00Z"}
-        change = {"metadata": {"annotations": {ANNOTATION: json.dumps(note)}}, "spec": {"taints": [SPOT, theirs]}}
-        stage.api.patch("Node", name, "", change)
-        outcome = running.finish()
-    stage.api.delete(*LEASE)
-
-    assert any("lease" in each for each in outcome.report["warnings"]), outcome.stderr
-    assert len(outcome.evicted()) < 8
-    assert stage.marked() == [name]
-    assert theirs in stage.taints(name)

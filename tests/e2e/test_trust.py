@@ -1,14 +1,14 @@
-"""Patience on a real control plane: others at work, replacements that fail, a memory that is lost in the middle."""
+"""Patience on a real control plane: others at work, and single replicas that are moved by a rollout."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rebalancer.memory.document import KEY, Memory, decoded, encoded
-from tests.e2e.acts import cordon, set_taints
+from rebalancer.memory.document import KEY, Memory, encoded
+from tests.e2e.acts import cordon
 from tests.e2e.api import Api, ApiError, Object
-from tests.e2e.builders import deployment, node, pdb, taint
+from tests.e2e.builders import deployment, node, pdb
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Outcome, Program, everything_in, policy
@@ -17,7 +17,6 @@ from tests.e2e.waiting import wait_for
 NAME, HOME = "kube-rebalancer-memory", "kube-system"
 TRUST: Object = {"youngNodes": "0s", "readyWithin": "10s"}
 BALANCE = {"LowNodeUtilization": {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 30}}}
-AUTOSCALER = "ToBeDeletedByClusterAutoscaler"
 
 
 @pytest.fixture
@@ -73,22 +72,14 @@ def scaled(api: Api, namespace: str) -> None:
     api.request("PUT", f"{path}/web/status", {**found, "status": {**found.get("status", {}), **status}})
 
 
-def drained(api: Api, namespace: str) -> None:
-    cordon(api, "a")
-
-
-def taken_away(api: Api, namespace: str) -> None:
-    set_taints(api, "a", taint(AUTOSCALER, "1"))
-
-
 @pytest.mark.parametrize(
     ("happens", "cause"),
-    [(rolled_out, "Rollout"), (scaled, "Autoscaled"), (drained, "LeavingNode"), (taken_away, "LeavingNode")],
+    [(rolled_out, "Rollout"), (scaled, "Autoscaled")],
 )
 def test_what_others_change_is_left_alone(
     api: Api, lopsided: Namespace, program: Program, happens: Callable[[Api, str], None], cause: str
 ) -> None:
-    """A rollout, an HPA that has just scaled, a drain, an autoscaler's taint: what went before stays then."""
+    """A rollout, and an HPA that has just scaled: what went before stays then."""
     assert program.dry_run(balanced(lopsided)).evicted()
 
     happens(api, lopsided.name)
@@ -100,46 +91,6 @@ def test_what_others_change_is_left_alone(
         return outcome if cause in {each["by"] for each in outcome.report["refusals"]} else None
 
     assert wait_for(left_alone, f"a refusal by {cause}")
-
-
-def test_replacements_that_stay_pending_stop_their_owner(api: Api, lopsided: Namespace, program: Program) -> None:
-    """One pod goes, and no other; the next run knows why."""
-    cordon(api, "a", "b")
-    rule = everything_in(lopsided.name, trust=TRUST)
-
-    outcome = program.run(rule)
-    again = program.run(rule)
-
-    assert len(outcome.evicted()) == 1
-    assert {each["by"] for each in outcome.report["refusals"]} == {"NotReady"}
-    assert again.evicted() == []
-    assert "OwnerStopped" in {each["by"] for each in again.report["refusals"]}
-
-
-def deleted(api: Api, namespace: str) -> None:
-    forget(api)
-
-
-def forged(api: Api, namespace: str) -> None:
-    remember(api, {KEY: encoded(Memory(since=datetime.now(UTC) + timedelta(days=999)))})
-
-
-@pytest.mark.parametrize("happens", [deleted, forged])
-def test_what_happens_in_the_middle_of_a_run(
-    api: Api, lopsided: Namespace, program: Program, happens: Callable[[Api, str], None]
-) -> None:
-    """A memory that is lost or forged meanwhile holds the whole run at its end."""
-    before = {pod["metadata"]["uid"] for pod in lopsided.pods("web")}
-
-    with program.start(everything_in(lopsided.name, trust=TRUST)) as running:
-        wait_for(lambda: before - {pod["metadata"]["uid"] for pod in lopsided.pods("web")}, "the first eviction")
-        happens(api, lopsided.name)
-        outcome = running.finish()
-
-    assert outcome.exit_code == 0, outcome.stderr
-    memory = decoded(api.read("ConfigMap", NAME, HOME)["data"], datetime.now(UTC))
-    assert [each.pod for each in memory.moves] == outcome.evicted_uids()
-    assert len(outcome.evicted()) == 6
 
 
 @pytest.fixture

@@ -4,26 +4,21 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from rebalancer.kube.marks import ANNOTATION, HoldMark, Mark
 from rebalancer.kube.pressure_marks import ANNOTATION as PRESSURE
 from rebalancer.kube.pressure_marks import PressureMark, Shown
 from rebalancer.kube.run_marks import RUNS
 from rebalancer.policy.moving import HOLD_KEY
 from tests.chart.helm import needed
+from tests.e2e.access import HOME
 from tests.e2e.api import Object
 from tests.e2e.builders import node
-from tests.e2e.container import Container, Ended, can_play_kubelet
+from tests.e2e.container import Container, Ended, needs_kubelet, pod_of
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.release import Release
-from tests.e2e.workloads import HOME, pod_of
 
-pytestmark = [
-    needed,
-    pytest.mark.skipif(not can_play_kubelet(), reason="playing the kubelet takes root, unshare, setpriv and overlayfs"),
-]
+pytestmark = [needed, needs_kubelet]
 
 #: No node has this label, so kwok takes none of the release's pods: the test plays the kubelet of the one that counts.
 VALUES: Object = {
@@ -81,7 +76,7 @@ RECORD: Object = {
 
 def played(controlplane: ControlPlane) -> Ended:
     """Run the hook's pod as a kubelet would, and tell the API server what became of it."""
-    pod = pod_of(controlplane.api, "rebalancer-unmark")
+    pod = pod_of(controlplane.api, "job-name=rebalancer-unmark")
     phase = "Failed"
     try:
         end = Container(controlplane, pod).run()

@@ -43,7 +43,6 @@ class ReadyWatch:
         self.gone: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
-        """Count what is there, then follow."""
         query = {"labelSelector": self._selector}
         listed = self._api.request("GET", path_of("Pod", self._namespace), query=query)
         self._ready = {pod["metadata"]["name"]: app_of(pod) for pod in listed["items"] if counts(pod)}
@@ -102,10 +101,8 @@ class ReadyWatch:
 
 
 def app_of(pod: Object) -> str:
-    """The app that a pod is labelled with."""
     return str(pod["metadata"]["labels"][LABEL])
 
 
 def counts(pod: Object) -> bool:
-    """Whether a pod serves: Ready, and not on its way out."""
     return is_ready(pod) and "deletionTimestamp" not in pod["metadata"]
