@@ -42,21 +42,3 @@ def test_the_same_pods_go_in_the_same_order_as_in_the_model(drawn, node_fit, nam
 
     expected = model.evictions(World(nodes, pods, namespaces, node_fit))
     assert [str(each.pod) for each in ledger.evictions] == expected
-
-
-@given(CLUSTERS)
-def test_no_conflict_is_left_that_could_go(drawn):
-    """Afterwards every pod that still breaks a term of its own was asked for and refused."""
-    nodes, pods = drawn
-    on = make.cluster(nodes, pods)
-    ledger = make.decide(on, Strategy(Strategy.Args()))
-
-    world = World(nodes, [pod for pod in pods if on.contains(pod)])
-    left = {
-        str(pod)
-        for node in world.nodes
-        for pod in world.active(node)
-        for peer in (each for other in world.nodes for each in world.active(other))
-        if any(model.violated(world, pod, peer, term) for term in pod.spec.anti_affinity)
-    }
-    assert left <= {str(each.pod) for each in ledger.refusals}

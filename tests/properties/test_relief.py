@@ -86,27 +86,6 @@ def test_the_order_of_what_was_read_is_no_matter(scene, seed):
         assert verdicts(run(scene)) == verdicts(run(other))
 
 
-@given(scenes())
-def test_no_destination_passes_its_target_and_no_source_its_need(scene):
-    """By the peaks and all that was sent there; and a pod leaves only a node that was above target at that moment."""
-    scene = replace(scene, args={**scene.args, "useDeviationThresholds": False})
-    targets = {name: scene.args["targetThresholds"].get(name, 100) for name in ("cpu", "memory")}
-    offered = {node.name: node.allocatable for node in scene.nodes}
-    usage = {name: Counter(amounts) for name, amounts in scene.measured.nodes.items()}
-    peaks = {name: Counter(amounts) for name, amounts in scene.measured.peaks.items()}
-
-    def above(amounts, node):
-        return {name for name, target in targets.items() if amounts[name] * 100 / offered[node][name] > target}
-
-    for each in decide(scene).evictions:
-        home, place = each.pod.node, destination(each)
-        assert above(usage[home], home) or "pods" in scene.args["thresholds"]
-        if scene.measured.pods is not None:
-            usage[home].subtract(scene.measured.pods[each.pod.key])
-            peaks[place].update(scene.measured.pods[each.pod.key])
-        assert not above(peaks[place], place)
-
-
 @given(scenes(), st.sampled_from((decide, empty)))
 def test_no_owner_loses_more_than_its_share(scene, run):
     """A quarter of its pods, and one in any case: none of the owners has a PDB."""

@@ -8,8 +8,8 @@ from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
 from tests import make
 from tests.attack.seeds import examples
 from tests.models.placement import World
-from tests.models.remove_duplicates import Duplicates, group_keys
-from tests.properties.uneven_clusters import LIMITS, ONE_OWNER, worlds
+from tests.models.remove_duplicates import Duplicates
+from tests.properties.uneven_clusters import LIMITS, worlds
 
 ARGS = st.fixed_dictionaries(
     {},
@@ -44,23 +44,3 @@ def test_it_decides_as_the_model_does(world, args, limits, node_fit):
     assert ledger.runs[0].error is None
     expected = model(nodes, pods, args, node_fit=node_fit, limits=limits).evictions()
     assert [str(entry.pod) for entry in ledger.evictions] == expected
-
-
-@examples(40)
-@given(worlds(ONE_OWNER))
-def test_no_node_falls_below_the_upper_average(world):
-    """Where replicas have one owner, a node that loses some keeps as many as the upper average, and no more."""
-    nodes, pods = world
-    before = model(nodes, pods)
-    total, duplicates = before.counted()
-
-    ledger = make.decide(make.cluster(nodes, pods), RemoveDuplicates(RemoveDuplicatesArgs()))
-
-    gone = [entry.pod for entry in ledger.evictions]
-    left = [pod for pod in before.candidates() if pod not in gone]
-    for pod in gone:
-        (key,) = group_keys(pod)
-        takers = before.feasible([each for found in duplicates[key].values() for each in found])
-        assert len([each for each in left if each.node == pod.node and group_keys(each) == [key]]) == -(
-            -total[key] // len(takers)
-        )

@@ -1,7 +1,5 @@
 """RemovePodsViolatingTopologySpreadConstraint against a slow and obvious model, and what it never does."""
 
-from collections import Counter
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,32 +72,6 @@ def test_as_many_pods_go_as_in_the_reference_whatever_their_priorities(drawn, ba
 
     reference = Spreading(World(nodes, pods), [HARD], balance_node_fit, kept_longest_as_in_the_reference).evictions()
     assert len(ledger.evictions) == len(reference)
-
-
-@given(with_one_constraint(), st.booleans())
-def test_with_one_constraint_the_skew_does_not_grow(drawn, balance_node_fit):
-    """Nor does any domain shrink below the one that was smallest."""
-    constraint, nodes, pods = drawn
-    on = make.cluster(nodes, pods)
-    before = domain_sizes(World(nodes, pods), constraint)
-    make.decide(on, strategy([HARD], balance_node_fit))
-    after = domain_sizes(World(nodes, [pod for pod in pods if on.contains(pod)]), constraint)
-
-    for namespace, sizes in before.items():
-        left = after.get(namespace, Counter())
-        assert min(left.values()) >= min(sizes.values())
-        assert max(left.values()) - min(left.values()) <= max(sizes.values()) - min(sizes.values())
-
-
-def domain_sizes(world, constraint):
-    """The number of counted pods by namespace and domain."""
-    spreading = Spreading(world)
-    pods = [pod for node in world.nodes for pod in world.active(node) if world.passes_filter(pod)]
-    return {
-        pod.namespace: Counter({value: len(each) for value, each in domains.items()})
-        for pod in pods
-        if (domains := spreading.domains(pod, constraint, [each for each in pods if each.namespace == pod.namespace]))
-    }
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=12).map(sorted), st.integers(1, 5))

@@ -15,11 +15,6 @@ def test_the_controller_looks_after_a_pod_else_its_first_owner() -> None:
     assert pod("a", owners=None).controller is None
 
 
-def test_the_age_of_a_pod_from_the_future_is_negative() -> None:
-    """Clocks differ."""
-    assert pod("a", age=-5).age(NOW) == timedelta(seconds=-5)
-
-
 def test_a_pod_was_bound_when_the_scheduler_said_so() -> None:
     """Else when the kubelet saw it, else when it was created; a condition that is not true says nothing."""
     later = NOW - timedelta(seconds=5)
