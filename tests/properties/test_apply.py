@@ -21,7 +21,6 @@ from tests.measured import KEYS
 from tests.properties.measured_clusters import scenes
 
 EVICTOR = {"minReplicas": 2, "nodeFit": True}
-LIMITS = (None, 1, 5)
 
 
 def strategies(scene, seconds):

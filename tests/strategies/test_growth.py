@@ -111,21 +111,6 @@ def spreads_of_their_own(size: int) -> Shape:
     return make.cluster(nodes_of(3), pods), default(RemovePodsViolatingTopologySpreadConstraint), {}
 
 
-def spreads_by_expression(size: int) -> Shape:
-    """Each pod asks for a label key of its own to exist."""
-    pods = [
-        pod_of_three(
-            each,
-            labels={f"key-{each}": ""},
-            spread=(
-                SpreadConstraint(1, HOST, "DoNotSchedule", LabelSelector((Requirement(f"key-{each}", "Exists"),))),
-            ),
-        )
-        for each in range(size)
-    ]
-    return make.cluster(nodes_of(3), pods), default(RemovePodsViolatingTopologySpreadConstraint), {}
-
-
 def budgets_and_label_sets(size: int) -> Shape:
     """As many PDBs as sets of labels, in one namespace, with one label in common."""
     pods = [pod_of_three(each, labels={"app": "x", "number": str(each)}) for each in range(size)]
@@ -192,7 +177,6 @@ SHAPES = (
     mismatching_label_keys,
     selectors_of_their_own,
     spreads_of_their_own,
-    spreads_by_expression,
     budgets_and_label_sets,
     budgets_by_expression,
     budgets_over_everything,

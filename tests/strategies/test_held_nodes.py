@@ -132,10 +132,3 @@ def test_no_other_strategy_of_the_cycle_fills_a_node_that_one_has_emptied():
     )
 
     assert [each.runs[1].observed.counts["under"] for each in (with_hold, without)] == [1, 2]
-
-
-def test_nothing_is_held_unless_the_run_holds():
-    ledger = make.decide(on := scene(PLACES), compaction(thresholds=15))
-
-    assert make.evicted(ledger) == ["a"]
-    assert (ledger.held, on.held) == ([], set())

@@ -2,7 +2,6 @@
 
 import pytest
 
-from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
@@ -58,19 +57,6 @@ def test_what_stays_is_told():
 
     assert evicted(ledger) == ["free"]
     assert refused(ledger) == {"daemon": "DaemonSetPods", "intolerant": "NoDestination", "pinned": "NodeFit"}
-
-
-def test_limits():
-    """A node at its limit gives way to the next, a namespace at its limit to the next pod, the total ends it."""
-
-    def fresh():
-        target, residents = busy()
-        sources = [*pods(1, prefix="a"), *pods(1, prefix="b", namespace="other"), *pods(3, "n2", "q")]
-        return cluster([node("n1"), node("n2"), target], [*sources, *residents])
-
-    assert evicted(decide(fresh(), strategy(), limits=Limits(per_node=1))) == ["a1", "q1"]
-    assert evicted(decide(fresh(), strategy(), limits=Limits(per_namespace=1))) == ["a1", "b1"]
-    assert evicted(decide(fresh(), strategy(), limits=Limits(total=2))) == ["a1", "b1"]
 
 
 @pytest.mark.parametrize(

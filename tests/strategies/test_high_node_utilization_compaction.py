@@ -5,9 +5,8 @@ import pytest
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
-from tests.make import decide, evicted, owner, pdb, refused, says_no
+from tests.make import decide, evicted, owner, pdb, refused
 from tests.measured import PACKS, cluster, node, pod
-from tests.unit.engine.stand_ins import AnsweringSink
 
 SOURCE = {"source": "KubernetesMetrics"}
 THREE = (node("n1"), node("n2"), node("n3"))
@@ -139,15 +138,6 @@ def test_the_total_limit_ends_it():
 
     assert evicted(ledger) == ["a"]
     assert refused(ledger) == {"b": "TotalLimit"}
-
-
-def test_when_the_server_says_no_the_rest_stays():
-    """The node is not empty then, and may receive pods."""
-    places = {"b": ("n1", 9), "c": ("n1", 8), "d": ("n1", 7), "z": ("n2", 50)}
-    ledger = decide(scene(places), compaction(), sink=AnsweringSink({"c": says_no("PDB", "the server says no")}))
-
-    assert evicted(ledger) == ["b"]
-    assert refused(ledger) == {"c": "PDB"}
 
 
 def test_nothing_to_empty_is_told():

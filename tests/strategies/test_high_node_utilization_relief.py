@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.steering import Destination
 from rebalancer.report.words import text
-from tests.make import decide, evicted, owner, pdb, refused, says_no
+from tests.make import decide, evicted, pdb, refused, says_no
 from tests.measured import PACKS, RELIEF, cluster, high, node, pod, points
 from tests.unit.engine.stand_ins import AnsweringSink
 
@@ -35,40 +34,6 @@ def test_an_idle_node_is_emptied():
         "cheap": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; likely lands on busy (cpu 58 % -> 62 %)",
         "costly": "idle at cpu 12 % <= 20 %, memory 0 % <= 20 %; likely lands on busy (cpu 50 % -> 58 %)",
     }
-
-
-@pytest.mark.parametrize(
-    ("fields", "by", "reason"),
-    [
-        ({"owners": None}, "FailedBarePods", "has no owner"),
-        ({"namespace": "kept"}, "NotSelected", "the strategy's arguments leave it alone"),
-        ({"cpu": "11"}, "NoDestination", "no destination: of 2 nodes 2 x insufficient cpu"),
-        ({"labels": {"app": "db"}}, "PDB", "PDB db allows none of its 0 disruptions any more"),
-    ],
-)
-def test_one_pod_that_stays_keeps_the_node(fields, by, reason):
-    """Nothing is evicted, and one refusal tells which pod it is and why."""
-    on = scene({"a": 2, "b": 3, "c": 4}, {"b": fields}, snapshot={"budgets": (pdb("db", 0),)})
-    ledger = decide(on, high(evictableNamespaces={"exclude": ["kept"]}))
-
-    assert evicted(ledger) == []
-    assert refused(ledger) == {"b": by}
-    assert reasons(ledger)["b"] == f"{reason}; it keeps idle, which is emptied whole or not at all"
-
-
-def test_what_no_autoscaler_minds_keeps_no_node():
-    """Pods of DaemonSets, mirror and static pods, terminating and finished ones stay behind."""
-    fields = {
-        "daemon": {"owners": [owner("agent", kind="DaemonSet")]},
-        "mirror": {"mirror": True},
-        "static": {"static": True},
-        "leaving": {"terminating": True},
-        "done": {"phase": "Succeeded"},
-    }
-    ledger = decide(scene({"a": 2, **dict.fromkeys(fields, 1)}, fields), high())
-
-    assert evicted(ledger) == ["a"]
-    assert ledger.refusals == []
 
 
 @pytest.mark.parametrize(
@@ -107,16 +72,6 @@ def test_a_trial_leaves_no_trace():
     assert evicted(decide(on, high(), limits=Limits(total=4))) == ["d", "e", "f", "g"]
 
 
-def test_the_total_limit_ends_it():
-    """Nodes with as many pods or more need not be tried: one refusal says so."""
-    fields = {name: {"on": "idle2"} for name in "xyz"}
-    on = scene(dict.fromkeys("abxyz", 1), fields, nodes=(*NODES, node("idle2")))
-    ledger = decide(on, high(), limits=Limits(total=1))
-
-    assert evicted(ledger) == []
-    assert refused(ledger) == {"b": "TotalLimit"}
-
-
 def test_destinations_have_a_ceiling_of_their_own():
     """70 at the peak unless the policy says so: beside 50 there is room for 20, beside 69 for one."""
     usage = {"a": 11, "b": 8}
@@ -128,40 +83,6 @@ def test_destinations_have_a_ceiling_of_their_own():
     peaks = {"idle": points(90), "busy": points(60), "full": points(69)}
     figures = {"nodes": {"idle": points(19), "busy": points(50), "full": points(69)}, "peaks": peaks}
     assert refused(decide(scene(usage, measured=figures), high())) == {"a": "NoDestination"}
-
-
-def test_a_node_that_is_left_alone_gives_its_places_back():
-    """Of the first node 10 find a place and 13 none; so the second finds room for 20."""
-    nodes = (*NODES, node("idle2"))
-    fields = {name: {"on": "idle2"} for name in ("x", "y", "z")}
-    on = scene({"a": 8, "b": 13, "x": 7, "y": 7, "z": 6}, fields, nodes=nodes, full=70)
-
-    assert evicted(decide(on, high({"cpu": 25}))) == ["x", "y", "z"]
-
-
-def test_pods_are_packed_onto_the_fullest_by_requests():
-    """As the scheduler does it where nodes are to be emptied."""
-    nodes = (node("idle"), node("busy"), node("busy2"))
-    pods = [pod("a", on="idle"), pod("q", on="busy", cpu="3"), pod("r", on="busy2", cpu="4")]
-    on = cluster(nodes, pods, {"a": 5, "q": 30, "r": 30})
-
-    assert decide(on, high()).evictions[0].destination == Destination(("busy2",))
-
-
-def test_the_node_with_the_fewest_pods_goes_first():
-    """One pod of 10 before two of 4: the room of 12 is enough for one of the nodes."""
-    nodes = (*NODES, node("idle2"))
-    fields = {"x": {"on": "idle2"}}
-    ledger = decide(scene({"a": 4, "b": 4, "x": 10}, fields, nodes=nodes, busy=58, full=70), high())
-
-    assert evicted(ledger) == ["x"]
-    assert refused(ledger) == {"a": "NoDestination"}
-
-
-@pytest.mark.parametrize(("number", "expected"), [(0, ["a"]), (1, [])])
-def test_number_of_nodes_must_be_exceeded(number, expected):
-    """One node is idle."""
-    assert evicted(decide(scene({"a": 2}), high(numberOfNodes=number))) == expected
 
 
 def test_only_pods_that_request_what_thresholds_name():
@@ -184,11 +105,6 @@ def test_only_pods_that_request_what_thresholds_name():
 def test_unknown_usage_keeps_a_node(usage, measured, by):
     """Unknown or nothing, of a source that knows no pods, or younger than the window."""
     assert list(refused(decide(scene(usage, measured=measured), high())).values()) == [by]
-
-
-def test_without_figures_for_pods_a_single_pod_may_leave():
-    """One pod a node is what such a source allows."""
-    assert evicted(decide(scene({"a": 1}, measured={"pods": None}), high())) == ["a"]
 
 
 def test_when_the_server_says_no_the_rest_stays():

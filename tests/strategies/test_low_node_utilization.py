@@ -2,7 +2,6 @@
 
 import pytest
 
-from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
@@ -36,15 +35,6 @@ def test_a_full_node_loses_pods_until_it_is_within_its_targets():
     assert ledger.refusals == []
 
 
-def test_excluded_namespaces_count_and_stay():
-    """Their pods make the node full; others have to go."""
-    on = cluster([node("n1"), node("n2")], [*pods(5, namespace="kept", prefix="k"), *pods(3)])
-    ledger = decide(on, strategy(evictableNamespaces={"exclude": ["kept"]}))
-
-    assert evicted(ledger) == ["p1", "p2", "p3"]
-    assert ledger.refusals == []
-
-
 def test_a_resource_without_a_target_counts_up_to_the_whole():
     """Once a node is over, memory above its capacity keeps it going although cpu is fine."""
     nodes = [node("n1", cpu="10", memory="10Gi"), node("n2", memory="100Gi", cpu="100")]
@@ -56,15 +46,6 @@ def test_a_resource_without_a_target_counts_up_to_the_whole():
         "p2": "n1 at memory 150 % > 100 %",
         "p3": "n1 at memory 120 % > 100 %",
     }
-
-
-def test_deviation_thresholds_are_distances_from_the_mean():
-    """8, 1 and 0 of 10 pods: mean 30 %, the cordoned node included; over is above 35 %, under at most 25 %."""
-    nodes = [node("n1", pods=10), node("n2", pods=10), node("n3", pods=10, unschedulable=True)]
-    on = cluster(nodes, [*pods(8, cpu=None), *pods(1, "n2", "q", cpu=None)])
-    ledger = decide(on, strategy({"pods": 5}, {"pods": 5}, useDeviationThresholds=True))
-
-    assert reasons(ledger) == {"p1": "n1 at pods 80 % > 35 %", "p2": "n1 at pods 70 % > 35 %"}
 
 
 def test_protected_pods_of_full_nodes_are_refused_in_the_ledger():
@@ -85,36 +66,6 @@ def test_once_the_room_is_spent_nothing_more_is_looked_at():
 
     assert evicted(ledger) == ["p1"]
     assert refused(ledger) == {}
-
-
-def test_with_node_fit_what_fits_nowhere_stays():
-    """It is refused in the ledger, and the next pod has its turn."""
-    nodes = [node("n1"), node("n2")]
-    pinned = pod("pinned", age=99_999, cpu="400m", node_selector={"kubernetes.io/hostname": "n1"})
-    ledger = decide(cluster(nodes, [pinned, *pods(5)]), strategy(), evictor={"nodeFit": True})
-
-    assert evicted(ledger) == ["p1"]
-    assert refused(ledger) == {"pinned": "NodeFit"}
-
-
-def test_limits():
-    """A node at its limit gives way to the next, a namespace at its limit to the next pod, the total ends it."""
-    nodes = [node("n1"), node("n2"), node("n3")]
-
-    def fresh():
-        # n1 is fuller than n2 by memory.
-        on_n1 = [*pods(4, prefix="a", memory="1Gi"), *pods(4, prefix="b", namespace="other")]
-        return cluster(nodes, [*on_n1, *pods(7, "n2", "m")])
-
-    on_each = decide(fresh(), strategy(), limits=Limits(per_node=1))
-    assert evicted(on_each) == ["a1", "m1"]
-    assert refused(on_each) == {"b1": "NodeLimit", "m2": "NodeLimit"}
-    in_each = decide(fresh(), strategy(), limits=Limits(per_namespace=1))
-    assert evicted(in_each) == ["a1", "b1"]
-    assert refused(in_each)["b4"] == "NamespaceLimit"
-    ledger = decide(fresh(), strategy(), limits=Limits(total=2))
-    assert evicted(ledger) == ["a1", "b1"]
-    assert ledger.runs[0].error is None
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 import pytest
 
-from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.report.words import notice_text, text
-from tests.make import decide, evicted, owner, pdb, refused, says_no, selector
+from tests.make import decide, evicted, owner, pdb, refused, says_no
 from tests.measured import cluster, low, node, pod, points
 from tests.unit.engine.stand_ins import AnsweringSink
 
@@ -57,18 +56,6 @@ def test_excess_is_summed_over_the_resources_above_target():
     }
 
 
-def test_reasons_carry_the_figures_of_their_moment():
-    """What was over, how much the pod takes of it, and how full the likely destination becomes."""
-    ledger = decide(one_full({"a": 40, "b": 30.5, "c": 30}), low())
-
-    assert because(ledger) == {
-        "a": "n1 at cpu 100.5 % > 50 %: 50.5 points over; relieves 40 points; "
-        "likely lands on n2 (10 of 16, cpu 0 % -> 40 %), else n3",
-        "c": "n1 at cpu 60.5 % > 50 %: 10.5 points over; relieves 10.5 points; "
-        "likely lands on n3 (10 of 16, cpu 0 % -> 30 %), else n2",
-    }
-
-
 def test_pods_without_usage_stay():
     """Unknown or nothing: nobody could tell what their move is good for."""
     ledger = decide(one_full({"unknown": None, "nothing": 0, "a": 60}), low(targets={"cpu": 59, "memory": 59}))
@@ -114,35 +101,6 @@ def test_it_has_to_fit_whatever_node_fit_says(fields, nodes, reason):
 
     assert refused(ledger) == {"a": "NoDestination"}
     assert reason in why(ledger)["a"]
-
-
-def test_anti_affinity_counts_between_pods_of_one_plan():
-    """Replicas that repel each other are not sent to one node: two nodes take two."""
-    repels = PodAffinityTerm("kubernetes.io/hostname", selector(app="db"))
-    alone = {"labels": {"app": "db"}, "anti_affinity": (repels,)}
-    ledger = decide(one_full(dict.fromkeys("abcde", 20), fields=dict.fromkeys("abcde", alone)), low())
-
-    assert evicted(ledger) == ["a", "b"]
-    assert (
-        why(ledger)["c"]
-        == "no destination: of 2 nodes 1 x anti-affinity against default/a, 1 x anti-affinity against default/b"
-    )
-
-
-def test_deviation_is_from_the_mean_of_nodes_with_fresh_figures():
-    """80, 40 and 0 have the mean 40; n4 is missing and does not count, as a destination neither."""
-    nodes = (*NODES, node("n4"))
-    pods = [pod("a"), pod("b"), pod("q", on="n2"), pod("lost", on="n4")]
-    usage = {"a": 50, "b": 30, "q": 40, "lost": None}
-    fresh = {"n1": points(80), "n2": points(40), "n3": points(0)}
-    ledger = decide(
-        cluster(nodes, pods, usage, measured={"nodes": fresh, "missing": {"n4": "no sample"}}),
-        low({"cpu": 10}, {"cpu": 15}, useDeviationThresholds=True),
-    )
-
-    assert because(ledger) == {
-        "b": "n1 at cpu 80 % > 55 %: 25 points over; relieves 25 points; likely lands on n3 (cpu 0 % -> 30 %)",
-    }
 
 
 def test_what_is_not_measured_is_an_error():

@@ -1,7 +1,5 @@
 """A pod goes only if the scheduler, which scores nodes by requests, would likely put it where it does no harm."""
 
-import pytest
-
 from rebalancer.cluster.pod import HostPort, Placement
 from rebalancer.report.words import notice_text, text
 from tests.make import decide, evicted, pdb, refused
@@ -50,36 +48,6 @@ def test_a_pod_that_would_land_on_a_node_of_unknown_usage_stays():
     assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, whose usage is unknown"
 
 
-def test_a_node_that_is_no_destination_does_no_harm_within_its_target():
-    """n3 is at 21, no destination, and within its target with the 29 of `a`: it is charged, and full then."""
-    pods = [pod("a", cpu="100m"), pod("a2", cpu="100m"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
-    ledger = decide(cluster(NODES, pods, {"a": 29, "a2": 28, "rest": 45, "b": 5}, rest={"n3": 21}), low())
-
-    assert place(ledger) == {"a": "n3"}
-    assert why(ledger)["a2"] == "no destination: the scheduler would likely choose n3, cpu above 50 %"
-
-
-def test_it_is_spread_over_hosts():
-    """n2 requests less, and runs two siblings of `a`: n3 it is, and not n2."""
-    pods = [
-        *(pod(name, owners="web", cpu="100m", labels={"app": "web"}) for name in ("a", "a2")),
-        pod("rest", cpu="3"),
-        *(pod(name, on="n2", owners="web", cpu="100m", labels={"app": "web"}) for name in ("s1", "s2")),
-        pod("b", on="n3", cpu="500m"),
-    ]
-    ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "a2": 1}), low())
-
-    assert place(ledger) == {"a": "n3"}
-
-
-def test_pods_that_request_nothing_count_as_what_the_scheduler_assumes():
-    """A tenth of a core each: n2 counts as 10 % requested, n3 as 4 %."""
-    pods = [pod("a"), pod("rest", cpu="3")]
-    pods += [pod(f"{on}-{number}", on=on, cpu=None) for on, count in (("n2", 10), ("n3", 4)) for number in range(count)]
-
-    assert place(decide(cluster(NODES, pods, {"a": 30, "rest": 45}), low())) == {"a": "n3"}
-
-
 def test_what_is_refused_after_all_leaves_no_trace():
     """`a` would fill n2 but its PDB says no; so `b` finds n2 as it was."""
     pods = [pod("a", labels={"app": "a"}, cpu="100m"), pod("b", cpu="100m"), pod("rest", cpu="3")]
@@ -87,50 +55,6 @@ def test_what_is_refused_after_all_leaves_no_trace():
     ledger = decide(on, low())
 
     assert (evicted(ledger), refused(ledger)) == (["b"], {"a": "PDB"})
-
-
-@pytest.mark.parametrize(
-    ("memory", "goes"),
-    [
-        pytest.param(3, ["a"], id="it fills n2 by 3 points and lifts it 2 too high"),
-        pytest.param(2, [], id="it fills n2 by 2 and lifts it 2 too high"),
-    ],
-)
-def test_in_a_band_a_node_may_be_filled_more_than_it_is_lifted_too_high(memory, goes):
-    """The means are 30 and 30; n2, where nothing is requested, is at its edge of 40 by cpu, and at 10 of memory.
-
-    Otherwise a node that all pods would go to, and none may, would keep all nodes as they are.
-    """
-    nodes = [node("n1"), node("n2"), node("n3")]
-    pods = [pod("a"), pod("rest", cpu="3"), pod("c", on="n3", cpu="3")]
-    usage = {"a": points(2, memory), "rest": None, "c": None}
-    rest = {"n1": points(43, 50 - memory), "n2": points(40, 10), "n3": points(5, 30)}
-    band = {"useDeviationThresholds": True, "thresholds": {"cpu": 10, "memory": 10}}
-
-    gone = evicted(decide(cluster(nodes, pods, usage, rest=rest), low(**band, targets={"cpu": 10, "memory": 10})))
-
-    assert gone == goes
-
-
-def test_in_a_band_too_nothing_is_filled_beyond_the_whole():
-    """The band is of cpu, of which n2 has little; but it has no memory left for `a`."""
-    pods = [pod("a"), pod("rest", cpu="3"), *(pod(f"on-{name}", on=name, cpu="3") for name in ("n3", "n4"))]
-    rest = {"n1": points(40), "n2": points(10, 99), "n3": points(35), "n4": points(20)}
-    on = cluster([*NODES, node("n4")], pods, {"a": points(5, 3)}, rest=rest)
-
-    ledger = decide(on, low({"cpu": 10}, {"cpu": 10}, useDeviationThresholds=True))
-
-    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n2, memory above 100 %"
-
-
-@pytest.mark.parametrize(("scheduler", "count"), [("default", 0), ("unknown", 3)])
-def test_even_requests_and_uneven_load_do_not_make_pods_go_round(scheduler, count):
-    """All nodes request the same: what leaves the hot node n1 would come back to it."""
-    pods = [pod(f"{on}-{number}", on=on) for on in ("n1", "n2", "n3") for number in range(4)]
-    usage = {each.name: 20 if each.node == "n1" else 2 for each in pods}
-    decider = low() if scheduler == "default" else low_anywhere()
-
-    assert len(decide(cluster(NODES, pods, usage), decider).evictions) == min(count, 2)
 
 
 def test_in_a_large_cluster_no_window_may_do_harm():

@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.eviction.steering import DrySteer
 from rebalancer.report.words import text
-from tests.make import decide, evicted, refused
+from tests.make import decide, refused
 from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod
 
 SEED = {"n1": 21, "n2": 17, "n3": 25}
@@ -90,27 +90,6 @@ def test_requests_may_stand_in_for_usage():
     on = crowd(before, usage=0, fields={"cpu": None}, measured={"missing": {}, "warnings": ("requests stand in",)})
 
     assert len(decide(on, low({"pods": 20}, {"pods": 40})).evictions) == 16
-
-
-def test_pods_that_relieve_cpu_too_go_first():
-    """n1 is above both targets: the two pods of 20 points bring cpu within, and count among those that are too many."""
-    usage = {"a": 20, "b": 20, **{f"small-{number}": 1 for number in range(6)}}
-    pods = [pod(name, age=10_000 + number) for number, name in enumerate(usage)]
-    on = cluster([node("n1", pods=10), node("n2", pods=10)], pods, usage)
-    ledger = decide(on, low_anywhere({"pods": 30, "cpu": 20}, {"pods": 40, "cpu": 30}))
-
-    assert evicted(ledger)[:1] == ["b"]
-    assert len(evicted(ledger)) == 4
-
-
-def test_a_tenth_of_the_usage_above_target_is_asked_for_once_the_count_is_right():
-    """30 points of cpu are above target, and one pod is too many: small pods go for the count, not for the cpu."""
-    usage = {f"small-{number}": 0.5 for number in range(5)}
-    pods = [pod(name, age=10_000 + number) for number, name in enumerate(usage)]
-    on = cluster([node("n1", pods=10), node("n2", pods=10)], pods, usage, rest={"n1": 57.5})
-    ledger = decide(on, low_anywhere({"pods": 20, "cpu": 20}, {"pods": 40, "cpu": 30}))
-
-    assert evicted(ledger) == ["small-4"]
 
 
 def test_with_steering_counts_are_evened_too():

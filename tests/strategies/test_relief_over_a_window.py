@@ -2,10 +2,8 @@
 
 from datetime import timedelta
 
-import pytest
-
 from rebalancer.report.words import text
-from tests.make import decide, evicted, refused
+from tests.make import decide, refused
 from tests.measured import cluster, low, node, pod, points
 
 NODES = (node("n1"), node("n2"))
@@ -37,16 +35,6 @@ def test_what_left_earlier_in_the_cycle_is_gone():
     ledger = decide(on, low(), low())
 
     assert [run.evicted for run in ledger.runs] == [1, 0]
-
-
-@pytest.mark.parametrize(("age", "goes"), [(899, False), (900, True)])
-def test_pods_younger_than_the_window_stay(age, goes):
-    """Nobody knows yet what they use; two came together, so neither replaced another."""
-    pods = [pod("young", age=age, owners="web"), pod("twin", age=age, owners="web"), pod("old")]
-    ledger = decide(cluster(NODES, pods, {"young": 30, "twin": 0, "old": 51}, measured=QUARTER), low())
-
-    assert evicted(ledger) == (["young"] if goes else [])
-    assert goes or refused(ledger)["young"] == "YoungerThanWindow"
 
 
 def test_the_name_may_have_been_another_pods():

@@ -5,33 +5,10 @@ from collections import Counter
 import pytest
 
 from rebalancer.report.words import text
-from tests.make import decide, evicted, owner, refused
+from tests.make import decide, evicted
 from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod
 
 NODES = (node("n1"), node("n2"), node("n3"))
-
-
-@pytest.mark.parametrize(
-    ("ages", "goes"),
-    [
-        pytest.param((60, 60), "new", id="all came together"),
-        pytest.param((70, 60), "new", id="within seconds of each other"),
-        pytest.param((4000, 60), "old", id="one came lately, after the other"),
-        pytest.param((4000, 1199), "old", id="not yet twenty minutes ago"),
-        pytest.param((4000, 1200), "new", id="it came twenty minutes ago"),
-        pytest.param((1199, 60), None, id="the first came alone: it may have replaced another too"),
-        pytest.param((1200, 60), "old", id="but twenty minutes ago it did not"),
-    ],
-)
-def test_a_pod_that_has_just_replaced_another_stays(ages, goes):
-    """The younger of two pods is enough, but goes only if it did not come lately and after its sibling."""
-    usage = {"old": 40, "new": 35}
-    pods = [pod(name, age=age, owners="web") for name, age in zip(usage, ages, strict=True)]
-
-    ledger = decide(cluster(NODES, pods, usage), low())
-
-    assert evicted(ledger) == ([goes] if goes else [])
-    assert refused(ledger) == {name: "Newcomer" for name in usage if name == "new" != goes or not goes}
 
 
 @pytest.mark.parametrize(("rest", "goes"), [("90m", "old"), ("1h", "new"), ("0s", "new")])
@@ -41,25 +18,6 @@ def test_how_long_a_replacement_rests_is_for_the_policy_to_say(rest, goes):
     decider = low(metricsUtilization={**RELIEF, "rest": rest})
 
     assert evicted(decide(cluster(NODES, pods, {"old": 40, "new": 35}), decider)) == [goes]
-
-
-@pytest.mark.parametrize(("together", "goes"), [(2, []), (3, ["p0"])])
-def test_the_first_pods_of_an_owner_stay_if_one_cycle_may_have_moved_them(together, goes):
-    """A cycle moves at most a quarter of an owner's pods: two of eight may have been moved, three were not."""
-    ages = [600 if number < together else 60 for number in range(8)]
-    pods = [pod(f"p{number}", age=age, owners="web") for number, age in enumerate(ages)]
-
-    ledger = decide(cluster(NODES, pods, {each.name: 7.5 for each in pods}), low(targets=55))
-
-    assert evicted(ledger) == goes
-
-
-@pytest.mark.parametrize(("age", "goes"), [(1199, []), (1200, ["single"])])
-def test_a_young_pod_without_siblings_stays(age, goes):
-    """Nothing tells whether it replaced another."""
-    pods = [pod("single", age=age), pod("rest", owners=[owner("agent", kind="DaemonSet")])]
-
-    assert evicted(decide(cluster(NODES, pods, {"single": 45, "rest": 30}), low(targets=70))) == goes
 
 
 def deviation(usage, strategy=low):

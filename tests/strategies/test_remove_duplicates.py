@@ -53,10 +53,3 @@ def test_limits():
     assert evicted(one) == ["n1-3"]
     assert refused(one) == dict.fromkeys(("n1-4", "n2-3", "n2-4"), "NamespaceLimit")
     assert evicted(decide(fresh(), strategy(), limits=Limits(total=3))) == ["n1-3", "n1-4", "n2-3"]
-
-
-def test_the_owners_come_in_the_order_of_their_names():
-    """By namespace, kind and name, so that a limit hits the same ones every time."""
-    on = [*replicas("n1", 3, "z-", owners="z"), *replicas("n2", 3, "a-", owners="a")]
-
-    assert evicted(decide(cluster([node("n1"), node("n2")], on), strategy())) == ["a-3", "z-3"]

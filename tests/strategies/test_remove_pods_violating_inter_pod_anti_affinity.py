@@ -3,7 +3,6 @@
 import pytest
 
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity as Strategy
 from tests.make import cluster, decide, evicted, node, pod, selector
@@ -77,23 +76,6 @@ def test_namespaces_of_a_term(fields, expected):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
-    [(selector(team="x"), []), (selector(), ["shy"])],
-    ids=["some labels", "all namespaces"],
-)
-@pytest.mark.parametrize("known", [None, {"default": {}}], ids=["none read", "this one missing"])
-def test_a_namespace_of_unknown_labels_is_selected_by_the_empty_selector_only(asked, expected, known):
-    """Where labels are not known, no pod goes because of what they might be."""
-    on = two_nodes(
-        pod("shy", anti_affinity=against("loud", namespace_selector=asked)),
-        pod("loud", namespace="other", labels={"app": "loud"}),
-        namespaces=known,
-    )
-
-    assert evicted(decide(on, strategy())) == expected
-
-
-@pytest.mark.parametrize(
     ("fields", "expected"),
     [
         pytest.param({"match_label_keys": ("hash",)}, ["shy"], id="the same hash matters"),
@@ -110,17 +92,3 @@ def test_label_keys_narrow_the_selector(fields, expected):
     )
 
     assert evicted(decide(on, strategy())) == expected
-
-
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [(Limits(per_node=1), ["p1", "q1"]), (Limits(per_namespace=1), ["p1"]), (Limits(total=0), [])],
-)
-def test_limits_end_it_where_they_apply(limits, expected):
-    """A full node ends its own pods only."""
-    on = two_nodes(
-        *(loner(f"p{each}", age=100 - each) for each in (1, 2, 3)),
-        *(loner(f"q{each}", node="n2", age=100 - each) for each in (1, 2, 3)),
-    )
-
-    assert evicted(decide(on, strategy(), limits=limits)) == expected

@@ -5,7 +5,6 @@ from pydantic import ValidationError
 
 from rebalancer.cluster.pod import PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.engine.limits import Limits
 from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED
 from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity as Strategy
@@ -96,19 +95,3 @@ def test_the_types_must_be_given(args):
     """The error names the key and the words there are."""
     with pytest.raises(ValidationError, match=f"nodeAffinityType must be given: {REQUIRED}"):
         Strategy.Args.model_validate(args)
-
-
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [
-        (Limits(per_node=1), ["p1", "q1"]),
-        (Limits(per_namespace=1), ["p1"]),
-        (Limits(total=1), ["p1"]),
-        (Limits(total=0), []),
-    ],
-)
-def test_limits_end_it_where_they_apply(limits, expected):
-    """A full node ends its own pods only."""
-    pods = [requiring("p1", age=20), requiring("p2", age=10), requiring("q1", node="n3", age=20)]
-
-    assert evicted(decide(cluster([*nodes(), node("n3")], pods), strategy(), limits=limits)) == expected

@@ -6,7 +6,7 @@ from strategies.remove_pods_violating_node_taints import (
     RemovePodsViolatingNodeTaints,
     RemovePodsViolatingNodeTaintsArgs,
 )
-from tests.make import cluster, decide, evicted, node, pod, refused
+from tests.make import cluster, decide, evicted, node, pod
 
 
 def run(taints, pods, args=None, other=None, **settings):
@@ -41,12 +41,3 @@ def test_the_oldest_go_first_and_limits_hold():
     assert evicted(run(["k:NoSchedule"], pods, other=other)) == ["old", "young", "elsewhere"]
     assert evicted(run(["k:NoSchedule"], pods, other=other, limits=Limits(per_node=1))) == ["old", "elsewhere"]
     assert evicted(run(["k:NoSchedule"], pods, other=other, limits=Limits(total=1))) == ["old"]
-
-
-def test_a_pod_that_tolerates_no_other_node_either_stays_with_node_fit():
-    """The other node is tainted too."""
-    other = node("n2", taints=["k:NoSchedule"])
-
-    ledger = run(["k:NoSchedule"], [pod("a")], other=other, evictor={"nodeFit": True})
-
-    assert refused(ledger) == {"a": "NodeFit"}

@@ -1,15 +1,11 @@
 """RemovePodsViolatingTopologySpreadConstraint: which pods leave crowded domains, and why (strategies.md 9)."""
 
-import pytest
-from pydantic import ValidationError
-
 from rebalancer.cluster.pod import SpreadConstraint
-from rebalancer.engine.limits import Limits
 from rebalancer.report.words import notice_text, text
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,
 )
-from tests.make import cluster, decide, evicted, node, pod, refused, selector
+from tests.make import cluster, decide, evicted, node, pod, selector
 
 HARD = "DoNotSchedule"
 
@@ -59,21 +55,6 @@ def test_cheap_pods_go_first():
     assert evicted(decide(cluster(zones("a", "b"), pods), strategy())) == ["p5", "p4", "p6"]
 
 
-def test_a_pod_that_fits_nowhere_takes_up_a_place():
-    """Two of four should move and one fits: one goes, the other is refused, and none goes in its place."""
-    pods = [web("p1"), *(web(f"big{each}", cpu="3") for each in (1, 2, 3))]
-    ledger = decide(cluster([*zones("a"), *zones("b", cpu="2")], pods), strategy())
-
-    assert evicted(ledger) == ["p1"]
-    assert refused(ledger) == {"big3": "NodeFit"}
-
-
-def test_other_kinds_of_constraints_are_refused():
-    """The error names the words there are."""
-    with pytest.raises(ValidationError, match="'DoNotSchedule' or 'ScheduleAnyway'"):
-        Strategy.Args.model_validate({"constraints": ["Sometimes"]})
-
-
 def test_min_domains_is_a_warning_only():
     """What is missing is named; nothing is evicted for a domain that does not exist."""
     pods = webs({"a": 2, "b": 2}, spread=over(min_domains=3))
@@ -86,21 +67,3 @@ def test_min_domains_is_a_warning_only():
         "a spread over zone wants at least 3 domains, there are 2"
     )
     assert decide(cluster(zones("a", "b", "c"), pods), strategy()).warnings == []
-
-
-def test_a_pod_that_two_constraints_want_to_move_goes_once():
-    """The zone and the node are both too full for it."""
-    both = (*over(), *over("kubernetes.io/hostname"))
-    ledger = decide(cluster(zones("a", "b"), webs({"a": 2}, spread=both)), strategy())
-
-    assert evicted(ledger) == ["a2"]
-    assert ledger.refusals == []
-
-
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [(Limits(per_node=1), ["a4"]), (Limits(per_namespace=1), ["a4"]), (Limits(total=1), ["a4"]), (Limits(total=0), [])],
-)
-def test_limits_end_it_where_they_apply(limits, expected):
-    """The pods that are left over are refused."""
-    assert evicted(decide(cluster(zones("a", "b"), webs({"a": 4})), strategy(), limits=limits)) == expected

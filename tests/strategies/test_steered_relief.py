@@ -108,14 +108,6 @@ def test_pods_of_lower_priority_go_first_among_those_that_bring_as_much():
     assert moves(steered(on)) == [("cheap", "n2")]
 
 
-def test_without_the_usage_of_a_pod_it_stays():
-    on = cluster(
-        [node("n1"), node("n2")], [pod("a"), pod("b"), pod("c", "n2")], {"a": None, "b": 30, "c": 5}, {"n1": 40}
-    )
-
-    assert [name for name, _ in moves(steered(on))] == ["b"]
-
-
 def test_a_scheduler_that_nobody_knows_is_not_steered():
     strategy = low(40, 50, metricsUtilization={**RELIEF, "scheduler": "unknown"})
 

@@ -137,14 +137,6 @@ def test_a_pod_of_which_half_is_known_stays():
     assert refused(ledger) == {"a": "NoUsage"}
 
 
-def test_what_the_source_does_not_measure_fails_the_strategy():
-    """An extended resource in thresholds, as in the descheduler."""
-    args = {"thresholds": {"example.com/gpu": 30}, "targetThresholds": {"example.com/gpu": 50}}
-    ledger = decide(on(TWO, [], cpu({}, n1=1, n2=1)), low(**args))
-
-    assert ledger.runs[0].error == "thresholds name example.com/gpu, which this source does not measure"
-
-
 def test_what_the_source_has_to_say_is_in_the_ledger():
     """With the strategy that asked."""
     nodes = cpu({}, n1=1, n2=1).nodes
