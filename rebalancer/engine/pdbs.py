@@ -15,7 +15,7 @@ only three others are ready, none may go, although disruptionsAllowed still says
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rebalancer.cluster.label_index import SelectorIndex
 from rebalancer.cluster.pod import Pod
@@ -53,11 +53,14 @@ class DisruptionBudgets:
                 self._selectors[budget.namespace].add(budget.selector, number)
         self._everywhere = {place: [self._budgets[each] for each in found] for place, found in self._everything.items()}
         self._several: dict[int, Refused] = {}
-        #: By PDB that has disrupted pods, how many of its pods stand: ready, not terminating, not disrupted.
+        #: How many pods of a PDB stand: ready, not terminating, not disrupted.  Only asked where some are disrupted.
         self._standing: Counter[tuple[str, str]] = Counter()
         self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
-        for pod in pods if any(each.disrupted for each in self._budgets) else ():
-            self._count_standing(pod)
+        if any(each.disrupted for each in self._budgets):
+            for pod in pods:
+                if pod.ready and not pod.terminating:
+                    counted = (each for each in self.selecting(pod) if pod.name not in each.disrupted)
+                    self._standing.update((each.namespace, each.name) for each in counted)
         self._spent: Counter[tuple[str, str]] = Counter()
 
     def refusal(self, pod: Pod) -> Refused | None:
@@ -81,21 +84,17 @@ class DisruptionBudgets:
 
     def select(self, pod: Pod) -> bool:
         """Return whether any PDB that could be read selects the pod, even one that allows nothing."""
-        return any(not budget.problem and budget.namespace == pod.namespace for budget in self._matching(pod))
-
-    def selecting(self, pod: Pod) -> tuple[DisruptionBudget, ...]:
-        """Return the PDBs that select the pod, or may select it, in their order."""
-        return tuple(self._matching(pod))
+        return any(not budget.problem for budget in self.selecting(pod))
 
     def names(self, pod: Pod) -> frozenset[str]:
         """Return the names of the PDBs that select the pod, or may select it."""
-        return frozenset(budget.name for budget in self._matching(pod))
+        return frozenset(budget.name for budget in self.selecting(pod))
 
-    def _covering(self, pod: Pod) -> list[DisruptionBudget]:
-        return [] if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating else self._matching(pod)
+    def _covering(self, pod: Pod) -> Sequence[DisruptionBudget]:
+        return () if pod.phase in ("Pending", "Succeeded", "Failed") or pod.terminating else self.selecting(pod)
 
-    def _matching(self, pod: Pod) -> list[DisruptionBudget]:
-        """Return the PDBs whose selector matches the pod, in their order; one that could not be read may match all."""
+    def selecting(self, pod: Pod) -> Sequence[DisruptionBudget]:
+        """Return the PDBs that select the pod, in their order; one that could not be read may select every pod."""
         # Replicas share their labels, and the pods keep them alive: an id stands for one set of labels.
         key = (pod.namespace, id(pod.labels))
         known = self._selecting.get(key)
@@ -118,16 +117,10 @@ class DisruptionBudgets:
             return None
         if not budget.observed:
             return refused(Code.PDB, pdb=budget.name, observed=False)
-        allowed = self._allowed(budget)
-        if allowed > self._spent[budget.namespace, budget.name]:
-            return None
-        return refused(Code.PDB, pdb=budget.name, disruptions_allowed=allowed)
-
-    def _allowed(self, budget: DisruptionBudget) -> int:
-        if not budget.disrupted:
-            return budget.disruptions_allowed
-        spare = self._standing[budget.namespace, budget.name] - budget.desired_healthy
-        return min(budget.disruptions_allowed, max(spare, 0))
+        key, allowed = (budget.namespace, budget.name), budget.disruptions_allowed
+        if budget.disrupted:
+            allowed = min(allowed, max(self._standing[key] - budget.desired_healthy, 0))
+        return None if allowed > self._spent[key] else refused(Code.PDB, pdb=budget.name, disruptions_allowed=allowed)
 
     def _free_of_charge(self, budget: DisruptionBudget, pod: Pod) -> bool:
         """Return whether the PDB lets a pod that is not ready go without counting it."""
@@ -140,19 +133,11 @@ class DisruptionBudgets:
             healthy = min(healthy, self._standing[budget.namespace, budget.name])
         return healthy >= budget.desired_healthy > 0
 
-    def _count_standing(self, pod: Pod) -> None:
-        if pod.ready and not pod.terminating:
-            self._standing.update(
-                (budget.namespace, budget.name)
-                for budget in self._matching(pod)
-                if budget.namespace == pod.namespace and budget.disrupted and pod.name not in budget.disrupted
-            )
 
-
-def _several(covering: list[DisruptionBudget]) -> Refused:
+def _several(covering: Sequence[DisruptionBudget]) -> Refused:
     """Return the refusal of a pod that several PDBs select, or one that could not be read."""
     if unread := next((budget for budget in covering if budget.problem), None):
         return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
     names = sorted(budget.name for budget in covering)
-    more = {"more": len(names) - _MOST_NAMED} if len(names) > _MOST_NAMED else {}
-    return refused(Code.PDB, pdbs=names[:_MOST_NAMED], **more)
+    unnamed = len(names[_MOST_NAMED:])
+    return refused(Code.PDB, pdbs=names[:_MOST_NAMED], **({"more": unnamed} if unnamed else {}))
