@@ -4,11 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import parse_selector_text
-from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.protections import ABSOLUTE, configured, on_unread_nodes
-from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -23,6 +21,9 @@ class Evictor:
         args: the arguments of DefaultEvictor.
         only: UIDs of the pods that may go, as a plan names them; None for any.
         restarted: returns whether a pod goes by a rollout, which leaves its owner as many pods as it had.
+
+    Raises:
+        UsageError: the arguments name a PriorityClass that the cluster does not have.
     """
 
     def __init__(
@@ -38,8 +39,7 @@ class Evictor:
         self._protected: dict[Pod, Refused | None] = {}
         self._only = only
         self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
-        protections = configured(args, threshold(args, cluster.snapshot), cluster)
-        self._all = (*self._absolute, *protections)
+        self._all = (*self._absolute, *configured(args, cluster))
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))
         self._others = cluster.index(EligibleNodes).among(self._destinations)
@@ -119,10 +119,7 @@ class Evictor:
 
     def _protecting(self, pod: Pod) -> Iterator[Refused]:
         protections = self._absolute if pod.evict_annotation else self._all
-        for protection in protections:
-            figures = protection.reason(pod)
-            if figures is not None:
-                yield refused(protection.code, **figures)
+        return filter(None, (each.refusal(pod) for each in protections))
 
     def _fits_nowhere(self, pod: Pod) -> Refused | None:
         if self._args.asks_scheduler:
@@ -141,18 +138,3 @@ class Evictor:
         if selector.matches(labels):
             return None
         return refused(Code.NAMESPACE_LABEL_SELECTOR, namespace=pod.namespace)
-
-
-def threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
-    """Return the priority at and above which pods stay.
-
-    Raises:
-        UsageError: the policy names a PriorityClass that the cluster does not have.
-    """
-    given = args.priority_threshold
-    if not given.name:
-        return SYSTEM_CRITICAL_PRIORITY if given.value is None else given.value
-    value = (snapshot.priority_classes or {}).get(given.name)
-    if value is None:
-        raise UsageError(f"priorityThreshold names the PriorityClass {given.name!r}, which the cluster does not have")
-    return value

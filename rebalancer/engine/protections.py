@@ -11,8 +11,9 @@ from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_CLASSES, SYSTEM_CRITICAL_PRIORITY, Pod
-from rebalancer.cluster.snapshot import DisruptionBudget
+from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -55,16 +56,16 @@ def on_unread_nodes(cluster: Cluster) -> Protection:
     return Protection(Code.MALFORMED_NODES, reason)
 
 
-def mandatory_no_eviction(args: DefaultEvictorArgs) -> Iterator[Protection]:
-    """Yield the protection by annotation where the policy makes it mandatory."""
+def configured(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:
+    """Yield the protections that the evictor's arguments put in force, in the descheduler's order.
+
+    Raises:
+        UsageError: the policy names a PriorityClass that the cluster does not have.
+    """
+    threshold = _threshold(args, cluster.snapshot)
+    names = args.protections()
     if args.no_eviction_policy == "Mandatory":
         yield Protection(Code.PREFER_NO_EVICTION, lambda pod: _HOLDS if pod.prefer_no_eviction else None)
-
-
-def configured(args: DefaultEvictorArgs, threshold: int, cluster: Cluster) -> Iterator[Protection]:
-    """Yield the protections that the evictor's arguments put in force, in the descheduler's order."""
-    names = args.protections()
-    yield from mandatory_no_eviction(args)
     if Code.SYSTEM_CRITICAL_PODS in names:
         yield Protection(Code.SYSTEM_CRITICAL_PODS, _critical)
         yield Protection(Code.PRIORITY_THRESHOLD, _above(threshold))
@@ -75,7 +76,9 @@ def configured(args: DefaultEvictorArgs, threshold: int, cluster: Cluster) -> It
     if Code.LOCAL_STORAGE in names:
         yield Protection(Code.LOCAL_STORAGE, lambda pod: _HOLDS if pod.spec.local_storage else None)
     if Code.DAEMON_SET_PODS in names:
-        yield Protection(Code.DAEMON_SET_PODS, _of_daemon_set)
+        yield Protection(
+            Code.DAEMON_SET_PODS, lambda pod: _HOLDS if any(each.kind == "DaemonSet" for each in pod.owners) else None
+        )
     if Code.PVC in names:
         yield Protection(Code.PVC, _persistent(cluster, args.protected_storage_classes()))
     if Code.WITHOUT_PDB in names:
@@ -102,16 +105,23 @@ def _critical(pod: Pod) -> Mapping[str, Any] | None:
     return {"annotated": True} if pod.marked_critical else None
 
 
+def _threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
+    """Return the priority at and above which pods stay."""
+    given = args.priority_threshold
+    if not given.name:
+        return SYSTEM_CRITICAL_PRIORITY if given.value is None else given.value
+    value = (snapshot.priority_classes or {}).get(given.name)
+    if value is None:
+        raise UsageError(f"priorityThreshold names the PriorityClass {given.name!r}, which the cluster does not have")
+    return value
+
+
 def _above(threshold: int) -> Reason:
     def reason(pod: Pod) -> Mapping[str, Any] | None:
         priority = pod.spec.priority
         return None if priority is None or priority < threshold else {"priority": priority, "threshold": threshold}
 
     return reason
-
-
-def _of_daemon_set(pod: Pod) -> Mapping[str, Any] | None:
-    return _HOLDS if "DaemonSet" in [owner.kind for owner in pod.owners] else None
 
 
 def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:
