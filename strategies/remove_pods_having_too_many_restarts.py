@@ -50,18 +50,15 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
         threshold = self.args.pod_restart_threshold
         for node in cluster.nodes:
             pods = [pod for pod in cluster.pods_on(node) if self.args.selects(pod)]
-            found = [
-                (restarts, pod)
-                for pod in pods
-                if (restarts := self._restarts(pod)) >= threshold and self._in_state(pod)
-            ]
+            restarts = {pod: self._restarts(pod) for pod in pods}
+            found = [pod for pod in pods if restarts[pod] >= threshold and self._in_state(pod)]
             evict.count({"pods": len(pods), "restarted": len(found)}, restarts=threshold)
+            found.sort(key=lambda pod: (-restarts[pod], pod.age_order))
             listed = [
-                (pod, because)
-                for restarts, pod in sorted(found, key=lambda each: (-each[0], each[1].age_order))
-                if evict.evictable(pod, because := _too_many(restarts, threshold))
+                (pod, Cause(Code.TOO_MANY_RESTARTS, {"restarts": restarts[pod], "threshold": threshold}))
+                for pod in found
             ]
-            evict.each(listed)
+            evict.each([each for each in listed if evict.evictable(*each)])
 
     def _restarts(self, pod: Pod) -> int:
         statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
@@ -71,7 +68,3 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
         statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
         present = {pod.phase, *(status.waiting for status in statuses)}
         return not self.args.states or not present.isdisjoint(self.args.states)
-
-
-def _too_many(restarts: int, threshold: int) -> Cause:
-    return Cause(Code.TOO_MANY_RESTARTS, {"restarts": restarts, "threshold": threshold})

@@ -33,7 +33,7 @@ def parse_quantity(text: str | float) -> int:
     Raises:
         ValueError: the text is not a valid quantity.
     """
-    return _scaled(_text(text), 0)
+    return _scaled(str(text), 0)
 
 
 def parse_milli_quantity(text: str | float) -> int:
@@ -42,11 +42,7 @@ def parse_milli_quantity(text: str | float) -> int:
     Raises:
         ValueError: the text is not a valid quantity.
     """
-    return _scaled(_text(text), _MILLI)
-
-
-def _text(value: str | float) -> str:
-    return value if isinstance(value, str) else str(value)
+    return _scaled(str(text), _MILLI)
 
 
 @lru_cache(maxsize=65_536)
@@ -62,13 +58,8 @@ def _scaled(text: str, shift: int) -> int:
     if abs(power) > _LARGEST_EXPONENT:
         raise ValueError(f"{text!r} is not a valid quantity: its exponent is out of range")
     amount = int(whole + fraction or "0") << _BINARY.get(suffix or "", 0)
-    return _rounded_up(-amount if sign == "-" else amount, power + shift - len(fraction))
-
-
-def _rounded_up(amount: int, power: int) -> int:
-    if power >= 0:
-        return amount * int(10**power)
-    return -(-amount // int(10**-power))
+    amount, places = -amount if sign == "-" else amount, power + shift - len(fraction)
+    return amount * int(10**places) if places >= 0 else -(-amount // int(10**-places))
 
 
 def parse_resources(quantities: Mapping[str, str | float]) -> dict[str, int]:
@@ -137,26 +128,17 @@ def effective_requests(
             add(here, requests)
             at_least(peak, here)
     at_least(together, peak)
-    together |= {name: pod_level[name] for name in pod_level if _pod_level_counts(name)}
+    counting = [name for name in pod_level if name in (CPU, MEMORY) or name.startswith("hugepages-")]
+    together |= {name: pod_level[name] for name in counting}
     add(together, overhead)
     return together
-
-
-def _pod_level_counts(name: str) -> bool:
-    return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
 def describe(name: str, amount: int) -> str:
     """Return an amount as a person writes it: `1500m` of cpu, `2.5Gi` of memory, else the number."""
     if name == CPU:
         return f"{amount}m"
-    if name == MEMORY:
-        return _binary(amount)
-    return str(amount)
-
-
-def _binary(amount: int) -> str:
-    for suffix, shift in (("Gi", 30), ("Mi", 20), ("Ki", 10)):
+    for suffix, shift in (("Gi", 30), ("Mi", 20), ("Ki", 10)) if name == MEMORY else ():
         if abs(amount) >= 1 << shift:
             return f"{amount / (1 << shift):.1f}{suffix}".replace(f".0{suffix}", suffix)
     return str(amount)

@@ -33,7 +33,11 @@ class Closures:
         self.ended = ""
         self._has_granted = False
         self._forbidden: set[str] = set()
-        self._row = _Row()
+        self._closed: dict[str, str] = {}  # by namespace, the failure that closed it, in the server's words
+        self._closed_since_grant: set[str] = set()
+        self._cause = ""  # of the failures in a row, with their number and their namespaces
+        self._length = 0
+        self._namespaces: set[str] = set()
         self._ending: set[str] = set()
         self._otherwise_covered: set[str] = set()
 
@@ -59,7 +63,7 @@ class Closures:
         """Return why nothing is asked for in this namespace; None if evictions may be asked for."""
         if namespace in self._forbidden:
             return refused(Code.NO_PERMISSION, namespace=namespace)
-        if words := self._row.closed.get(namespace):
+        if words := self._closed.get(namespace):
             return refused(Code.CLOSED, failures=_IN_A_ROW, error=words)
         return None
 
@@ -73,43 +77,14 @@ class Closures:
             if len(self._forbidden) >= _NAMESPACES and not self._has_granted:
                 self.ended = self._permission()
             return
-        self._has_granted = self._has_granted or verdict.granted
-        self._row.add(pod, verdict)
-        if len(self._row.without_grant) >= _NAMESPACES:
-            self.ended = self._row.notice()
-
-    def notices(self) -> tuple[str, ...]:
-        """Return what the reader of the report should know, and do."""
-        every = (self._permission() if self._forbidden else "", self._row.notice())
-        return tuple(filter(None, every))
-
-    def _permission(self) -> str:
-        return (
-            f"no permission to create pods/eviction in {_named(self._forbidden)}: "
-            f"give the program's role the rule {EVICTION_RULE}; `rebalancer doctor` names all that it lacks"
-        )
-
-
-class _Row:
-    """Failures in a row for one cause.
-
-    Attributes:
-        closed: by namespace, the cause that closed it, in the server's words.
-        without_grant: the namespaces that were closed since the last eviction that was granted.
-    """
-
-    def __init__(self) -> None:
-        self.closed: dict[str, str] = {}
-        self.without_grant: set[str] = set()
-        self._cause = ""
-        self._length = 0
-        self._namespaces: set[str] = set()
-
-    def add(self, pod: Pod, verdict: Verdict) -> None:
-        """Count one more verdict; all but a failure with the same cause ends the row."""
         if verdict.granted:
-            self.without_grant = set()
-        words = _failure(verdict)
+            self._has_granted, self._closed_since_grant = True, set()
+        self._count(pod, _failure(verdict))
+        if len(self._closed_since_grant) >= _NAMESPACES:
+            self.ended = self._given_up()
+
+    def _count(self, pod: Pod, words: str) -> None:
+        """Count a failure; one of another cause begins a row anew, and so does a verdict without a failure's words."""
         cause = _cause(words, pod)
         if cause != self._cause:
             self._cause, self._length, self._namespaces = cause, 0, set()
@@ -117,20 +92,24 @@ class _Row:
             return
         self._length += 1
         self._namespaces.add(pod.namespace)
-        if self.is_failing():
-            self.closed |= dict.fromkeys(sorted(self._namespaces), words)
-            self.without_grant |= self._namespaces
+        if self._length >= _IN_A_ROW:
+            self._closed |= dict.fromkeys(sorted(self._namespaces), words)
+            self._closed_since_grant |= self._namespaces
 
-    def is_failing(self) -> bool:
-        """Return whether the row is long enough to close namespaces."""
-        return self._length >= _IN_A_ROW
+    def notices(self) -> tuple[str, ...]:
+        """Return what the reader of the report should know, and do."""
+        permission = [self._permission()] if self._forbidden else []
+        return (*permission, *([self._given_up()] if self._closed else []))
 
-    def notice(self) -> str:
-        """Return what was closed, with the last cause; empty if nothing was."""
-        if not self.closed:
-            return ""
-        words = next(reversed(self.closed.values()))
-        return f"evictions were given up in {_named(self.closed)}, after {_IN_A_ROW} failures in a row: {words}"
+    def _permission(self) -> str:
+        return (
+            f"no permission to create pods/eviction in {_named(self._forbidden)}: "
+            f"give the program's role the rule {EVICTION_RULE}; `rebalancer doctor` names all that it lacks"
+        )
+
+    def _given_up(self) -> str:
+        words = next(reversed(self._closed.values()))
+        return f"evictions were given up in {_named(self._closed)}, after {_IN_A_ROW} failures in a row: {words}"
 
 
 def _failure(verdict: Verdict) -> str:

@@ -1,6 +1,6 @@
 """The quarter of its pods that an owner may lose in one cycle, rounded in two ways, and the cooldown of the others."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
@@ -15,15 +15,6 @@ _PARTS = 4
 def most_lost(number: int) -> int:
     """Return how many of so many pods an owner without a PDB may lose in one cycle: rounded down, and at least one."""
     return max(1, number // _PARTS)
-
-
-def most_that_may_have_moved(number: int) -> int:
-    """Return how many of so many pods an earlier cycle may have moved: rounded up.
-
-    A PDB takes the place of the limit above, and Kubernetes rounds `maxUnavailable: 25%` up.  Rounded down, the second
-    of five pods that left together would be moved again in the next cycle.
-    """
-    return -(-number // _PARTS)
 
 
 class OwnerShares:
@@ -77,7 +68,11 @@ class Cooldown:
 
     def __init__(self, cluster: Cluster) -> None:
         self._now = cluster.now
-        self._first_came = _first_creations(cluster.snapshot.pods)
+        created: defaultdict[str, list[datetime]] = defaultdict(list)
+        for pod in cluster.snapshot.pods:
+            if owner := pod.controller:
+                created[owner.uid].append(pod.created)
+        self._first_came = {uid: _first_of(times) for uid, times in created.items()}
 
     def refusal(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal if the pod started within this time and not with the first of its owner's pods."""
@@ -90,16 +85,12 @@ class Cooldown:
         return refused(Code.NEWCOMER, age_seconds=age.total_seconds())
 
 
-def _first_creations(pods: Iterable[Pod]) -> dict[str, datetime | None]:
-    """Return when the first pods of each owner were created; None if one cycle may have moved so few."""
-    created: dict[str, list[datetime]] = {}
-    for pod in pods:
-        if owner := pod.controller:
-            created.setdefault(owner.uid, []).append(pod.created)
-    return {uid: _first_of(times) for uid, times in created.items()}
-
-
 def _first_of(created: list[datetime]) -> datetime | None:
+    """Return when the first pods of an owner were created; None if one cycle may have moved so few.
+
+    That is a quarter of them, rounded up: a PDB takes the place of the limit above, and Kubernetes rounds
+    `maxUnavailable: 25%` up.  Rounded down, the second of five pods that left together would be moved again.
+    """
     first = min(created)
     together = sum(each - first <= _TOGETHER for each in created)
-    return first if together > most_that_may_have_moved(len(created)) else None
+    return first if together > -(-len(created) // _PARTS) else None
