@@ -12,12 +12,12 @@ from rebalancer.cluster.selectors import LabelSelector, Requirement
 from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
-from rebalancer.engine.gate import DrySink, Sink
+from rebalancer.engine.gate import Sink
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import Holder, Steer
+from rebalancer.eviction.steering import Hold, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.eviction.verdict import refused as refusal
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -134,7 +134,7 @@ def decide(
     limits: Limits = Limits(),  # noqa: B008  immutable
     sink: Sink | None = None,
     steer: Steer | None = None,
-    holder: Holder | None = None,
+    hold: Hold | None = None,
     recollection: Recollection | None = None,
     most_in_flight: int = 1,
     only: Collection[str] | None = None,
@@ -150,8 +150,8 @@ def decide(
         tuple(each for each in strategies if each.point == "balance"),
         only=only,
     )
-    parts = {"steer": steer, "holder": holder, "recollection": recollection, "most_in_flight": most_in_flight}
-    return run_cycle(on, [plan], limits, sink or DrySink(), timer=lambda: 0.0, **parts)
+    parts = {"steer": steer, "hold": hold, "recollection": recollection, "most_in_flight": most_in_flight}
+    return run_cycle(on, [plan], limits, sink, timer=lambda: 0.0, **parts)
 
 
 def evicted(ledger: Ledger) -> list[str]:

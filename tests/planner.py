@@ -18,7 +18,7 @@ from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import means
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.gate import DrySink, Gate, StrategyGate
+from rebalancer.engine.gate import Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -36,7 +36,7 @@ def planner(
     limits: Limits = Limits(),  # noqa: B008  immutable
 ) -> Planning:
     """Return what waves on a cluster are planned with; `evictor` as a policy spells it."""
-    gate = Gate(on, limits, DrySink(), Ledger())
+    gate = Gate(on, limits, None, Ledger())
     evict = StrategyGate(gate, Evictor(on, DefaultEvictorArgs.model_validate(evictor or {})), "test", "test")
     evict = evict.with_owner_limit()
     usage = MeasuredUsage(on, on.measure(None), low)

@@ -19,7 +19,7 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
-from rebalancer.eviction.steering import Destination, Holder, Steer
+from rebalancer.eviction.steering import Destination, Hold, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -52,21 +52,16 @@ def widen_destinations(ledger: Ledger, cluster: Cluster) -> None:
 
 def tell_unknown(ledger: Ledger) -> None:
     """Say first if more than a tenth of the candidates stay since it is not known where they would land."""
-    entries = (*ledger.evictions, *ledger.unknown, *ledger.refusals)
-    found = {each.pod.key: why for each in ledger.refusals if (why := _unknown(each))}
-    candidates = {each.pod.key for each in entries}
+    found = {}
+    for entry in ledger.refusals:
+        why = entry.verdict.cause if isinstance(entry.verdict, Refused) else None
+        if why and why.code is Code.NO_DESTINATION and "unknown" in why.details:
+            found[entry.pod.key] = str(why.details["unknown"])
+    candidates = {each.pod.key for each in (*ledger.evictions, *ledger.unknown, *ledger.refusals)}
     if len(found) > _MUCH * len(candidates):
         reasons = "; ".join(sorted(set(found.values()))[:_NAMED])
         told = cause(Code.LANDINGS_UNKNOWN, pods=len(found), candidates=len(candidates), reasons=reasons)
         ledger.warnings.insert(0, Notice(told, ""))
-
-
-def _unknown(entry: Entry) -> str:
-    """Return why it is not known where a pod would land; empty if it stays for another reason."""
-    verdict = entry.verdict
-    if not isinstance(verdict, Refused) or verdict.cause.code is not Code.NO_DESTINATION:
-        return ""
-    return str(verdict.cause.details.get("unknown", ""))
 
 
 def _wider(entry: Entry, worlds: "Worlds") -> Entry:
@@ -116,12 +111,12 @@ def run_cycle(
     cluster: Cluster,
     profiles: Iterable[ProfilePlan],
     limits: Limits,
-    sink: Sink,
+    sink: Sink | None,
     timer: Callable[[], float],
     observe: Callable[[Entry], None] = lambda _: None,
     around: Around = nothing_around,
     steer: Steer | None = None,
-    holder: Holder | None = None,
+    hold: Hold | None = None,
     recollection: Recollection | None = None,
     most_in_flight: int = 1,
 ) -> Ledger:
@@ -134,12 +129,12 @@ def run_cycle(
         cluster: the snapshot to work on; granted pods are taken out of it.
         profiles: what to run.
         limits: the most evictions of this cycle.
-        sink: where granted evictions go.
+        sink: where granted evictions go; None in a dry run.
         timer: seconds, for the duration of each strategy.
         observe: called with every ledger entry as it is recorded.
         around: the context entered around each strategy.
         steer: what carries out waves; None steers nothing.
-        holder: what keeps emptied nodes empty; None keeps none.
+        hold: what keeps an emptied node empty; None keeps none.
         recollection: what is known of earlier cycles; None decides by this one alone.
         most_in_flight: how many evictions may be under way at once, where their order does not matter.
 
@@ -160,7 +155,7 @@ def run_cycle(
     for notice in (notice for _, evictor in plans for notice in evictor.notices):
         ledger.warn(as_cause(notice))
     patience = Patience(recollection, cluster) if recollection else None
-    gate = Gate(cluster, limits, sink, ledger, steer, holder, patience, most_in_flight, restarted)
+    gate = Gate(cluster, limits, sink, ledger, steer, hold, patience, most_in_flight, restarted)
     steps = [(profile, evictor, strategy, False) for profile, evictor in plans for strategy in profile.deschedule]
     steps += [(profile, evictor, strategy, True) for profile, evictor in plans for strategy in profile.balance]
     for profile, evictor, strategy, balance in steps:

@@ -14,7 +14,6 @@ granted: n1 has lost 2, the PDB allows 0.  Then pod b of n1 is refused by the li
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -26,11 +25,12 @@ from rebalancer.engine.limits import LimitCounter, Limits
 from rebalancer.engine.owner_shares import Cooldown, OwnerShares
 from rebalancer.engine.patience import Patience
 from rebalancer.engine.pdbs import DisruptionBudgets
+from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import CycleOver
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.evict import Outlook
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import Destination, Holder, Steer
+from rebalancer.eviction.steering import Destination, Hold, Steer
 from rebalancer.eviction.verdict import GRANTED, Granted, Refused, Verdict, refused
 from rebalancer.memory.document import owner_key
 
@@ -38,65 +38,47 @@ from rebalancer.memory.document import owner_key
 Recheck = Callable[[Pod], Refused | None]
 
 
-class Sink(Protocol):
-    """Where granted evictions go; the only difference between a dry run and a live one."""
-
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
-        """Carry out an eviction and return what became of it.
-
-        Args:
-            pod: the pod, as it was when it was decided upon.
-            profile: the profile that evicts it.
-            strategy: the strategy that evicts it.
-            because: why.
-            recheck: what keeps the pod, if it has changed meanwhile.
-
-        Raises:
-            CycleStopped: nothing more may be asked for; this eviction was not asked for either.
-        """
-        ...
-
-
-class DrySink:
-    """Grants all and does nothing; `restarted` returns the Deployment whose rollout moves a pod."""
-
-    def __init__(self, restarted: Callable[[Pod], str] = lambda _: "") -> None:
-        self._restarted = restarted
-
-    def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:  # noqa: ARG002
-        """Grant the eviction, or the restart."""
-        name = self._restarted(pod)
-        return Granted(restarted=name) if name else GRANTED
+#: Carries out an eviction that was granted, and returns what became of it; the only difference between a dry run and a
+#: live one.  It is given the pod as it was when it was decided upon, the profile and the strategy that evict it, why,
+#: and what to ask if the pod has changed meanwhile.  Raises CycleStopped where nothing more may be asked for; then this
+#: eviction was not asked for either.
+Sink = Callable[[Pod, str, str, Cause, Recheck], Verdict]
 
 
 class Gate:
-    """What the strategies of a cycle share: what is spent of limits, PDBs and shares of owners, and the sink."""
+    """What the strategies of a cycle share: what is spent of limits, PDBs and shares of owners, and the sink.
+
+    Without a sink all is granted and nothing done: a dry run.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
         limits: Limits,
-        sink: Sink,
+        sink: Sink | None,
         ledger: Ledger,
         steer: Steer | None = None,
-        holder: Holder | None = None,
+        hold: Hold | None = None,
         patience: Patience | None = None,
         most_in_flight: int = 1,
-        restarted: Callable[[Pod], object] = lambda _: False,
+        restarted: Restarted = lambda _: "",
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
         self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
-        self.holder = holder
+        self.hold = hold
         self.patience = patience
-        self.sink = sink
+        self.sink = sink or self._grant
         self.most_in_flight = most_in_flight
         self.flight = InFlight(most_in_flight)
         self.limits = LimitCounter(limits, cluster.snapshot.pods)
         self.budgets = DisruptionBudgets(cluster.snapshot.budgets or (), cluster.snapshot.pods)
         self.shares = OwnerShares(cluster.snapshot.pods)
         self._restarted = restarted
-        self._spend_in_progress()
+        if underway := [pod for pod in cluster.snapshot.pods if pod.evacuating]:  # taken over by another controller
+            for pod in underway:
+                self._spend(pod)
+            ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(map(str, underway))))
 
     def surely(self, pod: Pod, ask: Callable[[Pod], Refused | None]) -> Refused | None:
         """Return an answer about a pod that nothing in flight can change."""
@@ -145,13 +127,10 @@ class Gate:
         if self.patience:
             self.patience.spend(pod, count)
 
-    def _spend_in_progress(self) -> None:
-        """Count the evictions of earlier cycles that another controller has taken over and not finished."""
-        pods = [pod for pod in self.cluster.snapshot.pods if pod.evacuating]
-        for pod in pods:
-            self._spend(pod)
-        if pods:
-            self.ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(str(pod) for pod in pods)))
+    def _grant(self, pod: Pod, *_: object) -> Verdict:
+        """Grant the eviction, or the restart."""
+        name = self._restarted(pod)
+        return Granted(restarted=name) if name else GRANTED
 
     def _replaced(self, pod: Pod) -> None:
         """Give back what a pod has cost its PDB and its owner, once its replacement is Ready; limits stay spent."""
@@ -250,9 +229,9 @@ class StrategyGate:
 
     def emptied(self, node: Node) -> None:
         """Hold a node that was emptied, if the run holds nodes."""
-        if self._gate.holder:
+        if self._gate.hold:
             self._gate.cluster.hold(node)
-            self._gate.ledger.held.append(self._gate.holder.hold(node.name))
+            self._gate.ledger.held.append(self._gate.hold(node.name))
 
     def warn(self, what: Cause | str) -> None:
         """Put a warning into the ledger, with the strategy it comes from."""
@@ -264,13 +243,13 @@ class StrategyGate:
 
     def observe(self, observation: Observation) -> None:
         """Add to what the strategy has looked at."""
-        self._gate.ledger.look(observation)
+        self._gate.ledger.observed += observation
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Decide on one pod, carry out the eviction if it is granted, and record the verdict."""
         self._gate.flight.land()
         why = as_cause(because)
-        verdict = self._refusal(pod) or self._gate.sink.evict(pod, self._profile, self._strategy, why, self._kept)
+        verdict = self._refusal(pod) or self._gate.sink(pod, self._profile, self._strategy, why, self._kept)
         self._gate.conclude(Entry(self._profile, self._strategy, pod, why, verdict, destination))
         return verdict
 
@@ -287,7 +266,7 @@ class StrategyGate:
             gate.conclude(Entry(profile, strategy, pod, because, refusal))
             return
         gate.limits.spend(pod)
-        ask = partial(gate.sink.evict, pod, profile, strategy, because, self._kept)
+        ask = partial(gate.sink, pod, profile, strategy, because, self._kept)
         gate.flight.send(gate.keys(pod), ask, settle)
 
     def _refusal(self, pod: Pod) -> Refused | None:

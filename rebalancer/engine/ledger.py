@@ -97,6 +97,8 @@ class Ledger:
         warnings: what a reader should know beside the entries, each once.
         limits: the most evictions of the cycle.
         held: the nodes that were emptied and are kept empty, in order.
+        observed: what the strategy that runs has looked at.
+        waves: those that it has made, in order.
     """
 
     evictions: list[Entry] = field(default_factory=list)
@@ -110,9 +112,9 @@ class Ledger:
     warnings: list[Notice] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
     held: list[Held] = field(default_factory=list)
+    observed: Observation = field(default_factory=Observation)
+    waves: list[SteeredWaves] = field(default_factory=list)
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
-    _observed: Observation = field(default_factory=Observation)
-    _waves: list[SteeredWaves] = field(default_factory=list)
 
     @property
     def refusals(self) -> list[Entry]:
@@ -143,18 +145,6 @@ class Ledger:
         if notice not in self.warnings:
             self.warnings.append(notice)
 
-    def look(self, observation: Observation) -> None:
-        """Add to what the strategy that runs has looked at."""
-        self._observed += observation
-
-    def begin_wave(self, wave: Wave) -> None:
-        """Write down a wave of the strategy that runs."""
-        self._waves.append(SteeredWaves(wave))
-
-    def settle_wave(self, landings: tuple[Landing, ...]) -> None:
-        """Write down what became of the last wave."""
-        self._waves[-1] = SteeredWaves(self._waves[-1].wave, landings)
-
     def close_run(
         self, profile: str, strategy: str, seconds: float, error: str | None, namespaces: tuple[str, ...] = ()
     ) -> None:
@@ -163,8 +153,8 @@ class Ledger:
         evicted = len(self.evictions) - sum(run.evicted for run in self.runs)
         unknown = len(self.unknown) - sum(run.unknown for run in self.runs)
         refused = sum(1 for run, _ in self._refusals if run == number)
-        observed, self._observed = self._observed, Observation()
-        waves, self._waves = tuple(self._waves), []
+        observed, self.observed = self.observed, Observation()
+        waves, self.waves = tuple(self.waves), []
         self.runs.append(
             StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error, observed, namespaces, waves)
         )
@@ -191,7 +181,7 @@ class RecordedSteer:
 
     def begin(self, wave: Wave) -> None:
         """Begin a wave; one that could not be begun is written down as well."""
-        self._ledger.begin_wave(wave)
+        self._ledger.waves.append(SteeredWaves(wave))
         self._steer.begin(wave)
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
@@ -201,7 +191,7 @@ class RecordedSteer:
             CycleStopped: replacements stay pending, or do not come; others would not for the same reason.
         """
         landings = self._steer.settle(wave, moved)
-        self._ledger.settle_wave(landings)
+        self._ledger.waves[-1] = SteeredWaves(wave, landings)
         for pod in [each.move.pod for each in landings if each.ready_seconds is not None]:
             self._replaced(pod)
         if pending := [f"{each.move.pod.namespace}/{each.replacement}" for each in landings if each.is_pending]:

@@ -14,9 +14,9 @@ Holding: nodes that a run has emptied are kept empty for a while, so that an aut
 still takes a held node if no other node fits, and whoever fills nodes leaves it out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
@@ -229,24 +229,5 @@ class Held:
     problem: str = ""
 
 
-class Holder(Protocol):
-    """Keeps emptied nodes empty; a live run and a dry run differ in the class behind this interface only."""
-
-    def hold(self, node: str) -> Held:
-        """Hold a node from now on; a problem is in the answer, and stops nothing."""
-        ...
-
-
-class DryHolder:
-    """Writes nothing.
-
-    Args:
-        duration: how long a live run would hold a node.
-    """
-
-    def __init__(self, now: datetime, duration: timedelta) -> None:
-        self._until = now + duration
-
-    def hold(self, node: str) -> Held:
-        """Return until when the node would be held."""
-        return Held(node, self._until)
+#: Holds a node from now on; a problem is in the answer, and stops nothing.
+Hold = Callable[[str], Held]

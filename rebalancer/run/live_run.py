@@ -171,18 +171,18 @@ def _evict(
             hear(entry)
 
     recount = steer.marks.recount if steer else lambda _: None
-    holder = steered.LiveHolder(run.cluster, halt, work.hold, recount) if work.hold else None
+    hold = steered.LiveHolder(run.cluster, halt, work.hold, recount).hold if work.hold else None
     with telemetry.stage("evict"):
         ledger = run_cycle(
             left,
             work.plans,
             work.limits,
-            watch,
+            watch.evict,
             time.perf_counter,
             observe,
             telemetry.around,
             steer,
-            holder,
+            hold,
             diary.recollection if diary else None,
             run.options.max_parallel,
         )

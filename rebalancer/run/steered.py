@@ -186,7 +186,7 @@ def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bo
 
 
 class LiveHolder:
-    """Holds nodes by soft taints (a `rebalancer.eviction.steering.Holder`); `recount` hears of each node."""
+    """Holds nodes by soft taints (`hold` is a `rebalancer.eviction.steering.Hold`); `recount` hears of each node."""
 
     def __init__(self, client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> None:
         self._writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)

@@ -63,7 +63,7 @@ _READ_SECONDS = 10.0
 
 
 class Watch:
-    """Looks again before each eviction, and makes the pod go then (a `rebalancer.engine.gate.Sink`).
+    """Looks again before each eviction, and makes the pod go then (`evict` is a `rebalancer.engine.gate.Sink`).
 
     The diary knows the moves of this cycle, and learns what became of them; without it only windows count.
 

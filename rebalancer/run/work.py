@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,15 +14,13 @@ import msgspec
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
-from rebalancer.engine.gate import DrySink
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.plugins import strategies
-from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import DryHolder, DrySteer
+from rebalancer.eviction.steering import DrySteer, Held
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Share, Steering, Trust, avoid_keys
@@ -208,10 +207,9 @@ def plan(
         return Ledger(skipped=closed)
     steering = work.policy.steering
     steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
-    holder = DryHolder(cluster.now, work.hold) if work.hold else None
-    told = (time.perf_counter, observe, around, steer, holder, recollection)
-    sink = DrySink(restarting(work.trust if recollection else None, cluster))
-    return run_cycle(cluster, work.plans, work.limits, sink, *told)
+    hold = partial(Held, until=cluster.now + work.hold) if work.hold else None
+    told = (time.perf_counter, observe, around, steer, hold, recollection)
+    return run_cycle(cluster, work.plans, work.limits, None, *told)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:

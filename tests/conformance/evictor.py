@@ -4,7 +4,7 @@ import json
 
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.gate import DrySink, Gate, StrategyGate
+from rebalancer.engine.gate import Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.protections import ABSOLUTE
@@ -20,7 +20,7 @@ _NAME = "DefaultEvictor"
 
 def filters(case: Case) -> Answer:
     on = cluster(case)
-    gate = Gate(on, Limits(), DrySink(), Ledger())
+    gate = Gate(on, Limits(), None, Ledger())
     evict = StrategyGate(gate, Evictor(on, _args_of_policy(case)), "profile", "strategy")
     asked = {"Filter": evict.filter_refusal, "PreEvictionFilter": evict.pre_eviction_refusal}
     pods = pods_by_key(on)
@@ -41,7 +41,7 @@ def filters(case: Case) -> Answer:
 def initialise(case: Case) -> Answer:
     """Compare what the evictor says of each pod, built and built again for one cluster; the case lets all go."""
     on = cluster(case)
-    gate = Gate(on, Limits(), DrySink(), Ledger())
+    gate = Gate(on, Limits(), None, Ledger())
     observed = {}
     for time in ("built", "built again"):
         evict = StrategyGate(gate, Evictor(on, _args_of_policy(case)), "profile", "strategy")

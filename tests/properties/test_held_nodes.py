@@ -1,18 +1,20 @@
 """Nodes that are kept empty: whatever the cluster, nothing fills them, and what is emptied is held."""
 
+from functools import partial
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.eviction.steering import DryHolder, DrySteer
+from rebalancer.eviction.steering import DrySteer, Held
 from rebalancer.policy.moving import HOLD_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import KEYS, PACKS
 from tests.properties.measured_clusters import READ, scenes, sparse_scenes
-from tests.strategies.test_held_nodes import MINUTE, UNTIL
+from tests.strategies.test_held_nodes import UNTIL
 
 TAINT = make.taint(f"{HOLD_KEY}:PreferNoSchedule")
 
@@ -52,7 +54,7 @@ def test_compaction_expects_none_there_and_holds_what_it_empties(scene, steer, d
         cluster(scene, names, **more),
         HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args)),
     )
-    ledger = make.decide(on, strategy, steer=steer, holder=DryHolder(make.NOW, MINUTE))
+    ledger = make.decide(on, strategy, steer=steer, hold=partial(Held, until=UNTIL))
 
     emptied = {each.pod.node for each in ledger.evictions}
     assert not (names | emptied) & {each.destination.nodes[0] for each in ledger.evictions}

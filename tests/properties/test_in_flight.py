@@ -30,14 +30,14 @@ class Conflicts(AnsweringSink):
         self._present: dict[str, frozenset[str]] = {}
         self._lock = Lock()
 
-    def evict(self, pod, profile, strategy, because, recheck):
+    def __call__(self, pod, *_):
         mine = frozenset((*(owner.uid for owner in pod.owners), *({pod.labels["app"]} & {*COVERED})))
         with self._lock:
             shared = any(mine & each for each in self._present.values())
             self._present[pod.name] = mine
             self.wrong += [pod.name] if shared or len(self._present) > self.most else []
         try:
-            return super().evict(pod, profile, strategy, because, recheck)
+            return super().__call__(pod)
         finally:
             with self._lock:
                 del self._present[pod.name]

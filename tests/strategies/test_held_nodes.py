@@ -1,13 +1,14 @@
 """Nodes that are kept empty: no strategy fills them, and the scheduler sees their taint."""
 
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 import pytest
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import DryHolder
+from rebalancer.eviction.steering import Held
 from rebalancer.policy.moving import HOLD_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
@@ -127,8 +128,8 @@ def test_no_other_strategy_of_the_cycle_fills_a_node_that_one_has_emptied():
     places = {"a": ("n1", 20), "d": ("n3", 40)}
     relief = low(30, 50)
     with_hold, without = (
-        make.decide(scene(places), compaction(thresholds=20), relief, holder=holder)
-        for holder in (DryHolder(make.NOW, MINUTE), None)
+        make.decide(scene(places), compaction(thresholds=20), relief, hold=hold)
+        for hold in (partial(Held, until=UNTIL), None)
     )
 
     assert [each.runs[1].observed.counts["under"] for each in (with_hold, without)] == [1, 2]

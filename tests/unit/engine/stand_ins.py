@@ -91,7 +91,7 @@ class AnsweringSink:
         self.answers = answers or {}
         self.asked: list[str] = []
 
-    def evict(self, pod: Pod, profile: str, strategy: str, because: str, recheck: object) -> Verdict:
+    def __call__(self, pod: Pod, *_: object) -> Verdict:
         self.asked.append(pod.name)
         return self.answers.get(pod.name, GRANTED)
 

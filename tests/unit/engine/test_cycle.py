@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from rebalancer.engine.cycle import ProfilePlan, run_cycle
-from rebalancer.engine.gate import DrySink
 from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
 from rebalancer.eviction.verdict import Unknown
@@ -35,7 +34,7 @@ def test_deschedule_strategies_of_all_profiles_come_before_balance_strategies() 
         for profile in ("y", "x")
     ]
 
-    ledger = run_cycle(cluster(ON, []), plans, Limits(), DrySink(), timer=lambda: 0.0)
+    ledger = run_cycle(cluster(ON, []), plans, Limits(), None, timer=lambda: 0.0)
 
     assert [f"{run.profile}/{run.strategy}" for run in ledger.runs] == [
         "y/d2",
@@ -57,7 +56,7 @@ def test_each_profile_has_its_own_evictor_and_all_share_the_limits() -> None:
     ]
     pods = [pod("a"), pod("b", local_storage=True), pod("c", local_storage=True)]
 
-    ledger = run_cycle(cluster(ON, pods), plans, Limits(total=2), DrySink(), timer=lambda: 0.0)
+    ledger = run_cycle(cluster(ON, pods), plans, Limits(total=2), None, timer=lambda: 0.0)
 
     assert [(entry.profile, entry.pod.name) for entry in ledger.evictions] == [("careful", "a"), ("bold", "b")]
 
@@ -120,7 +119,7 @@ def test_an_evictor_that_does_not_go_with_the_cluster_is_an_error_before_anythin
     on = cluster(ON, [a := pod("a")])
 
     with pytest.raises(UsageError):
-        run_cycle(on, plans, Limits(), DrySink(), timer=lambda: 0.0)
+        run_cycle(on, plans, Limits(), None, timer=lambda: 0.0)
     assert on.contains(a)
 
 
@@ -129,7 +128,7 @@ def test_the_duration_of_each_strategy_is_measured() -> None:
     ticks = count()
     plan = ProfilePlan("p", DefaultEvictorArgs(), (Scripted(nothing), Scripted(nothing)))
 
-    ledger = run_cycle(cluster(ON, []), [plan], Limits(), DrySink(), timer=lambda: float(next(ticks)))
+    ledger = run_cycle(cluster(ON, []), [plan], Limits(), None, timer=lambda: float(next(ticks)))
 
     assert [run.seconds for run in ledger.runs] == [1.0, 1.0]
 
@@ -187,7 +186,7 @@ def test_every_entry_is_observed_as_it_is_recorded() -> None:
     plan = ProfilePlan("p", DefaultEvictorArgs(), (Greedy(),))
     on = cluster(ON, [pod("a"), pod("b", mirror=True)])
 
-    run_cycle(on, [plan], Limits(), DrySink(), timer=lambda: 0.0, observe=lambda entry: seen.append(entry.pod.name))
+    run_cycle(on, [plan], Limits(), None, timer=lambda: 0.0, observe=lambda entry: seen.append(entry.pod.name))
 
     assert seen == ["a", "b"]
 

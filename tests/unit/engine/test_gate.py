@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
-from rebalancer.eviction.steering import DryHolder, Held
+from rebalancer.eviction.steering import Held
 from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict
 from rebalancer.report.words import notice_text
 from tests.make import NOW, cluster, decide, evicted, node, pdb, pod, refused, says_no
@@ -159,7 +160,9 @@ def test_a_node_that_was_emptied_is_held_from_then_on() -> None:
         seen.append(sorted(on.held))
         evict.emptied(on.nodes[0])
 
-    ledger = decide(cluster(ON, []), Scripted(script), Scripted(script), holder=DryHolder(NOW, timedelta(minutes=15)))
+    ledger = decide(
+        cluster(ON, []), Scripted(script), Scripted(script), hold=partial(Held, until=NOW + timedelta(minutes=15))
+    )
 
     assert seen == [[], ["n1"]]
     assert ledger.held[0] == Held("n1", NOW + timedelta(minutes=15))

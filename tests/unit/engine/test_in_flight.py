@@ -19,7 +19,7 @@ class Together:
         self.barrier = Barrier(number, timeout=LONGEST_SECONDS)
         self.stopped = stopped
 
-    def evict(self, pod, profile, strategy, because, recheck):
+    def __call__(self, pod, *_):
         self.barrier.wait()
         if pod.name == self.stopped:
             raise CycleStopped("stopped by SIGTERM")
@@ -33,7 +33,7 @@ class Counting:
         self.most = self.now = 0
         self.lock = Lock()
 
-    def evict(self, pod, profile, strategy, because, recheck):
+    def __call__(self, pod, *_):
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)

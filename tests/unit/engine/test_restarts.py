@@ -3,7 +3,6 @@
 import pytest
 
 from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
-from rebalancer.engine.gate import DrySink
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.restarts import restarting
 from rebalancer.memory.document import Memory
@@ -68,8 +67,7 @@ def test_what_keeps_a_number_of_pods_running_does_not_hold_a_restart(restart):
     """minReplicas and the PDB; all else does."""
     on, _, settings = scene(restart)
     recollection = Recollection(settings, Memory(since=make.NOW))
-    sink = DrySink(restarting(settings, on))
-    ledger = make.decide(on, Greedy(), evictor={"minReplicas": 2}, sink=sink, recollection=recollection)
+    ledger = make.decide(on, Greedy(), evictor={"minReplicas": 2}, recollection=recollection)
 
     assert [each.verdict.restarted for each in ledger.evictions] == (["web"] if restart else [])
     assert set(make.refused(ledger).values()) == (set() if restart else {"MinReplicas"})
