@@ -6,7 +6,7 @@ from dataclasses import asdict
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import parse_selector_text
-from rebalancer.engine.protections import ABSOLUTE, configured, on_unread_nodes
+from rebalancer.engine.protections import absolute, configured
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -38,7 +38,7 @@ class Evictor:
         self._args = args
         self._protected: dict[Pod, Refused | None] = {}
         self._only = only
-        self._absolute = (*ABSOLUTE, on_unread_nodes(cluster))
+        self._absolute = tuple(absolute(cluster))
         self._all = (*self._absolute, *configured(args, cluster))
         selector = parse_selector_text(args.node_selector)
         self._destinations = tuple(node for node in cluster.ready_nodes if selector.matches(node.labels))

@@ -31,11 +31,6 @@ class Entry(msgspec.Struct, frozen=True):
     verdict: Verdict
     destination: Destination | None = None
 
-    @property
-    def uid(self) -> str:
-        """The pod's UID, which differs from that of a later pod of its name."""
-        return self.pod.uid
-
 
 @dataclass(frozen=True, slots=True)
 class Notice:

@@ -29,7 +29,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
 from rebalancer.engine.owner_shares import OwnerShares
-from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.memory.document import Memory, PastMove, Reading, owner_key
 from rebalancer.policy.moving import BackOff, Trust, most
@@ -86,24 +86,27 @@ class Patience:
     """
 
     def __init__(self, recollection: Recollection, cluster: Cluster) -> None:
-        self.rests = recollection.rests
-        self._keys: dict[Pod, tuple[str, str]] = {}
         settings, memory = recollection.settings, recollection.memory
+        self.rests = recollection.rests
         self._settings = settings
         self._cluster = cluster
         self._now = cluster.now
+        self._keys: dict[Pod, tuple[str, str]] = {}
         self._stops = {each.key: each for each in memory.stops if each.until > cluster.now}
         self._waits = backed_off(memory.moves, settings.back_off, cluster.now)
-        self._undone = {(*each.key, each.source): each for each in self._of_late(memory.moves) if each.undone}
-        self._replacements = {each.replacement for each in self._of_late(memory.moves) if each.replacement}
+        late = [each for each in memory.moves if cluster.now - each.at < settings.undone]
+        self._undone = {(*each.key, each.source): each for each in late if each.undone}
+        self._replacements = {each.replacement for each in late if each.replacement}
         self._is_new = recollection.is_new or cluster.now - memory.since < _FIRST_MOVES
         self._readings, self._moves = memory.readings, memory.moves
         self._moved: Counter[tuple[str, str]] = Counter()
         limit = settings.max_per_owner
         self._shares = None if limit is None else OwnerShares(cluster.snapshot.pods, lambda number: most(limit, number))
-        self._away = self._missing_replacements(memory.moves)
-        for pod in self._away:
-            self.spend(pod, 1, moved=False)
+        # Replacements that are not Ready, also those that failed: their owners already lack a pod each.
+        waited_for = {each.replacement for each in memory.moves if each.replacement and not each.was_unready}
+        for pod in cluster.snapshot.pods if waited_for else ():
+            if pod.uid in waited_for and not pod.ready:
+                self.spend(pod, 1, moved=False)
         self._left_alone = {node.name: refusal for node in cluster.snapshot.nodes if (refusal := self._node(node))}
         for node in cluster.nodes:
             if node.name in self._left_alone:
@@ -129,7 +132,7 @@ class Patience:
         if self._stops:
             yield self._stopped
         if heeded == "all" or (heeded == "balance" and balance):
-            yield _do_not_disrupt
+            yield lambda pod: refused(Code.DO_NOT_DISRUPT, annotation=pod.holding) if pod.holding else None
         if balance:
             yield from self._of_balance(scheduler_inputs)
         if shares := self._shares:
@@ -205,19 +208,10 @@ class Patience:
         if self._shares:
             self._shares.spend(pod, count)
 
-    def _of_late(self, moves: Iterable[PastMove]) -> list[PastMove]:
-        return [each for each in moves if self._now - each.at < self._settings.undone]
-
-    def _missing_replacements(self, moves: Iterable[PastMove]) -> list[Pod]:
-        """Return the replacements that are not Ready, also those that failed: their owners already lack a pod each."""
-        waited_for = {each.replacement for each in moves if each.replacement and not each.was_unready}
-        return [pod for pod in self._cluster.snapshot.pods if waited_for and pod.uid in waited_for and not pod.ready]
-
     def _noted(self, pod: Pod) -> Refused | None:
         """Return a refusal if the namespace or the owner is paused, or outside its window, by annotation."""
-        notes = self._cluster.snapshot.scheduler_inputs.notes
-        for name in ("", self._key(pod)[1]) if notes else ():
-            found = notes.get((pod.namespace, name))
+        for name in ("", self._key(pod)[1]):
+            found = self._cluster.snapshot.scheduler_inputs.notes.get((pod.namespace, name))
             if found and (refusal := noted_refusal(found, pod.namespace, name, self._now)):
                 return refusal
         return None
@@ -277,13 +271,7 @@ class Patience:
         return refused(Code.UNDONE, node=pod.node, landed=move.landed) if move else None
 
     def _first_move(self, pod: Pod) -> Refused | None:
-        if self._is_new and self._moved[self._key(pod)]:
-            return refused(Code.FIRST_MOVE, owner=self._key(pod)[1])
-        return None
-
-
-def _do_not_disrupt(pod: Pod) -> Refused | None:
-    return refused(Code.DO_NOT_DISRUPT, annotation=pod.holding) if pod.holding else None
+        return refused(Code.FIRST_MOVE, owner=self._key(pod)[1]) if self._moved[self._key(pod)] else None
 
 
 def backed_off(
@@ -316,22 +304,12 @@ def noted_refusal(notes: Notes, namespace: str, owner: str, now: datetime) -> Re
     return refused(Code.OUTSIDE_WINDOW, message=f"{what}: {closed}") if closed else None
 
 
-def resting(code: Code, problem: str) -> Cause:
-    """Return why balance strategies do nothing in a cycle."""
-    return cause(code, message=problem)
-
-
 def hours_outside(
     readings: Sequence[Reading], node: str, low: Mapping[str, float], high: Mapping[str, float], now: datetime
 ) -> float:
-    """Return for how many hours a node that is outside its bounds now is expected to stay so.
+    """Return for how many hours a node that is outside these percentages now is expected to stay so.
 
-    Args:
-        readings: of earlier cycles, the oldest first; without any, nobody knows since when it is outside.
-        node: its name.
-        low: percent by resource below which it is outside.
-        high: percent above which it is.
-        now: when it was measured last.
+    Readings of earlier cycles come the oldest first; without any, nobody knows since when it is outside.
     """
     for reading in reversed(readings):
         measured = reading.nodes.get(node)

@@ -37,23 +37,16 @@ class Protection:
         return None if figures is None else refused(self.code, **figures)
 
 
-#: What no annotation and no argument can lift.
-ABSOLUTE = (
-    Protection(Code.MALFORMED_PODS, lambda pod: {"problem": pod.problem} if pod.problem else None),
-    Protection(Code.MIRROR_PODS, lambda pod: _HOLDS if pod.mirror else None),
-    Protection(Code.STATIC_PODS, lambda pod: _HOLDS if pod.static else None),
-    Protection(Code.TERMINATING_PODS, lambda pod: _HOLDS if pod.terminating else None),
-)
-
-
-def on_unread_nodes(cluster: Cluster) -> Protection:
-    """Return the protection of pods on nodes that could not be read: nothing is known of these nodes."""
-
-    def reason(pod: Pod) -> Mapping[str, Any] | None:
-        node = cluster.node(pod.node)
-        return {"node": node.name, "problem": node.problem} if node and node.problem else None
-
-    return Protection(Code.MALFORMED_NODES, reason)
+def absolute(cluster: Cluster) -> Iterator[Protection]:
+    """Yield what no annotation and no argument can lift; of a node that could not be read nothing is known."""
+    unread = {
+        node.name: {"node": node.name, "problem": node.problem} for node in cluster.snapshot.nodes if node.problem
+    }
+    yield Protection(Code.MALFORMED_PODS, lambda pod: {"problem": pod.problem} if pod.problem else None)
+    yield Protection(Code.MIRROR_PODS, lambda pod: _HOLDS if pod.mirror else None)
+    yield Protection(Code.STATIC_PODS, lambda pod: _HOLDS if pod.static else None)
+    yield Protection(Code.TERMINATING_PODS, lambda pod: _HOLDS if pod.terminating else None)
+    yield Protection(Code.MALFORMED_NODES, lambda pod: unread.get(pod.node))
 
 
 def configured(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger
-from rebalancer.engine.patience import Recollection, resting
+from rebalancer.engine.patience import Recollection
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import Granted, Unknown
@@ -126,7 +126,7 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
     memory = breaker.of(memory)
     rests = None
     if found.problem:
-        rests = resting(Code.MEMORY_UNUSABLE, f"nothing is balanced in this cycle: {found.problem}")
+        rests = cause(Code.MEMORY_UNUSABLE, message=f"nothing is balanced in this cycle: {found.problem}")
     elif off := missed(memory, now):
         rests = cause(Code.FORECAST_MISSED, hits=off[0], of=off[1])
     stopped = found.paused or (f"the breaker is open: {breaker.stopped}" if breaker.stopped else "")

@@ -2,18 +2,19 @@
 
 import json
 
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate, StrategyGate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
-from rebalancer.engine.protections import ABSOLUTE
+from rebalancer.engine.protections import absolute
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.policy.load import decode_policy
 from rebalancer.run.policies import known_plugins
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
-from tests.conformance.snapshots import cluster, pods_by_key, snapshot
+from tests.conformance.snapshots import cluster, pods_by_key
 
 _NAME = "DefaultEvictor"
 
@@ -62,9 +63,10 @@ def storage_classes(case: Case) -> Answer:
 def pod_types(case: Case) -> Answer:
     """Compare by the protection that would name the type."""
     expected = case["expected"]
+    on = cluster(case)
     observed = {
-        each.name: {kind: value for kind, value in _types(each).items() if kind in expected[each.name]}
-        for each in snapshot(case).pods
+        each.name: {kind: value for kind, value in _types(on, each).items() if kind in expected[each.name]}
+        for each in on.snapshot.pods
         if each.name in expected
     }
     return equal(observed, expected)
@@ -81,11 +83,11 @@ def _args_of_policy(case: Case) -> DefaultEvictorArgs:
     return args
 
 
-def _types(pod: Pod) -> dict[str, bool]:
-    absolute = {each.code for each in ABSOLUTE if each.refusal(pod)}
+def _types(on: Cluster, pod: Pod) -> dict[str, bool]:
+    found = {each.code for each in absolute(on) if each.refusal(pod)}
     return {
-        "mirror": "MirrorPods" in absolute,
-        "static": "StaticPods" in absolute,
+        "mirror": "MirrorPods" in found,
+        "static": "StaticPods" in found,
         "critical": (pod.spec.priority or 0) >= SYSTEM_CRITICAL_PRIORITY,
         "daemonset": any(owner.kind == "DaemonSet" for owner in pod.owners),
         "localStorage": pod.spec.local_storage,

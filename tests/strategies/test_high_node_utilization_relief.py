@@ -85,6 +85,12 @@ def test_destinations_have_a_ceiling_of_their_own():
     assert refused(decide(scene(usage, measured=figures), high())) == {"a": "NoDestination"}
 
 
+@pytest.mark.parametrize(("number", "expected"), [(0, ["a"]), (1, [])])
+def test_number_of_nodes_must_be_exceeded(number, expected):
+    """One node is idle."""
+    assert evicted(decide(scene({"a": 2}), high(numberOfNodes=number))) == expected
+
+
 def test_only_pods_that_request_what_thresholds_name():
     """With the mode, a pod that requests no memory keeps a node that is idle by memory."""
     on = scene({"a": points(2, 2)}, {"a": {"memory": None}}, busy=points(50, 50), full=points(60, 60))
