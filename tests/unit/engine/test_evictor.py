@@ -68,22 +68,10 @@ def test_no_other_node_is_said_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("namespaces", "cause"),
-    [
-        pytest.param({}, "NamespaceLabelSelector", id="a namespace that is not listed"),
-        pytest.param(None, "NamespaceLabelSelector", id="namespaces are unknown"),
-    ],
+    ("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown"), (None, "are unknown")]
 )
-def test_only_pods_of_selected_namespaces_go(namespaces: Any, cause: str) -> None:
-    """What is unknown is not selected."""
-    args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
-
-    assert by(first_cause(pod("a"), args, namespaces=namespaces)) == cause
-
-
-@pytest.mark.parametrize(("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown")])
 def test_labels_that_do_not_match_are_told_from_those_that_are_unknown(labels: Any, words: str) -> None:
-    """The cure is another one."""
+    """The cure is another one; what is unknown is not selected."""
     args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
     refusal = first_cause(pod("a"), args, namespaces=labels)
 

@@ -128,16 +128,6 @@ def test_evictions_in_progress_count_as_the_cycle_begins() -> None:
     assert warning.endswith("count against the limits of this cycle: default/m")
 
 
-@pytest.mark.parametrize("limits", [Limits(total=1), Limits(per_node=1), Limits(per_namespace=1)])
-def test_each_limit_counts_evictions_in_progress(limits: Limits) -> None:
-    """With a limit of one nothing else goes."""
-    ledger, _, sink = after(Granted(), moving("m"), pod("a"), total=None)
-    assert sink.asked == ["a"]
-
-    assert evicted(decide(cluster(ON, [moving("m"), pod("a")]), Greedy(), limits=limits)) == []
-    assert ledger.failures == []
-
-
 def test_a_pod_in_progress_leaves_the_cluster_when_it_is_asked_for() -> None:
     """Its node need not lose another one in its place."""
     pods = [moving("m"), pod("a")]

@@ -69,10 +69,3 @@ def test_what_was_granted_is_recorded_although_the_cycle_is_stopped_meanwhile():
     assert evicted(ledger) == ["p1", "p2"]
     assert ledger.stopped == "stopped by SIGTERM"
     assert not ledger.refusals
-
-
-def test_one_at_a_time_is_the_default():
-    sink = Counting()
-
-    assert len(evicted(decide(crowd(4), Listed(), sink=sink))) == 4
-    assert sink.most == 1

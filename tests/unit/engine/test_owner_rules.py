@@ -1,10 +1,9 @@
-"""What an owner may lose in one cycle, and which of its pods rest."""
+"""Which pods of an owner rest."""
 
 from datetime import timedelta
 
 import pytest
 
-from rebalancer.engine.owner_shares import OwnerShares
 from rebalancer.policy.usage import REST
 from tests.make import NOW, cluster, decide, node, pod
 from tests.unit.engine.stand_ins import Scripted
@@ -39,19 +38,6 @@ def test_first_pods_rest_only_where_one_cycle_may_have_moved_them(ages, expected
     assert rests(*(pod(f"p{number}", age=age) for number, age in enumerate(ages))) == expected
 
 
-def test_an_owner_that_has_lost_its_share_keeps_the_rest():
-    """Others' pods do not count against it, and pods without an owner have nobody to lose them."""
-    owned = [*(pod(f"p{number}") for number in range(8)), pod("other", owners="other")]
-    bare = [pod("bare", owners=None), pod("second", owners=None)]
-    shares = OwnerShares([*owned, *bare])
-    for each in (owned[0], owned[-1], bare[0]):
-        shares.spend(each)
-
-    assert [bool(shares.refusal(each)) for each in (owned[1], owned[-1], bare[1])] == [False, True, False]
-    shares.spend(owned[1])
-    assert shares.refusal(owned[2]).by == "OwnerShare"
-
-
 @pytest.mark.parametrize(("started", "seconds"), [(None, 60), (NOW - timedelta(seconds=30), 30)])
 def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(started, seconds):
     """As long as the kubelet has not seen it, nothing else is known."""
@@ -63,13 +49,3 @@ def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(star
 def test_a_pod_without_an_owner_does_not_rest():
     """Nobody replaces it, so it has not replaced another one."""
     assert rests(pod("bare", owners=None, age=60)) == [False]
-
-
-@pytest.mark.parametrize("going", [{"terminating": True}, {"phase": "Failed"}, {"phase": "Succeeded"}])
-def test_pods_that_terminate_or_have_ended_are_not_an_owners_any_more(going):
-    """Of seven that stay it may lose one; of eight it might lose two."""
-    owned = [*(pod(f"p{number}") for number in range(7)), pod("going", **going)]
-    shares = OwnerShares(owned)
-    shares.spend(owned[0])
-
-    assert shares.refusal(owned[1])

@@ -205,13 +205,6 @@ def test_no_annotation_exposes_what_must_never_go(field: str) -> None:
     assert first_cause(pod("a", evict_annotation=True, **{field: "x"}))
 
 
-def test_the_evict_annotation_does_not_make_room() -> None:
-    """The pod still has to fit somewhere."""
-    nodes = [node("n1"), node("n2", unschedulable=True)]
-
-    assert by(first_cause(pod("a", evict_annotation=True), {"nodeFit": True}, nodes=nodes)) == "NodeFit"
-
-
 def test_the_first_cause_comes_in_the_documented_order() -> None:
     """Each cure brings up the next cause."""
     args = {
@@ -286,18 +279,3 @@ def test_pods_on_a_node_that_could_not_be_read_stay() -> None:
     assert (refusal.by, text(refusal.cause)) == ("MalformedNodes", "its node n1 could not be read: lots")
     assert first_cause(pod("a", node="n2"), nodes=nodes) is None
     assert first_cause(pod("a", node=""), nodes=nodes) is None
-
-
-def test_a_priority_class_that_could_not_be_read_protects_every_priority() -> None:
-    """Its value is the lowest there is; a warning tells why."""
-    classes = {"odd": -(2**31)}
-    args = {"priorityThreshold": {"name": "odd"}}
-
-    assert by(first_cause(pod("a", priority=-1000), args, priority_classes=classes)) == "PriorityThreshold"
-
-
-def test_a_pdb_that_could_not_be_read_does_not_count_as_one() -> None:
-    """It might not select the pod."""
-    unread = pdb("all", 5, selector=selector(), problem="bad")
-
-    assert by(first_cause(pod("a"), enabled("PodsWithoutPDB"), budgets=(unread,))) == "PodsWithoutPDB"

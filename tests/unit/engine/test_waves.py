@@ -34,22 +34,6 @@ class OneWave(Balance):
         evict.steer.end()
 
 
-class Noting(DrySteer):
-    """Keeps what it is told."""
-
-    def __init__(self):
-        super().__init__(2.0, KEYS)
-        self.told = []
-
-    def begin(self, wave):
-        self.told.append(wave.avoid)
-        super().begin(wave)
-
-    def end(self):
-        self.told.append("end")
-        super().end()
-
-
 class Landed(DrySteer):
     """What becomes of replacements, where it is not what was foreseen."""
 
@@ -87,13 +71,6 @@ def test_a_wave_belongs_to_the_strategy_that_made_it():
     first, second = run(DrySteer(2.0, KEYS)).runs
 
     assert [len(each.landings) for each in (*first.waves, *second.waves)] == [2, 0]
-
-
-def test_nodes_are_avoided_from_the_beginning_of_a_wave_to_the_end():
-    steer = Noting()
-    run(steer)
-
-    assert steer.told == [{"n1": HOT}, "end"] * 2
 
 
 def test_of_many_pending_replacements_five_are_named():

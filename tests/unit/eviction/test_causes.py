@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from rebalancer.api import Cause, Refused
+from rebalancer.api import Refused
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.steering import Destination
-from rebalancer.policy import evictor as names
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.document import Finished, document
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
@@ -105,18 +104,3 @@ def test_the_evictor_says_all_causes_in_order_and_the_first_counts() -> None:
     refusal = evictor.refusal(lone)
     assert refusal is not None
     assert refusal.cause.code is found[0]
-
-
-def test_protections_have_the_names_that_policies_use() -> None:
-    """What a policy disables is what a report names."""
-    listed = {*names.DEFAULT_PROTECTIONS, *names.EXTRA_PROTECTIONS}
-
-    assert listed <= {code.value for code in Code}
-
-
-def test_more_figures_make_another_cause() -> None:
-    """Values do not change under those who hold them."""
-    first = Cause(Code.NEWCOMER, {"age_seconds": 1})
-
-    assert first.with_details(extra=2).details == {"age_seconds": 1, "extra": 2}
-    assert first.details == {"age_seconds": 1}
