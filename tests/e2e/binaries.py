@@ -47,10 +47,7 @@ def provide(names: Iterable[str] = NEEDED) -> Path:
     Raises:
         BinariesError: The named folder lacks one, there is no Go to be had, or a build failed.
     """
-    given = os.environ.get("REBALANCER_E2E_BINARIES")
-    if given:
-        return _given_folder(Path(given), names)
-    return _built(_cache() / f"e2e-{_key()}", names)
+    return _provided(_cache() / f"e2e-{_key()}", names)
 
 
 def provide_trimaran() -> Path:
@@ -61,13 +58,12 @@ def provide_trimaran() -> Path:
     Raises:
         BinariesError: The named folder lacks it, there is no Go to be had, or the build failed.
     """
-    given = os.environ.get("REBALANCER_E2E_BINARIES")
-    if given:
-        return _given_folder(Path(given), [TRIMARAN]) / TRIMARAN
-    return _built(_cache() / f"trimaran-{_key_of(LOAD_AWARE, STRIPPED)}", [TRIMARAN]) / TRIMARAN
+    return _provided(_cache() / f"trimaran-{_key_of(LOAD_AWARE, STRIPPED)}", [TRIMARAN]) / TRIMARAN
 
 
-def _built(folder: Path, names: Iterable[str]) -> Path:
+def _provided(folder: Path, names: Iterable[str]) -> Path:
+    if given := os.environ.get("REBALANCER_E2E_BINARIES"):
+        return _given_folder(Path(given), names)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         missing = [name for name in names if not (folder / name).exists()]

@@ -16,43 +16,24 @@ CONTAINER: Object = {"name": "main", "image": "busybox:stable", "command": ["sle
 
 
 class Template(TypedDict, total=False):
-    """What every builder of pods takes.
+    """What every builder of pods takes; what is not said here is as in a PodSpec."""
 
-    Attributes:
-        cpu: CPU request; "" (the default) for none.
-        memory: Memory request; "" for none.
-        usage: CPU that the pod uses as kwok tells it, through metrics-server; "1m" when not given.
-        memory_usage: The same of memory; "1Mi" when not given.
-        node: The node the pods are bound to, past the scheduler.
-        on: The only node that the scheduler may take (a node affinity, as upstream's tests pin pods).
-        node_selector: Labels of the nodes that may be taken.
-        tolerations: As in a PodSpec.
-        affinity: As in a PodSpec.
-        spread: topologySpreadConstraints, as in a PodSpec.
-        priority_class: Name of a PriorityClass.
-        grace: terminationGracePeriodSeconds.
-        volumes: Volumes as in a PodSpec, e.g. `LOCAL_STORAGE`, `claim_volume`.
-        labels: Labels beside, or instead of, ``app``.
-        annotations: Annotations of the pods.
-        spec: Anything else, merged into the PodSpec.
-    """
-
-    cpu: str
+    cpu: str  # requested; "" (the default) for none
     memory: str
-    usage: str
-    memory_usage: str
-    node: str
-    on: str
+    usage: str  # CPU that the pod uses as kwok tells it, through metrics-server; "1m" when not given
+    memory_usage: str  # the same of memory; "1Mi" when not given
+    node: str  # the node the pods are bound to, past the scheduler
+    on: str  # the only node that the scheduler may take (a node affinity, as upstream's tests pin pods)
     node_selector: Mapping[str, str]
     tolerations: Sequence[Object]
     affinity: Object
     spread: Sequence[Object]
     priority_class: str
     grace: int
-    volumes: Sequence[Object]
-    labels: Mapping[str, str]
+    volumes: Sequence[Object]  # like `LOCAL_STORAGE`, or `claim_volume`
+    labels: Mapping[str, str]  # beside, or instead of, ``app``
     annotations: Mapping[str, str]
-    spec: Object
+    spec: Object  # anything else, merged into the PodSpec
 
 
 LOCAL_STORAGE: Object = {"name": "scratch", "emptyDir": {}}

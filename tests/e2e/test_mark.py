@@ -21,7 +21,7 @@ from tests.e2e.binaries import found
 from tests.e2e.builders import deployment, node, pod
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
-from tests.e2e.program import Outcome, Running, content
+from tests.e2e.program import Running, content
 from tests.e2e.waiting import wait_for
 from tests.real_prometheus import RealPrometheus, needed
 
@@ -73,15 +73,6 @@ class Stage:
     namespace: Namespace
     prometheus: RealPrometheus
     folder: Path
-    program: tuple[str, ...] = (sys.executable, "-m", "rebalancer")
-
-    @classmethod
-    def build(cls, controlplane: ControlPlane, namespace: Namespace, folder: Path) -> "Stage":
-        namespace.create(*(node(name) for name in NODES))
-        namespace.create(*(pod(f"load-{name}", node=name, memory_usage=LOW) for name in NODES))
-        namespace.wait_ready(len(NODES))
-        kubelets = {name: controlplane.kubelet_metrics_url(name) for name in NODES}
-        return cls(controlplane, namespace, RealPrometheus(folder, instances=kubelets), folder)
 
     def policy(self) -> Object:
         provider = {"source": "Prometheus", "prometheus": {"url": self.prometheus.url, "timeout": "30s"}}
@@ -93,16 +84,11 @@ class Stage:
         command = self.command(self.controlplane.kubeconfig)
         return Marking([*command, "--interval", "1s", "--no-lease"], json.dumps(self.policy()))
 
-    def mark_once(self, kubeconfig: Path) -> Outcome:
-        """Evaluate once, as the user of a kubeconfig, with the Lease."""
-        with Running(self.command(kubeconfig), json.dumps(self.policy())) as running:
-            return running.finish()
-
     def command(self, kubeconfig: Path) -> list[str]:
         rules = self.folder / "rules.yaml"
         rules.write_text(json.dumps(RULES))
         files = ["--policy", "-", "--rules", str(rules), "--kubeconfig", str(kubeconfig)]
-        return [*self.program, "mark", *files, "-o", "json"]
+        return [sys.executable, "-m", "rebalancer", "mark", *files, "-o", "json"]
 
     def load(self, *names: str, usage: str) -> None:
         for name in names:
@@ -133,8 +119,12 @@ class Stage:
 @pytest.fixture
 def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> Iterator[Stage]:
     """Prometheus has seen all nodes, and none is under pressure."""
-    made = Stage.build(controlplane, namespace, tmp_path)
-    with made.prometheus:
+    namespace.create(*(node(name) for name in NODES))
+    namespace.create(*(pod(f"load-{name}", node=name, memory_usage=LOW) for name in NODES))
+    namespace.wait_ready(len(NODES))
+    kubelets = {name: controlplane.kubelet_metrics_url(name) for name in NODES}
+    with RealPrometheus(tmp_path, instances=kubelets) as prometheus:
+        made = Stage(controlplane, namespace, prometheus, tmp_path)
         made.wait_measured(())
         yield made
 
@@ -182,7 +172,8 @@ def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage) -
         wait_for(lambda: not changed(admitted, {"probe": next(fresh)}), "the admission policy in force")
         offset = stage.controlplane.audit_offset()
 
-        outcome = stage.mark_once(kubeconfig)
+        with Running(stage.command(kubeconfig), json.dumps(stage.policy())) as running:
+            outcome = running.finish()
 
         requests = stage.controlplane.requests_since(offset, user=f"system:serviceaccount:{HOME}:{NAME}")
         assert outcome.exit_code == 0, outcome.stderr

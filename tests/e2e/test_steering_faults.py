@@ -3,14 +3,15 @@
 After the next run no taint of ours is left, no taint of others is lost, and no PodDisruptionBudget was broken.
 """
 
+import itertools
 import os
 import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -170,57 +171,43 @@ def test_api_server_started_again(stage: Stage) -> None:
     stage.assert_clean()
 
 
+OTHER: Object = {"key": "example.com/other", "effect": "PreferNoSchedule"}
+
+
 @pytest.mark.usefixtures("watched")
 def test_another_controller_writes_taints_all_the_time(stage: Stage) -> None:
     """It adds and removes a taint on each node as fast as it can; what it wrote last is there, and so is all else."""
-    with Writer(stage.api) as writer:
-        outcome = stage.run()
+    last: dict[str, list[Object]] = {name: [] for name in NODES}
+    writes, stop = 0, threading.Event()
+
+    def write_on() -> None:
+        nonlocal writes
+        for name in itertools.cycle(NODES):
+            if stop.is_set():
+                return
+            found = stage.api.read("Node", name)
+            taints = [each for each in found["spec"].get("taints", []) if each["key"] != OTHER["key"]]
+            mine = [] if last[name] else [OTHER]
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            try:
+                stage.api.patch("Node", name, "", {"metadata": version, "spec": {"taints": [*mine, *taints]}})
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+            else:
+                last[name] = mine
+                writes += 1
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write_on)
+        try:
+            outcome = stage.run()
+        finally:
+            stop.set()
+        writer.result()
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert writer.writes > 50
+    assert writes > 50
     stage.assert_clean()
     for name in NODES:
-        assert [each for each in stage.taints(name) if each["key"] == Writer.TAINT["key"]] == writer.last[name]
-
-
-class Writer:
-    """Adds a taint to each node and takes it off again, each time on the version that it has read."""
-
-    TAINT: Object = {"key": "example.com/other", "effect": "PreferNoSchedule"}  # noqa: RUF012  never changed
-
-    def __init__(self, api: Api) -> None:
-        self.writes = 0
-        self.last: dict[str, list[Object]] = {name: [] for name in NODES}
-        self._api = api
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._write_on)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _write_on(self) -> None:
-        while not self._stop.is_set():
-            for name in NODES:
-                self._write(name)
-
-    def _write(self, name: str) -> None:
-        found = self._api.read("Node", name)
-        others = [each for each in found["spec"].get("taints", []) if each["key"] != self.TAINT["key"]]
-        mine = [] if self.last[name] else [self.TAINT]
-        change = {
-            "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
-            "spec": {"taints": [*mine, *others]},
-        }
-        try:
-            self._api.patch("Node", name, "", change)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            return
-        self.last[name] = mine
-        self.writes += 1
+        assert [each for each in stage.taints(name) if each["key"] == OTHER["key"]] == last[name]

@@ -46,21 +46,6 @@ def relief(url: str) -> Object:
     return policy({"LowNodeUtilization": args}, {"nodeFit": True}, metricsProviders=providers)
 
 
-def of_account(plane: ControlPlane, name: str, namespace: str) -> Path:
-    """A kubeconfig with the rights of a ServiceAccount."""
-    config = yaml.safe_load(plane.kubeconfig.read_text())
-    (user,) = config["users"]
-    user["user"] = {"token": plane.api.token(name, namespace)}
-    path = plane.directory / f"{name}.kubeconfig"
-    path.write_text(json.dumps(config))
-    return path
-
-
-def measured(plane: ControlPlane, pods: int) -> bool:
-    """Whether metrics-server knows all nodes and pods."""
-    return len(plane.api.list("NodeMetrics")) == 3 and len(plane.api.list("PodMetrics")) >= pods
-
-
 def test_replacements_land_where_the_plugin_puts_them(
     metrics: ControlPlane, namespace: Namespace, program: Program, tell: Callable[[str], None]
 ) -> None:
@@ -82,8 +67,9 @@ def test_replacements_land_where_the_plugin_puts_them(
         )
         pods = namespace.wait_ready(26)
         wait_older(pods, NEW)
-        wait_for(lambda: measured(metrics, len(pods)), "figures of all nodes and pods")
-        second.watch(of_account(metrics, "load-watcher", "loadwatcher"))
+        for kind, count in (("NodeMetrics", 3), ("PodMetrics", len(pods))):
+            wait_for(lambda kind=kind, count=count: len(metrics.api.list(kind)) >= count, f"{count} {kind}")  # type: ignore[misc]  # bound early
+        second.watch(metrics.kubeconfig_for("load-watcher", metrics.api.token("load-watcher", "loadwatcher")))
         probe = deployed["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"]
         assert urlopen(second.url + probe, timeout=30).status == 200
         path = metrics.directory / "trimaran-for-the-program.json"

@@ -11,27 +11,16 @@ from tests.unit.engine.stand_ins import Greedy, Polite
 STRATEGIES = st.lists(st.sampled_from((Greedy(), Greedy(2), Polite())), min_size=1, max_size=3)
 
 
-def run(nodes, crowd, budgets, evictor, strategies):
-    on = make.cluster(nodes, crowd, budgets=budgets)
-    return on, make.decide(on, *strategies, evictor=evictor)
-
-
 @given(NODES, pods(), BUDGETS, EVICTORS, STRATEGIES)
-def test_what_must_never_go_never_goes(nodes, crowd, budgets, evictor, strategies):
-    """Mirror, static and terminating pods, and those that could not be read."""
-    _, ledger = run(nodes, crowd, budgets, evictor, strategies)
-
-    for entry in ledger.evictions:
-        assert not any((entry.pod.mirror, entry.pod.static, entry.pod.terminating, entry.pod.problem))
-
-
-@given(NODES, pods(), BUDGETS, EVICTORS, STRATEGIES)
-def test_what_the_policy_protects_does_not_go(nodes, crowd, budgets, evictor, strategies):
-    """Each protection in force, read off the pod; the annotation lifts them."""
-    _, ledger = run(nodes, crowd, budgets, evictor, strategies)
+def test_what_is_protected_does_not_go(nodes, crowd, budgets, evictor, strategies):
+    """Each protection in force, read off the pod; the annotation lifts all but the absolute ones."""
+    ledger = make.decide(make.cluster(nodes, crowd, budgets=budgets), *strategies, evictor=evictor)
 
     names = DefaultEvictorArgs.model_validate(evictor).protections()
-    for pod in (entry.pod for entry in ledger.evictions if not entry.pod.evict_annotation):
+    for pod in (entry.pod for entry in ledger.evictions):
+        assert not any((pod.mirror, pod.static, pod.terminating, pod.problem))
+        if pod.evict_annotation:
+            continue
         assert not ("PodsWithLocalStorage" in names and pod.spec.local_storage)
         assert not ("SystemCriticalPods" in names and (pod.spec.priority or 0) >= 2_000_000_000)
         assert not ("DaemonSetPods" in names and any(owner.kind == "DaemonSet" for owner in pod.owners))
@@ -46,7 +35,8 @@ def test_what_the_policy_protects_does_not_go(nodes, crowd, budgets, evictor, st
 @given(NODES, pods(), st.integers(2, 4), STRATEGIES)
 def test_owners_keep_their_least_number_of_pods(nodes, crowd, minimum, strategies):
     """Unless they had fewer from the start; annotated pods are not counted on."""
-    on, ledger = run(nodes, crowd, (), {"minReplicas": minimum}, strategies)
+    on = make.cluster(nodes, crowd)
+    ledger = make.decide(on, *strategies, evictor={"minReplicas": minimum})
 
     before = {owner.uid for pod in crowd for owner in pod.owners}
     for uid in before:
@@ -60,7 +50,7 @@ def test_owners_keep_their_least_number_of_pods(nodes, crowd, minimum, strategie
 @given(NODES, pods(), BUDGETS, EVICTORS)
 def test_every_pod_that_is_asked_for_is_granted_or_refused(nodes, crowd, budgets, evictor):
     """One of the two, and once."""
-    _, ledger = run(nodes, crowd, budgets, evictor, [Polite()])
+    ledger = make.decide(make.cluster(nodes, crowd, budgets=budgets), Polite(), evictor=evictor)
 
     answered = [entry.pod.key for entry in (*ledger.evictions, *ledger.refusals)]
     assert sorted(answered) == sorted(pod.key for pod in crowd)

@@ -80,22 +80,6 @@ def test_limits_end_it_where_they_apply(limits, expected):
     assert len(asked) == len(set(asked))
 
 
-@pytest.mark.parametrize("args", [{"labelSelector": {"matchLabels": {"app": "a"}}}, {"namespaces": {"exclude": ["b"]}}])
-def test_pods_that_are_not_selected_neither_go_nor_stand_in_the_way(args):
-    """labelSelector and namespaces narrow both sides."""
-    term = PodAffinityTerm(HOST, selector(app="a"), namespaces=("default",))
-    on = nodes(loud(), pod("shy", namespace="b", anti_affinity=(term,)))
-
-    assert evicted(decide(on, fewest(**args))) == []
-
-
-def test_what_was_looked_at_is_told():
-    """The number in conflict is that of the pods that break a term of their own, as by the descheduler's rule."""
-    ledger = decide(nodes(loud(), shy("pod-b"), shy("pod-c")), fewest())
-
-    assert ledger.runs[0].observed.counts == {"pods": 3, "conflicting": 2}
-
-
 def test_the_reason_names_a_pod_that_stays():
     """`c` dislikes two pods, and the one asked for last goes too, because of a protected pod."""
     on = nodes(

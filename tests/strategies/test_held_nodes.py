@@ -16,7 +16,7 @@ from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizati
 from tests import make
 from tests.measured import cluster as measured
 from tests.measured import low, node, pod
-from tests.strategies.test_high_node_utilization_compaction import compaction, lands, scene
+from tests.strategies.test_high_node_utilization_compaction import compaction, scene
 
 MINUTE = timedelta(minutes=1)
 UNTIL = make.NOW + 15 * MINUTE
@@ -114,13 +114,6 @@ def test_a_held_node_does_not_count_among_those_that_its_group_keeps():
 
     assert make.evicted(free) == ["a"]
     assert make.refused(one) == {"a": Code.NODE_GROUP.value}
-
-
-def test_a_held_node_to_which_pods_have_come_is_emptied_again():
-    """Its pods go to a node that stays."""
-    ledger = make.decide(held(scene({"a": ("n1", 10), "d": ("n3", 30)}), "n1"), compaction(thresholds=15))
-
-    assert lands(ledger) == {"a": "n3"}
 
 
 def test_no_other_strategy_of_the_cycle_fills_a_node_that_one_has_emptied():

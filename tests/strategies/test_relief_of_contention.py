@@ -24,12 +24,6 @@ def full(waiting, receiver=0):
 
 
 @STEERS
-def test_a_full_node_on_which_nobody_waits_stays(steer):
-    """80 % of cpu is within 95 %, and 9 % of waiting within 10 %."""
-    assert evicted(decide(full(waiting=9), low(LOW, HIGH), steer=steer)) == []
-
-
-@STEERS
 def test_a_node_on_which_tasks_wait_loses_what_uses_its_cpu(steer):
     """Of 24 % big has half and middle three eighths: without big it is 12 %, and without middle less than 10 %."""
     ledger = decide(full(waiting=24), low(LOW, HIGH), steer=steer)

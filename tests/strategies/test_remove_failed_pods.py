@@ -18,14 +18,6 @@ def failed(name="a", **fields):
     return pod(name, **{"phase": "Failed", "age": 7200, **fields})
 
 
-def goes(args=None, **fields):
-    return evicted(run([failed(**fields)], args)) == ["a"]
-
-
-def status(**fields):
-    return (ContainerStatus(**fields),)
-
-
 @pytest.mark.parametrize(
     ("args", "age", "expected"),
     [
@@ -39,12 +31,12 @@ def status(**fields):
 )
 def test_young_pods_are_left_for_people_to_look_at(args, age, expected):
     """The least age is enough."""
-    assert goes(args, age=age) is expected
+    assert bool(evicted(run([failed(age=age)], args))) is expected
 
 
 def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
     """Sorted, so that it is the same each time."""
-    ledger = run([failed(reason="Evicted", containers=status(terminated="Error"))])
+    ledger = run([failed(reason="Evicted", containers=(ContainerStatus(terminated="Error"),))])
 
     assert text(ledger.evictions[0].because) == "failed, Error, Evicted, age 2h >= 1h"
 

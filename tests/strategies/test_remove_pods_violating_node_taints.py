@@ -15,22 +15,11 @@ def run(taints, pods, args=None, other=None, **settings):
     return decide(cluster([node("n1", taints=taints), other or node("n2")], pods), strategy, **settings)
 
 
-def goes(taints, args=None, **fields):
-    return evicted(run(taints, [pod("a", **fields)], args)) == ["a"]
-
-
 def test_one_taint_that_is_not_tolerated_is_enough():
     """The reason names it, and the node."""
     ledger = run(["k:NoSchedule", "l=w:NoSchedule"], [pod("a", tolerations=["k"])])
 
     assert text(ledger.evictions[0].because) == "does not tolerate taint l=w:NoSchedule of n1"
-
-
-def test_a_tolerated_taint_among_the_included_leaves_the_others_uncounted():
-    """They are not included."""
-    taints = ["k=v:NoSchedule", "l=w:NoSchedule"]
-
-    assert not goes(taints, {"includedTaints": ["k=v"]}, tolerations=["k"])
 
 
 def test_the_oldest_go_first_and_limits_hold():

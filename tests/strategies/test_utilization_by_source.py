@@ -92,14 +92,6 @@ def test_a_node_without_usage_is_neither_source_nor_destination():
     assert evicted(decide(shares(n1=80, n3=None, n4=None), by_share())) == []
 
 
-def test_a_pods_usage_is_moved_from_its_node_to_the_room():
-    """Requests play no part: each pod uses two cores of eight, and the second brings the node to its target."""
-    pods = [pod(f"p{i}", age=100 - i) for i in range(4)]
-    figures = cpu(dict.fromkeys(("p0", "p1", "p2", "p3"), 2000), n1=7500, n2=0)
-
-    assert evicted(decide(on([node("n1", cpu="8"), node("n2", cpu="8")], pods, figures), low())) == ["p0", "p1"]
-
-
 def test_an_eviction_without_an_answer_counts_as_one():
     """The pod may be gone, so the node is not drained further for it."""
     pods = [pod(f"p{i}", age=100 - i) for i in range(4)]
@@ -116,15 +108,6 @@ def test_destinations_go_by_their_peak(peak, gone):
     figures = Measured(usage.nodes, cpu({}, n1=3900, n2=peak).nodes, usage.pods, window=timedelta(minutes=15))
 
     assert evicted(decide(on(TWO, [pod("a")], figures), low())) == gone
-
-
-def test_pods_are_counted_whatever_the_source():
-    """The number of pods does not matter of measuring: 6 of 10 slots are more than half."""
-    pods = [pod(f"p{number}", age=100 - number) for number in range(6)]
-    figures = cpu({each.name: 0 for each in pods}, n1=0, n2=0)
-    args = {"thresholds": {"pods": 30}, "targetThresholds": {"pods": 50}}
-
-    assert evicted(decide(on([node("n1", pods=10), node("n2", pods=10)], pods, figures), low(**args))) == ["p0"]
 
 
 def test_a_pod_of_which_half_is_known_stays():

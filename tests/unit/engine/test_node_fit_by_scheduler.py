@@ -15,7 +15,6 @@ from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 
 FIT = {"nodeFit": "scheduler"}
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-APART = (PodAffinityTerm(HOST, selector(app="web")),)
 PORT = Placement(host_ports=(HostPort(80),))
 WEB = {"app": "web"}
 
@@ -37,13 +36,6 @@ def test_a_replacement_that_fits_nowhere_keeps_its_pod() -> None:
         "the scheduler would find no node for its replacement: "
         "0/2 nodes are available: 2 node(s) didn't have free ports"
     )
-
-
-def test_its_own_node_is_a_node_too() -> None:
-    """n2 is cordoned, and n1 has room for two: the replacement may come back."""
-    ledger = decide(cluster([node("n1"), node("n2", unschedulable=True)], [pod("a")]), Polite(), evictor=FIT)
-
-    assert evicted(ledger) == ["a"]
 
 
 def test_it_is_not_near_its_old_pod_for_ever() -> None:
@@ -98,16 +90,6 @@ def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:
 
     assert evicted(ledger) == ["a"]
     assert reasons(ledger) == {"b": "its replacement might take the room of that of default/a"}
-
-
-def test_pods_that_may_not_share_a_host_take_a_node_each() -> None:
-    """Of three replicas on three nodes, with two free: two go, and the third might find both taken."""
-    nodes = [node(f"n{number}") for number in range(5)]
-    pods = [pod(f"p{number}", node=f"n{number}", labels=WEB, anti_affinity=APART) for number in range(3)]
-    ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
-
-    assert evicted(ledger) == ["p0", "p1"]
-    assert refused(ledger) == {"p2": "NodeFit"}
 
 
 @pytest.mark.parametrize(
