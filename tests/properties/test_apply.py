@@ -1,7 +1,6 @@
 """A plan that is applied: what a run does on an unchanged cluster, and on a changed one never more than the plan."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import msgspec
 import pytest
@@ -111,37 +110,24 @@ def test_on_a_changed_cluster_a_subset_of_the_plan_goes_and_nothing_protected(fo
 
 
 def planned(entry):
-    pod = entry.pod
+    return move(entry.pod, entry.profile, entry.strategy)
+
+
+def move(pod, profile="test", strategy="PodLifeTime"):
     names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
-    return PlannedMove(**names, profile=entry.profile, strategy=entry.strategy, reason="as planned")
+    return PlannedMove(**names, profile=profile, strategy=strategy, reason="as planned")
 
 
 def test_forced_premises_move_what_no_strategy_picks_any_more():
-    """The pod is younger than its policy asks now; its PDB still holds the other one."""
-    labels = {"app": "held"}
-    pods = [make.pod("free", node="n1", age=500), make.pod("held", node="n1", age=500, labels=labels)]
-    nodes = [make.node("n1"), make.node("n2")]
-    moves = tuple(
-        PlannedMove(
-            namespace=pod.namespace,
-            name=pod.name,
-            uid=pod.uid,
-            node="n1",
-            profile="test",
-            strategy="PodLifeTime",
-            reason="old",
-        )
-        for pod in pods
-    )
-    strategy = PodLifeTime(
-        PodLifeTime.Args.model_validate({"maxPodLifeTimeSeconds": int(timedelta(days=1).total_seconds())})
-    )
+    """The pods are younger than their policy asks now; a PDB still holds one of them."""
+    pods = [make.pod("free", age=500), make.pod("held", age=500, labels={"app": "held"})]
+    strategy = PodLifeTime(PodLifeTime.Args.model_validate({"maxPodLifeTimeSeconds": 86_400}))
+    forced, only = AsPlanned(AsPlannedArgs(moves=tuple(map(move, pods)))), {pod.uid for pod in pods}
 
-    on = make.cluster(nodes, pods, budgets=(make.pdb("held", 0),))
-    without = make.decide(on, strategy, only={pod.uid for pod in pods})
-    on = make.cluster(nodes, pods, budgets=(make.pdb("held", 0),))
-    ledger = make.decide(on, strategy, AsPlanned(AsPlannedArgs(moves=moves)), only={pod.uid for pod in pods})
+    def ledger(*strategies):
+        on = make.cluster([make.node("n1"), make.node("n2")], pods, budgets=(make.pdb("held", 0),))
+        return make.decide(on, *strategies, only=only)
 
-    assert make.evicted(without) == []
-    assert make.evicted(ledger) == ["free"]
-    assert make.refused(ledger) == {"held": "PDB"}
+    assert make.evicted(ledger(strategy)) == []
+    assert make.evicted(ledger(strategy, forced)) == ["free"]
+    assert make.refused(ledger(strategy, forced)) == {"held": "PDB"}

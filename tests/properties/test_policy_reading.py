@@ -103,12 +103,6 @@ def outcome(text: str, *, strict: bool = False, live: bool = False) -> LoadedPol
     return refused
 
 
-@given(st.text())
-def test_any_text_is_a_policy_or_an_error(text):
-    """Nothing but PolicyError is raised."""
-    outcome(text)
-
-
 @given(st.one_of(OLD_POLICIES, POLICIES))
 def test_a_converted_policy_says_the_same_in_the_present_form(document):
     """Whatever a live run could use; a second conversion changes nothing."""
@@ -126,13 +120,6 @@ def test_a_converted_policy_says_the_same_in_the_present_form(document):
 def uncommented(text: str) -> list[str]:
     """The lines of a policy without what is told of it: that may have another line after a second conversion."""
     return [line for line in text.splitlines() if not line.startswith("# ")]
-
-
-@given(st.text(alphabet="a:-[]{},&*!<>|?'\"#%@ \n\t0.~", max_size=60))
-def test_any_punctuation_is_a_policy_or_an_error(text):
-    """Nothing but PolicyError is raised, with the signs that mean something in YAML."""
-    outcome("apiVersion: descheduler/v1alpha2\n" + text)
-    outcome(text)
 
 
 @given(POLICIES | OLD_POLICIES)

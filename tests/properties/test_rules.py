@@ -1,0 +1,174 @@
+"""Strategies by the descheduler's rules decide as slow and obvious models do: the same pods in the same order."""
+
+from typing import Any
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from rebalancer.cluster.pod import PodAffinityTerm, PreferredTerm
+from rebalancer.engine.limits import Limits
+from strategies.high_node_utilization import HighNodeUtilization
+from strategies.low_node_utilization import LowNodeUtilization
+from strategies.remove_duplicates import RemoveDuplicates
+from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
+from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED, RemovePodsViolatingNodeAffinity
+from tests import make
+from tests.attack.seeds import examples
+from tests.models import inter_pod_anti_affinity, node_affinity
+from tests.models.node_utilization import High, Low
+from tests.models.placement import World
+from tests.models.remove_duplicates import Duplicates
+from tests.properties import clusters
+from tests.properties.uneven_clusters import LIMITS, THRESHOLDS, percents, worlds
+
+
+def evictions(kind: Any, args: dict[str, Any], on: Any, *, node_fit: bool, limits: dict[str, int]) -> list[Any]:
+    """The pods that go, in order, where a node may lose so many."""
+    strategy, evictor = kind(kind.Args.model_validate(args)), {"nodeFit": node_fit}
+    ledger = make.decide(on, strategy, evictor=evictor, limits=Limits(per_node=limits.get("node")))
+    event(f"evictions: {min(len(ledger.evictions), 3)}")
+    assert ledger.runs[0].error is None
+    return [entry.pod for entry in ledger.evictions]
+
+
+def excluded(args: dict[str, Any], key: str = "evictableNamespaces") -> frozenset[str]:
+    return frozenset(args.get(key, {}).get("exclude", ()))
+
+
+@st.composite
+def low_args(draw: st.DrawFn) -> dict[str, Any]:
+    names = draw(THRESHOLDS)
+    one, other = draw(percents(names)), draw(percents(names))
+    deviation = draw(st.booleans())
+    low = one if deviation else {name: min(one[name], other[name]) for name in names}
+    high = other if deviation else {name: max(one[name], other[name]) for name in names}
+    optional = {
+        "numberOfNodes": st.integers(0, 3),
+        "evictableNamespaces": st.just({"exclude": ["bank"]}),
+        "evictionLimits": st.integers(0, 3).map(lambda node: {"node": node}),
+    }
+    rest = draw(st.fixed_dictionaries({}, optional=optional))
+    return {"thresholds": low, "targetThresholds": high, "useDeviationThresholds": deviation, **rest}
+
+
+@examples(50)
+@given(worlds(), low_args(), LIMITS, st.booleans())
+def test_low_node_utilization(world, args, limits, node_fit):
+    """None leaves a node that is not over, and none at all goes when no node is under."""
+    nodes, pods = world
+    source = args.get("evictionLimits", {})
+    model = Low(
+        World(nodes, list(pods), node_fit=node_fit),
+        thresholds=args["thresholds"],
+        targets=args["targetThresholds"],
+        deviation=args["useDeviationThresholds"],
+        number_of_nodes=args.get("numberOfNodes", 0),
+        excluded=excluded(args),
+        limits={**limits, **({"source": source["node"]} if source else {})},
+    )
+    under, over = model.classified()
+
+    gone = evictions(LowNodeUtilization, args, make.cluster(nodes, pods), node_fit=node_fit, limits=limits)
+
+    assert [str(pod) for pod in gone] == model.evictions()
+    assert {pod.node for pod in gone} <= {node.name for node in over}
+    assert under or not gone
+
+
+HIGH_ARGS = st.fixed_dictionaries(
+    {"thresholds": THRESHOLDS.flatmap(percents)},
+    optional={
+        "numberOfNodes": st.integers(0, 3),
+        "evictableNamespaces": st.just({"exclude": ["bank"]}),
+        "evictionModes": st.just(["OnlyThresholdingResources"]),
+    },
+)
+
+
+@examples(100)
+@given(worlds(), HIGH_ARGS, LIMITS, st.booleans())
+def test_high_node_utilization(world, args, limits, node_fit):
+    nodes, pods = world
+    model = High(
+        World(nodes, list(pods), node_fit=node_fit),
+        thresholds=args["thresholds"],
+        number_of_nodes=args.get("numberOfNodes", 0),
+        excluded=excluded(args),
+        limits=limits,
+        only_thresholding="evictionModes" in args,
+    )
+
+    gone = evictions(HighNodeUtilization, args, make.cluster(nodes, pods), node_fit=node_fit, limits=limits)
+
+    assert [str(pod) for pod in gone] == model.evictions()
+
+
+DUPLICATES_ARGS = st.fixed_dictionaries(
+    {}, optional={"namespaces": st.just({"exclude": ["bank"]}), "excludeOwnerKinds": st.just(["Job"])}
+)
+
+
+@examples(100)
+@given(worlds(), DUPLICATES_ARGS, LIMITS, st.booleans())
+def test_remove_duplicates(world, args, limits, node_fit):
+    nodes, pods = world
+    model = Duplicates(
+        World(nodes, list(pods), node_fit=node_fit),
+        excluded_kinds=args.get("excludeOwnerKinds", ()),
+        excluded_namespaces=excluded(args, "namespaces"),
+        limits=limits,
+    )
+
+    gone = evictions(RemoveDuplicates, args, make.cluster(nodes, pods), node_fit=node_fit, limits=limits)
+
+    assert [str(pod) for pod in gone] == model.evictions()
+
+
+def with_node_affinity(dice):
+    required = dice.some(2, dice.node_term)
+    preferred = dice.some(2, lambda: PreferredTerm(dice.choice((1, 10, 50)), dice.node_term()))
+    return dice.template(node_terms=dice.choice((None, required)), preferred=preferred)
+
+
+TYPES = st.permutations((REQUIRED, PREFERRED, "unknown")).flatmap(
+    lambda each: st.sampled_from((each[:1], each[:2], each))
+)
+
+
+@given(clusters.clusters(with_node_affinity), TYPES, st.booleans())
+def test_node_affinity(drawn, types, node_fit):
+    """No pod goes twice, whatever the types."""
+    on, args = make.cluster(*drawn), {"nodeAffinityType": types}
+    gone = evictions(RemovePodsViolatingNodeAffinity, args, on, node_fit=node_fit, limits={})
+
+    assert [str(pod) for pod in gone] == node_affinity.evictions(World(*drawn, node_fit=node_fit), types)
+
+
+def with_anti_affinity(dice):
+    keys = ("app", "hash")
+    return dice.template(
+        anti_affinity=dice.some(
+            2,
+            lambda: PodAffinityTerm(
+                topology_key=dice.choice(("zone", "kubernetes.io/hostname", "disk")),
+                selector=dice.selector(),
+                namespaces=dice.some(2, lambda: dice.choice(clusters.NAMESPACES)),
+                namespace_selector=dice.often(None, make.selector(), make.selector(team="x")),
+                match_label_keys=dice.often((), (dice.choice(keys),)),
+                mismatch_label_keys=dice.often((), (dice.choice(keys),)),
+            ),
+        )
+    )
+
+
+NAMESPACES = st.sampled_from((None, {"shop": {"team": "x"}, "bank": {}}))
+
+
+@given(clusters.clusters(with_anti_affinity), st.booleans(), NAMESPACES)
+def test_inter_pod_anti_affinity(drawn, node_fit, namespaces):
+    """Terms are read as Kubernetes reads them."""
+    on = make.cluster(*drawn, namespaces=namespaces)
+    gone = evictions(RemovePodsViolatingInterPodAntiAffinity, {}, on, node_fit=node_fit, limits={})
+
+    expected = inter_pod_anti_affinity.evictions(World(*drawn, namespaces, node_fit))
+    assert [str(pod) for pod in gone] == expected
