@@ -21,6 +21,7 @@ from rebalancer.eviction.steering import Hold, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.eviction.verdict import refused as refusal
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.report.words import text
 
 NOW = datetime(2026, 1, 15, 12, 0, 0, tzinfo=UTC)
 
@@ -162,6 +163,21 @@ def evicted(ledger: Ledger) -> list[str]:
 def refused(ledger: Ledger) -> dict[str, str]:
     """By name of the pod: the first cause of its refusal."""
     return {entry.pod.name: entry.verdict.by for entry in ledger.refusals}
+
+
+def why(ledger: Ledger) -> dict[str, str]:
+    """By name of the pod: why it stays, in words."""
+    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
+
+
+def because(ledger: Ledger) -> dict[str, str]:
+    """By name of the pod: why it goes, in words."""
+    return {entry.pod.name: text(entry.because) for entry in ledger.evictions}
+
+
+def lands(ledger: Ledger) -> dict[str, str]:
+    """By name of the pod: the node on which the plan counts."""
+    return {entry.pod.name: entry.destination.nodes[0] for entry in ledger.evictions}
 
 
 def says_no(code: str, message: str) -> Refused:

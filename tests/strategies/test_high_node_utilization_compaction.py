@@ -5,7 +5,7 @@ import pytest
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
-from tests.make import decide, evicted, owner, pdb, refused
+from tests.make import decide, evicted, lands, owner, pdb, refused, why
 from tests.measured import PACKS, cluster, node, pod
 
 SOURCE = {"source": "KubernetesMetrics"}
@@ -25,14 +25,6 @@ def scene(places, nodes=THREE, fields=None, configuration=PACKS, **more):
     ]
     snapshot = {"scheduler_configuration": configuration, **more.pop("snapshot", {})}
     return cluster(nodes, pods, {name: cpu for name, (_, cpu) in places.items()}, snapshot=snapshot, **more)
-
-
-def reasons(ledger):
-    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
-
-
-def lands(ledger):
-    return {entry.pod.name: entry.destination.nodes[0] for entry in ledger.evictions}
 
 
 #: One pod on n1, two on n2, three on n3.
@@ -62,9 +54,7 @@ def test_a_scheduler_that_spreads_would_put_the_pods_back():
     ledger = decide(scene(IDLE, configuration=None), compaction())
 
     assert evicted(ledger) == []
-    assert reasons(ledger)["a"].startswith(
-        "no destination: the scheduler would likely choose n1, where it is; it keeps n1"
-    )
+    assert why(ledger)["a"].startswith("no destination: the scheduler would likely choose n1, where it is; it keeps n1")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +78,7 @@ def test_one_pod_that_stays_keeps_its_node(fields, by, reason):
 
     assert evicted(ledger) == ["b", "c"]
     assert refused(ledger) == {"a": by}
-    assert reasons(ledger)["a"] == f"{reason}; it keeps n1, which is emptied whole or not at all"
+    assert why(ledger)["a"] == f"{reason}; it keeps n1, which is emptied whole or not at all"
 
 
 def test_what_ends_with_its_node_keeps_no_node():
@@ -113,7 +103,7 @@ def test_of_each_group_some_nodes_stay_in_use():
     ledger = decide(scene(IDLE, nodes=nodes), compaction(nodeGroups={"label": "pool", "keep": 2}))
 
     assert evicted(ledger) == ["a"]
-    assert reasons(ledger)["b"].startswith(
+    assert why(ledger)["b"].startswith(
         "2 nodes of the group pool=spot are in use, and at least 2 are to stay so; it keeps n2"
     )
 
@@ -127,9 +117,7 @@ def test_room_is_kept_free_on_the_nodes_in_use(keep, expected):
     assert evicted(ledger) == expected
     kept = "a" if not expected else "b"
     left = "0" if expected else "25"
-    assert reasons(ledger)[kept].startswith(
-        f"the other nodes would have {left} % of their cpu free, and {keep:g} % are to"
-    )
+    assert why(ledger)[kept].startswith(f"the other nodes would have {left} % of their cpu free, and {keep:g} % are to")
 
 
 def test_the_total_limit_ends_it():

@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
-from tests.make import decide, evicted, pdb, refused, says_no
+from tests.make import decide, evicted, pdb, refused, says_no, why
 from tests.measured import PACKS, RELIEF, cluster, high, node, pod, points
 from tests.unit.engine.stand_ins import AnsweringSink
 
@@ -20,10 +20,6 @@ def scene(usage, fields=None, nodes=NODES, on="idle", busy=50, full=69, **more):
         for number, name in enumerate(usage)
     ]
     return cluster(nodes, pods, usage, rest={"busy": busy, "full": full}, **more)
-
-
-def reasons(ledger):
-    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
 
 
 def test_an_idle_node_is_emptied():
@@ -142,7 +138,7 @@ def test_a_node_is_emptied_only_if_the_scheduler_packs(configuration, requested,
     on = scene(usage, fields, snapshot={"scheduler_configuration": configuration})
     ledger = decide(on, high(metricsUtilization=RELIEF))
 
-    told = [text(each.because) for each in ledger.evictions] + list(reasons(ledger).values())
+    told = [text(each.because) for each in ledger.evictions] + list(why(ledger).values())
     assert verdict in told[0]
 
 
@@ -153,7 +149,7 @@ def test_pods_do_not_go_to_a_node_that_is_to_be_emptied_too():
     on = scene({"a": 8, "b": 5, "c": None}, fields, nodes=nodes, snapshot={"scheduler_configuration": PACKS})
     ledger = decide(on, high(metricsUtilization=RELIEF))
 
-    assert reasons(ledger)["a"].startswith(
+    assert why(ledger)["a"].startswith(
         "no destination: the scheduler would likely choose idle2, which is to be emptied, too; it keeps idle"
     )
 
@@ -169,7 +165,7 @@ def test_a_node_is_emptied_only_if_its_pods_do_no_harm_after_a_tie(memory, goes)
     assert evicted(ledger) == goes
     if not goes:
         told = "no destination: the scheduler may choose full, memory above 70 %"
-        assert reasons(ledger) == {"b": f"{told}; it keeps idle, which is emptied whole or not at all"}
+        assert why(ledger) == {"b": f"{told}; it keeps idle, which is emptied whole or not at all"}
 
 
 def test_a_configuration_that_cannot_be_read_fails_the_strategy():

@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
-from tests.make import cluster, decide, evicted, node, owner, pod, refused
+from tests.make import because, cluster, decide, evicted, node, owner, pod, refused
 
 
 def strategy(low=30, high=50, **args):
@@ -27,8 +27,7 @@ def test_a_full_node_loses_pods_until_it_is_within_its_targets():
     nodes = [node("n1", pods=100), node("n2", pods=100), node("n3", pods=100)]
     ledger = decide(cluster(nodes, pods(7)), strategy())
 
-    reasons = {entry.pod.name: text(entry.because) for entry in ledger.evictions}
-    assert reasons == {"p1": "n1 at cpu 70 % > 50 %", "p2": "n1 at cpu 60 % > 50 %"}
+    assert because(ledger) == {"p1": "n1 at cpu 70 % > 50 %", "p2": "n1 at cpu 60 % > 50 %"}
     assert ledger.refusals == []
 
 

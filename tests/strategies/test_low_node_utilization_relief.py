@@ -5,8 +5,8 @@ import pytest
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Unknown
-from rebalancer.report.words import notice_text, text
-from tests.make import decide, evicted, owner, pdb, refused, says_no
+from rebalancer.report.words import notice_text
+from tests.make import because, decide, evicted, owner, pdb, refused, says_no, why
 from tests.measured import cluster, low, node, pod, points
 from tests.unit.engine.stand_ins import AnsweringSink
 
@@ -18,14 +18,6 @@ def one_full(usage, nodes=NODES, fields=None, **scene):
     """Pods by name on n1, the first the oldest; n2 and n3 are idle.  `fields` by name of the pod."""
     pods = [pod(name, age=10_000 - number, **(fields or {}).get(name, {})) for number, name in enumerate(usage)]
     return cluster(nodes, pods, usage, **scene)
-
-
-def because(ledger):
-    return {entry.pod.name: text(entry.because) for entry in ledger.evictions}
-
-
-def why(ledger):
-    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """A pod goes only if the scheduler, which scores nodes by requests, would likely put it where it does no harm."""
 
 from rebalancer.cluster.pod import HostPort, Placement
-from rebalancer.report.words import notice_text, text
-from tests.make import decide, evicted, pdb, refused
+from rebalancer.report.words import notice_text
+from tests.make import decide, evicted, lands, pdb, refused, why
 from tests.measured import cluster, low, low_anywhere, node, points
 from tests.measured import pod as small_pod
 
@@ -12,14 +12,6 @@ NODES = (node("n1"), node("n2"), node("n3"))
 def pod(name, on="n1", cpu="1", **fields):
     """A pod of a tenth of a node, with an owner of its own unless given."""
     return small_pod(name, on=on, cpu=cpu, **fields)
-
-
-def why(ledger):
-    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
-
-
-def place(ledger):
-    return {entry.pod.name: entry.destination.nodes[0] for entry in ledger.evictions}
 
 
 def test_a_pod_that_would_come_back_stays():
@@ -131,10 +123,10 @@ def test_a_pod_that_does_harm_after_a_tie_stays():
     """If `a` is on n3, the next one lands on n2, which would be at 65; in turn it lands on n3, at 40."""
     ledger = after_a_tie({"n2": 35, "n3": 10}, 30)
 
-    assert place(ledger) == {"a": "n2"}
+    assert lands(ledger) == {"a": "n2"}
     assert why(ledger)["p0"] == ("no destination: the scheduler may choose n2, cpu above 50 %")
 
 
 def test_a_node_is_judged_without_what_would_be_elsewhere_then():
     """The next one lands on n2 only if `a` is on n3: then n2 is at 40, not at 55."""
-    assert place(after_a_tie({"n2": 20, "n3": 20}, 20)) == {"a": "n2", "p0": "n3"}
+    assert lands(after_a_tie({"n2": 20, "n3": 20}, 20)) == {"a": "n2", "p0": "n3"}

@@ -2,16 +2,11 @@
 
 from datetime import timedelta
 
-from rebalancer.report.words import text
-from tests.make import decide, refused
+from tests.make import because, decide, refused
 from tests.measured import cluster, low, node, pod, points
 
 NODES = (node("n1"), node("n2"))
 QUARTER = {"window": timedelta(minutes=15)}
-
-
-def because(ledger):
-    return {entry.pod.name: text(entry.because) for entry in ledger.evictions}
 
 
 def test_both_figures_must_be_over():

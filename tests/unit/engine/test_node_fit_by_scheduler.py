@@ -11,17 +11,14 @@ from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
 from rebalancer.scheduling.certain_room import Competitors, ReplacementKind
 from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector
+from rebalancer.scheduling.certain_room import Crowd, NewcomerKind
+from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector, why
 from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 
 FIT = {"nodeFit": "scheduler"}
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PORT = Placement(host_ports=(HostPort(80),))
 WEB = {"app": "web"}
-
-
-def reasons(ledger: Any) -> dict[str, str]:
-    """By name of the pod: why it stays, in words."""
-    return {entry.pod.name: text(entry.verdict.cause) for entry in ledger.refusals}
 
 
 def test_a_replacement_that_fits_nowhere_keeps_its_pod() -> None:
@@ -32,7 +29,7 @@ def test_a_replacement_that_fits_nowhere_keeps_its_pod() -> None:
     assert "a" in evicted(decide(cluster(nodes, pods), Polite(), evictor={"nodeFit": True}))
     ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
     assert refused(ledger)["a"] == "NodeFit"
-    assert reasons(ledger)["a"].startswith(
+    assert why(ledger)["a"].startswith(
         "the scheduler would find no node for its replacement: "
         "0/2 nodes are available: 2 node(s) didn't have free ports"
     )
@@ -46,7 +43,7 @@ def test_it_is_not_near_its_old_pod_for_ever() -> None:
 
     assert evicted(decide(cluster(nodes, [web]), Polite(), evictor=FIT)) == ["a"]
     ledger = decide(cluster(nodes, [web, other]), Polite(), evictor=FIT)
-    assert "0/2 nodes are available" in reasons(ledger)["a"]
+    assert "0/2 nodes are available" in why(ledger)["a"]
 
 
 def test_what_is_not_known_to_fit_stays() -> None:
@@ -58,8 +55,8 @@ def test_what_is_not_known_to_fit_stays() -> None:
     unread = SchedulerInputs(services={}, replication_controllers={}, stateful_sets={})
     spread = decide(cluster(nodes, [pod("a")], scheduler_inputs=unread), Polite(), evictor=FIT)
 
-    assert reasons(lone) == {"a": "it is not known whether its replacement fits: a scheduling gate holds the pod back"}
-    assert reasons(spread)["a"].endswith("default spreading goes by ReplicaSets, which were not read")
+    assert why(lone) == {"a": "it is not known whether its replacement fits: a scheduling gate holds the pod back"}
+    assert why(spread)["a"].endswith("default spreading goes by ReplicaSets, which were not read")
 
 
 @pytest.mark.parametrize("strategy", [Greedy(), Polite()], ids=["a strategy that does not ask", "one that does"])
@@ -70,7 +67,7 @@ def test_one_free_place_is_counted_once(strategy: Any) -> None:
     ledger = decide(cluster(nodes, pods), strategy, evictor=FIT)
 
     assert evicted(ledger) == ["a"]
-    assert reasons(ledger)["b"] == "1 nodes have room for its replacement, but 1 others may take that first"
+    assert why(ledger)["b"] == "1 nodes have room for its replacement, but 1 others may take that first"
 
 
 def test_pods_that_wait_for_a_node_may_take_the_room() -> None:
@@ -89,7 +86,7 @@ def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:
     ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
 
     assert evicted(ledger) == ["a"]
-    assert reasons(ledger) == {"b": "its replacement might take the room of that of default/a"}
+    assert why(ledger) == {"b": "its replacement might take the room of that of default/a"}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +105,7 @@ def test_of_pods_tied_by_a_rule_over_zones_one_goes(rule: dict[str, Any]) -> Non
     ledger = decide(cluster(nodes, pods), Polite(), evictor=FIT)
 
     assert evicted(ledger) == ["a"]
-    assert reasons(ledger) == {
+    assert why(ledger) == {
         "b": "a rule between pods ties its replacement to that of default/a: which comes first is not known"
     }
 
