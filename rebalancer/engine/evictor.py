@@ -119,7 +119,9 @@ class Evictor:
 
     def _protecting(self, pod: Pod) -> Iterator[Refused]:
         protections = self._absolute if pod.evict_annotation else self._all
-        return filter(None, (each.refusal(pod) for each in protections))
+        for protection in protections:
+            if (figures := protection.reason(pod)) is not None:
+                yield refused(protection.code, **figures)
 
     def _fits_nowhere(self, pod: Pod) -> Refused | None:
         if self._args.asks_scheduler:

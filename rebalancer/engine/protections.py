@@ -15,7 +15,6 @@ from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.evictor import DefaultEvictorArgs
 
 #: Returns by which figures the pod stays, None if it need not.
@@ -30,11 +29,6 @@ class Protection:
 
     code: Code
     reason: Reason
-
-    def refusal(self, pod: Pod) -> Refused | None:
-        """Return the refusal of a protected pod, or None."""
-        figures = self.reason(pod)
-        return None if figures is None else refused(self.code, **figures)
 
 
 def absolute(cluster: Cluster) -> Iterator[Protection]:
