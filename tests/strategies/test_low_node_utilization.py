@@ -55,13 +55,10 @@ def test_once_the_room_is_spent_nothing_more_is_looked_at():
     ("args", "message"),
     [
         ({"thresholds": {}}, "give at least one resource"),
-        ({"thresholds": {"cpu": 120}}, "less than or equal to 100"),
-        ({"targetThresholds": {"cpu": -1}}, "greater than or equal to 0"),
         ({"thresholds": {"cpus": 20}}, "'cpus' is not a resource"),
         ({"thresholds": {"cpu": 20, "memory": 20}}, "must name the same resources; only one has memory"),
         ({"thresholds": {"cpu": 60}}, "the thresholds of cpu are greater than their targetThresholds"),
         ({"evictableNamespaces": {"include": ["a"]}}, "only exclude can be given"),
-        ({"evictionLimits": {"node": -1}}, "greater than or equal to 0"),
         ({"metricsUtilization": {}}, "give source"),
         ({"metricsUtilization": {"source": "prometheus"}}, "Input should be '', 'KubernetesMetrics', 'Prometheus' or"),
         ({"metricsUtilization": {"source": "KubernetesMetrics", "metricsServer": True}}, "not both"),

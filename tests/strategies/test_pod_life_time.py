@@ -99,7 +99,6 @@ def test_a_reason_names_everything_that_matched():
         pytest.param(
             {"conditions": [{"type": "", "reason": ""}]}, "a condition needs", id="a condition of empty texts"
         ),
-        pytest.param({"maxPodLifeTimeSeconds": -1}, "greater than or equal to 0", id="a negative age"),
         pytest.param(
             {"states": ["Running"], "ownerKinds": {"include": ["a"], "exclude": ["b"]}},
             "not both",

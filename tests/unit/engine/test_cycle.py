@@ -36,16 +36,8 @@ def test_deschedule_strategies_of_all_profiles_come_before_balance_strategies() 
 
     ledger = run_cycle(cluster(ON, []), plans, Limits(), None, timer=lambda: 0.0)
 
-    assert [f"{run.profile}/{run.strategy}" for run in ledger.runs] == [
-        "y/d2",
-        "y/d1",
-        "x/d2",
-        "x/d1",
-        "y/b2",
-        "y/b1",
-        "x/b2",
-        "x/b1",
-    ]
+    ran = " ".join(f"{run.profile}/{run.strategy}" for run in ledger.runs)
+    assert ran == "y/d2 y/d1 x/d2 x/d1 y/b2 y/b1 x/b2 x/b1"
 
 
 def test_each_profile_has_its_own_evictor_and_all_share_the_limits() -> None:

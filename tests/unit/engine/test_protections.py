@@ -221,52 +221,33 @@ def test_the_first_cause_comes_in_the_documented_order() -> None:
         "claims": ("c",),
         "resource_claims": True,
     }
-    cures = (
-        {"mirror": False},
-        {"static": False},
-        {"terminating": False},
-        {"prefer_no_eviction": False},
-        {"priority": None},
-        {"local_storage": False},
-        {"owners": "web"},
-        {"claims": ()},
-        {"namespace": "guarded"},
-        {"resource_claims": False},
-        {"labels": {"x": "y"}},
-        {"started": NOW - timedelta(days=1)},
-        {"node": "n2"},
-        {"namespace": "open"},
-        {},
+    steps: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("MirrorPods", {"mirror": False}),
+        ("StaticPods", {"static": False}),
+        ("TerminatingPods", {"terminating": False}),
+        ("PreferNoEviction", {"prefer_no_eviction": False}),
+        ("SystemCriticalPods", {"priority": None}),
+        ("PodsWithLocalStorage", {"local_storage": False}),
+        ("DaemonSetPods", {"owners": "web"}),
+        ("PodsWithPVC", {"claims": ()}),
+        ("PodsWithoutPDB", {"namespace": "guarded"}),
+        ("PodsWithResourceClaims", {"resource_claims": False}),
+        ("LabelSelector", {"labels": {"x": "y"}}),
+        ("MinPodAge", {"started": NOW - timedelta(days=1)}),
+        ("NodeFit", {"node": "n2"}),
+        ("NamespaceLabelSelector", {"namespace": "open"}),
+        ("MinReplicas", {}),
     )
     budgets = tuple(pdb("all", 1, namespace, selector=selector()) for namespace in ("guarded", "open"))
-    found = []
-    for cure in cures:
+    for expected, cure in steps:
         on = cluster(
             [node("n1"), node("n2", unschedulable=True)],
             [candidate := pod("a", **fields)],
             budgets=budgets,
             namespaces={"guarded": {}, "open": {"x": "y"}},
         )
-        found.append(by(Evictor(on, DefaultEvictorArgs.model_validate(args)).refusal(candidate)))
+        assert by(Evictor(on, DefaultEvictorArgs.model_validate(args)).refusal(candidate)) == expected
         fields |= cure
-
-    assert found == [
-        "MirrorPods",
-        "StaticPods",
-        "TerminatingPods",
-        "PreferNoEviction",
-        "SystemCriticalPods",
-        "PodsWithLocalStorage",
-        "DaemonSetPods",
-        "PodsWithPVC",
-        "PodsWithoutPDB",
-        "PodsWithResourceClaims",
-        "LabelSelector",
-        "MinPodAge",
-        "NodeFit",
-        "NamespaceLabelSelector",
-        "MinReplicas",
-    ]
 
 
 def test_pods_on_a_node_that_could_not_be_read_stay() -> None:
