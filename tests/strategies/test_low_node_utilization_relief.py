@@ -95,13 +95,6 @@ def test_it_has_to_fit_whatever_node_fit_says(fields, nodes, reason):
     assert reason in why(ledger)["a"]
 
 
-def test_what_is_not_measured_is_an_error():
-    """An extended resource has requests and no usage."""
-    ledger = decide(one_full({"a": 60}), low({"example.com/gpu": 20}, {"example.com/gpu": 50}))
-
-    assert ledger.runs[0].error == "thresholds name example.com/gpu, which this source does not measure"
-
-
 def test_protections_and_excluded_namespaces_hold():
     """A protected pod is refused; one of an excluded namespace is not asked for."""
     fields = {"daemon": DAEMON, "kept": {"namespace": "kept"}}

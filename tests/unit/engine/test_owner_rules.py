@@ -1,11 +1,12 @@
-"""Which pods of an owner rest."""
+"""What an owner may lose in one cycle, and which of its pods rest."""
 
 from datetime import timedelta
 
 import pytest
 
+from rebalancer.engine.owner_shares import OwnerShares
 from rebalancer.policy.usage import REST
-from tests.make import NOW, cluster, decide, node, pod
+from tests.make import NOW, cluster, decide, node, owner, pod
 from tests.unit.engine.stand_ins import Scripted
 
 
@@ -49,3 +50,27 @@ def test_a_pod_rests_from_its_start_on_or_from_its_creation_until_it_starts(star
 def test_a_pod_without_an_owner_does_not_rest():
     """Nobody replaces it, so it has not replaced another one."""
     assert rests(pod("bare", owners=None, age=60)) == [False]
+
+
+@pytest.mark.parametrize(("had", "may_lose"), [(1, 1), (3, 1), (7, 1), (8, 2), (11, 2), (12, 3)])
+def test_a_quarter_and_at_least_one(had, may_lose):
+    """Rounded down; pods that are terminating or have ended, of other owners and other namespaces are none of its."""
+    pods = [pod(f"p{number}") for number in range(had)]
+    others = [pod("t", terminating=True), pod("f", phase="Failed"), pod("o", owners="o"), pod("n", namespace="n")]
+    shares = OwnerShares([*pods, *others * 4])
+    lost = 0
+    while shares.refusal(pods[0]) is None:
+        shares.spend(pods[0])
+        lost += 1
+
+    assert lost == may_lose
+    assert shares.refusal(pod("other", owners="o")) is None
+
+
+def test_the_controller_is_the_owner_that_counts():
+    """Another owner may have lost what it may."""
+    shares = OwnerShares([])
+    shares.spend(pod("a", owners=[owner("one")]))
+
+    assert shares.refusal(pod("b", owners=[owner("one")])).by == "OwnerShare"
+    assert shares.refusal(pod("c", owners=None)) is None

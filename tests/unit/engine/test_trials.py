@@ -1,10 +1,9 @@
-"""What the engine says of several pods at once, and how many pods an owner may lose."""
+"""What the engine says of several pods at once."""
 
 import pytest
 
 from rebalancer.engine.limits import Limits
-from rebalancer.engine.owner_shares import OwnerShares
-from tests.make import cluster, decide, node, owner, pdb, pod, refused
+from tests.make import cluster, decide, node, pdb, pod, refused
 from tests.unit.engine.stand_ins import Scripted
 
 ON = [node("n1"), node("n2")]
@@ -75,27 +74,3 @@ def test_a_pdb_takes_the_place_of_the_share():
 
     assert refused(trial(pods, sparing=True, budgets=(pdb("web", 2),))[1]) == {}
     assert refused(trial(pods, sparing=True, budgets=(pdb("other", 2),))[1]) == {"b": "OwnerShare"}
-
-
-@pytest.mark.parametrize(("had", "may_lose"), [(1, 1), (3, 1), (7, 1), (8, 2), (11, 2), (12, 3)])
-def test_a_quarter_and_at_least_one(had, may_lose):
-    """Rounded down; pods that are terminating or have ended, of other owners and other namespaces are none of its."""
-    pods = [pod(f"p{number}") for number in range(had)]
-    others = [pod("t", terminating=True), pod("f", phase="Failed"), pod("o", owners="o"), pod("n", namespace="n")]
-    shares = OwnerShares([*pods, *others * 4])
-    lost = 0
-    while shares.refusal(pods[0]) is None:
-        shares.spend(pods[0])
-        lost += 1
-
-    assert lost == may_lose
-    assert shares.refusal(pod("other", owners="o")) is None
-
-
-def test_the_controller_is_the_owner_that_counts():
-    """Another owner may have lost what it may."""
-    shares = OwnerShares([])
-    shares.spend(pod("a", owners=[owner("one")]))
-
-    assert shares.refusal(pod("b", owners=[owner("one")])).by == "OwnerShare"
-    assert shares.refusal(pod("c", owners=None)) is None
