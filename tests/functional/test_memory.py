@@ -107,6 +107,25 @@ def test_what_others_write_meanwhile_is_kept(busy, rebalancer):
     assert busy.leases.memory()["pause"] == "{}"
 
 
+def lost(leases):
+    leases.maps.clear()
+
+
+def forged(leases):
+    leases.remember({KEY: encoded(Memory(since=NOW + timedelta(days=999)))})
+
+
+@pytest.mark.parametrize("happens", [lost, forged])
+def test_a_memory_that_is_lost_or_forged_in_the_middle_holds_the_whole_run_at_its_end(busy, rebalancer, happens):
+    """What was moved before and afterwards."""
+    busy.on("POST", "*/eviction", lambda _: happens(busy.leases), times=1)
+
+    outcome = rebalancer.run(busy, POLICY)
+
+    assert len(outcome.evicted()) == 2
+    assert [f"default/{each.owner[-1]}-1" for each in remembered(busy).moves] == outcome.evicted()
+
+
 def test_a_snapshot_carries_the_memory(busy, rebalancer, tmp_path):
     """A dry run offline decides as the one on the cluster."""
     busy.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9), moves=(past("a"),)))})
