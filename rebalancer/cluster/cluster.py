@@ -210,11 +210,9 @@ class Cluster:
         self.undo_with(partial(self._followers.remove, follower))
 
     def index(self, kind: Callable[["Cluster"], Index]) -> Index:
-        """Return the one index of this kind over the cluster, made when first asked for and kept up to date.
+        """Return the one index of this kind over the cluster, made of it when first asked for and kept up to date.
 
-        Args:
-            kind: the class of the index; its only argument is the cluster.  A `Follower` is told of all later
-                changes.
+        A `Follower` is told of all later changes.
         """
         known = self._indices.get(kind)
         if known is None:

@@ -90,21 +90,17 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, nodes=nodes)
 
     def with_holds(self, key: str) -> "Snapshot":
-        """Return this snapshot with the taints that keep emptied nodes empty in the scheduler's view only.
+        """Return this snapshot with the taints of this key, which hold emptied nodes, in the scheduler's view only.
 
         One that has expired, or that no annotation explains, holds nothing, and the scheduler is taken to see it no
         more: a live run takes it off.
-
-        Args:
-            key: of these soft taints.
         """
         return replace(self, nodes=tuple(_with_hold(node, key, self.now) for node in self.nodes))
 
     def without_pressure(self, key: str) -> "Snapshot":
         """Return this snapshot without the marks of `rebalancer mark`; the scheduler's view keeps them.
 
-        Args:
-            key: of labels and soft taints that are always ours; others are named by each node's `pressure`.
+        Labels and soft taints of this key are always ours; others are named by each node's `pressure`.
         """
         return replace(self, nodes=tuple(_without_pressure(node, key) for node in self.nodes))
 

@@ -17,8 +17,8 @@ class Evictor:
     """The filters of one profile on one cluster; each answer is None, or the refusal with its first cause.
 
     Args:
-        cluster: the cluster.
-        args: the arguments of DefaultEvictor.
+        cluster: what it answers about.
+        args: of DefaultEvictor.
         only: UIDs of the pods that may go, as a plan names them; None for any.
         restarted: returns whether a pod goes by a rollout, which leaves its owner as many pods as it had.
 

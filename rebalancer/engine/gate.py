@@ -145,13 +145,7 @@ def _in_progress(pod: Pod) -> Refused | None:
 class StrategyGate:
     """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`).
 
-    Args:
-        gate: of the cycle.
-        evictor: the filters of the profile.
-        profile: its name.
-        strategy: who asks.
-        owner_limit: whether an owner without a PDB keeps most of its pods.
-        balance: whether the strategy balances, and leaves more alone.
+    With `owner_limit` an owner without a PDB keeps most of its pods; with `balance` more is left alone.
     """
 
     def __init__(

@@ -37,11 +37,7 @@ class _Flying(NamedTuple):
 
 
 class InFlight:
-    """The requests under way.
-
-    Args:
-        most: how many at a time.
-    """
+    """The requests under way, so many at a time at most."""
 
     def __init__(self, most: int) -> None:
         self._most = most

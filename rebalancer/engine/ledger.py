@@ -158,10 +158,7 @@ class Ledger:
 class RecordedSteer:
     """A steer that writes down what it does, and ends the cycle when replacements find no node, or do not come.
 
-    Args:
-        steer: what carries waves out.
-        ledger: where they are written down.
-        replaced: called with each pod whose replacement is Ready: its owner and its PDB can then spare another one.
+    `replaced` is called with each pod whose replacement is Ready: its owner and its PDB can then spare another one.
     """
 
     def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:

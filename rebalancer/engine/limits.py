@@ -25,9 +25,7 @@ class Limits:
 class LimitCounter:
     """Evictions of this cycle against the limits, over all profiles and strategies.
 
-    Args:
-        limits: the limits.
-        pods: all pods as the cycle begins; limits that are parts are parts of these, where they have not ended.
+    Limits that are parts are parts of these pods, all that there are as the cycle begins, where they have not ended.
     """
 
     def __init__(self, limits: Limits, pods: Iterable[Pod] = ()) -> None:

@@ -60,10 +60,7 @@ class Cooldown:
     the past is when an owner's pods were created.  For example, of eight pods of an owner seven are a day old, and one
     came five minutes ago: that one replaced another, and stays.  If all eight came five minutes ago, the owner has just
     started, and all may go.  If two came ten minutes ago and the others later, it is not certain: a cycle may have
-    moved two of eight, and later cycles the others.  So all of them stay.
-
-    Args:
-        cluster: the cluster; what counts is all its pods as the cycle began.
+    moved two of eight, and later cycles the others.  So all of them stay.  What counts is all pods as the cycle began.
     """
 
     def __init__(self, cluster: Cluster) -> None:

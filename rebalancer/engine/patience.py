@@ -78,12 +78,7 @@ class Recollection:
 
 
 class Patience:
-    """The rules of one cycle.
-
-    Args:
-        recollection: what is known of earlier cycles.
-        cluster: the cluster as the cycle begins.
-    """
+    """The rules of one cycle, by the cluster as it begins."""
 
     def __init__(self, recollection: Recollection, cluster: Cluster) -> None:
         settings, memory = recollection.settings, recollection.memory
@@ -115,12 +110,7 @@ class Patience:
         self._for_balance = tuple(self._rules(balance=True))
 
     def refusal(self, pod: Pod, *, balance: bool) -> Refused | None:
-        """Return why a pod is left alone for now; None if it may go.
-
-        Args:
-            pod: the pod.
-            balance: whether a balance strategy asks.
-        """
+        """Return why a pod is left alone for now, by a balance strategy or by others; None if it may go."""
         rules = self._for_balance if balance else self._for_all
         return next((refusal for rule in rules if (refusal := rule(pod))), None)
 

@@ -35,11 +35,7 @@ class DisruptionBudgets:
     the ready pods of such a PDB are counted here, and the lower of the two numbers holds.
 
     Source: the Kubernetes documentation (Specifying a Disruption Budget; API-initiated eviction; the API reference of
-    PodDisruptionBudgetStatus).
-
-    Args:
-        budgets: all PDBs.
-        pods: all pods as the cycle begins.
+    PodDisruptionBudgetStatus).  The pods are all pods as the cycle begins.
     """
 
     def __init__(self, budgets: Iterable[DisruptionBudget], pods: Iterable[Pod] = ()) -> None:

@@ -16,22 +16,11 @@ class Outlook(Protocol):
     """What earlier cycles tell of nodes and moves."""
 
     def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
-        """Return a refusal by NotLasting if a node that is over targets was so in too few of the last cycles.
-
-        Args:
-            node: the node, which is over them now.
-            targets: percent by resource.
-        """
+        """Return a refusal by NotLasting if a node that is over targets now was so in too few of the last cycles."""
         ...
 
     def hours(self, node: Node, low: Mapping[str, float], high: Mapping[str, float]) -> float:
-        """Return for how many hours a node that is outside these percentages now is expected to stay so.
-
-        Args:
-            node: the node.
-            low: by resource, below which it is outside.
-            high: by resource, above which it is.
-        """
+        """Return for how many hours a node that is below `low` or above `high` now is expected to stay so."""
         ...
 
     def price(self, pod: Pod) -> float:
@@ -70,10 +59,7 @@ class Evict(Protocol):
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
         """Return whether the pod passes both filters.
 
-        Args:
-            pod: the pod in question.
-            because: why the strategy wants it gone.  If given, the answer no is recorded as a refusal; without it
-                nothing is recorded.
+        If it is said why the strategy wants it gone, the answer no is recorded as a refusal; else nothing is recorded.
         """
         ...
 

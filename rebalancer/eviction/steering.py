@@ -189,12 +189,7 @@ class Steer(Protocol):
 
 
 class DrySteer:
-    """Writes nothing, and takes every replacement to land where it is expected.
-
-    Args:
-        min_gain: how many points a move has to bring.
-        keys: the keys of the soft taints that a live run would set.
-    """
+    """Writes nothing, and takes every replacement to land where it is expected."""
 
     def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:
         self.min_gain = min_gain
