@@ -11,14 +11,22 @@ from rebalancer.policy.evictor import DefaultEvictorArgs
 from tests.make import cluster, node
 
 
-class Greedy(Deschedule[Args]):
+class Plain(Deschedule[Args]):
+    """Without arguments."""
+
+    Args = Args
+
+    def __init__(self) -> None:
+        super().__init__(Args())
+
+
+class Greedy(Plain):
     """Asks for every pod there is, `times` times, without asking whether it may."""
 
     name = "Greedy"
-    Args = Args
 
     def __init__(self, times: int = 1) -> None:
-        super().__init__(Args())
+        super().__init__()
         self.times = times
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
@@ -26,42 +34,33 @@ class Greedy(Deschedule[Args]):
             evict(pod, because="greed")
 
 
-class Polite(Deschedule[Args]):
+class Polite(Plain):
     """Asks which pods it may have, and then for these."""
 
     name = "Polite"
-    Args = Args
-
-    def __init__(self) -> None:
-        super().__init__(Args())
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         for pod in [pod for pod in cluster.snapshot.pods if evict.evictable(pod, "manners")]:
             evict(pod, because="manners")
 
 
-class Listed(Deschedule[Args]):
+class Listed(Plain):
     """Lists node by node which pods it may have, and waits for no answer."""
 
     name = "Listed"
-    Args = Args
-
-    def __init__(self) -> None:
-        super().__init__(Args())
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
         for place in cluster.nodes:
             evict.each([(pod, "manners") for pod in cluster.pods_on(place) if evict.evictable(pod, "manners")])
 
 
-class Scripted(Deschedule[Args]):
+class Scripted(Plain):
     """Does what it is told."""
 
     name = "Scripted"
-    Args = Args
 
     def __init__(self, script: Callable[[Cluster, Evict], object], name: str = "Scripted") -> None:
-        super().__init__(Args())
+        super().__init__()
         self.script = script
         self.name = name  # type: ignore[misc]  # of this one alone
 
@@ -69,19 +68,10 @@ class Scripted(Deschedule[Args]):
         self.script(cluster, evict)
 
 
-class ScriptedBalance(Balance[Args]):
+class ScriptedBalance(Scripted):
     """The same at the other extension point."""
 
-    name = "ScriptedBalance"
-    Args = Args
-
-    def __init__(self, script: Callable[[Cluster, Evict], object], name: str) -> None:
-        super().__init__(Args())
-        self.script = script
-        self.name = name  # type: ignore[misc]  # of this one alone
-
-    def run(self, cluster: Cluster, evict: Evict) -> None:
-        self.script(cluster, evict)
+    point = Balance.point
 
 
 class AnsweringSink:
