@@ -10,8 +10,6 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
 from rebalancer.scheduling.certain_room import Competitors, ReplacementKind
-from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector
-from rebalancer.scheduling.certain_room import Crowd, NewcomerKind
 from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector, why
 from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 
