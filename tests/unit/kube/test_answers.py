@@ -1,3 +1,6 @@
+import json
+import math
+
 import pytest
 
 from rebalancer.kube.answers import TEXT_LIMIT, HttpAnswer, cut, verb_and_resource
@@ -28,6 +31,8 @@ def test_a_text_of_the_server_is_one_line_and_short():
     assert cut("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
     assert cut("x" * 10_000) == "x" * (TEXT_LIMIT - 1) + "…"
     assert len(cut("x" * 10_000)) == 256
+    body = json.dumps({"kind": "Status", "message": "x\n" * 5000}).encode()
+    assert HttpAnswer(400, {}, body).text() == cut("x " * 5000)
 
 
 @pytest.mark.parametrize(
@@ -35,24 +40,36 @@ def test_a_text_of_the_server_is_one_line_and_short():
     [b"", b"<html>secret</html>", b"[]", b'{"kind": "Pod", "message": "secret"}', b'{"kind": "Status", "message": 5}'],
 )
 def test_a_body_that_is_no_status_is_not_repeated(body):
-    """A proxy's page never reaches a log; the status code speaks instead."""
+    """A proxy's page never reaches a log; the status code speaks instead, if it is a known one."""
     assert HttpAnswer(502, {}, body).text() == "Bad Gateway"
+    assert HttpAnswer(599, {}, body).text() == "no explanation"
 
 
-def test_an_unknown_status_code_has_a_text_too():
-    """599 is not a code of the standard library's."""
-    assert HttpAnswer(599, {}, b"").text() == "no explanation"
+DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 
 @pytest.mark.parametrize(
-    ("headers", "body", "expected"),
+    ("headers", "seconds", "expected"),
     [
-        ({"Retry-After": "7"}, b"", 7.0),
-        ({"Retry-After": "7"}, b'{"kind": "Status", "details": {"retryAfterSeconds": 3}}', 7.0),
-        ({}, b'{"kind": "Status", "details": {"retryAfterSeconds": 3}}', 3.0),
-        ({}, b'{"kind": "Status", "details": {}}', None),
+        ({"Retry-After": "7"}, None, 7),
+        ({"Retry-After": "7"}, 3, 7),
+        ({"Retry-After": "9" * 5000}, None, math.inf),
+        ({}, 3, 3),
+        ({}, -1, None),
+        ({}, "0.0", None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 GMT", "Date": DATE}, None, 7),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 -0000", "Date": DATE}, None, 7),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:27:00 GMT", "Date": DATE}, None, None),
+        ({"Retry-After": DATE, "Date": DATE}, None, None),
+        ({"Retry-After": "Wed, 99 Oct 2015 07:27:00 GMT", "Date": DATE}, None, None),
+        ({"Retry-After": f"Wed, 21 Oct {10**20} 07:27:00 GMT", "Date": DATE}, None, None),
+        ({"Retry-After": f"Wed, 21 Oct 2015 07:28:07 +{10**20}", "Date": DATE}, None, None),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 GMT", "Date": f"Wed, 21 Oct {10**20} 07:27:00 GMT"}, None, None),
+        *(({"Retry-After": text}, None, None) for text in ("-5", "1.5", "\u0663", "", "0")),
     ],
 )
-def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(headers, body, expected):
-    """The new place counts before the old one; what is not a number of seconds is not an answer."""
-    assert HttpAnswer(429, headers, body).retry_after() == expected
+def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(headers, seconds, expected):
+    """In seconds or by a date of the server's own clock; what is past, or no number of seconds, says nothing."""
+    details = "{}" if seconds is None else f'{{"retryAfterSeconds": {seconds}}}'
+
+    assert HttpAnswer(429, headers, f'{{"kind": "Status", "details": {details}}}'.encode()).retry_after() == expected

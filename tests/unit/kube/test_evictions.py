@@ -15,7 +15,78 @@ from tests.make import says_no
 from tests.unit.kube.conftest import WHO
 
 EVICTION = "*/eviction"
-DENIED = 'admission webhook "guard.example.com" denied the request: not now'
+BY_WEBHOOK = 'admission webhook "guard.example.com" denied the request: not now'
+BY_POLICY = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not now"
+NOT_FOUND = "the server could not find the requested resource"
+NO_PERMISSION = 'User "me" cannot create resource "pods/eviction"'
+
+
+def because(reason):
+    return {"kind": "Status", "message": "no", "details": {"causes": [{"reason": reason}]}}
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "meaning"),
+    [
+        (429, "Eviction triggered evacuation of a VM", "granted in the background"),
+        (403, because("NamespaceTerminating"), "Gone"),
+        (400, because("NamespaceTerminating"), "failed"),
+        (400, because("DisruptionBudget"), "failed"),
+        (403, {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}, "PDB"),
+        *((status, said, "Webhook") for status in (400, 403, 409, 429, 500) for said in (BY_WEBHOOK, BY_POLICY)),
+        (500, 'admission webhook "w" is slow', "unknown"),
+        (500, "denied the request", "unknown"),
+        (500, 'webhook "w" denied it', "unknown"),
+        (403, "quota denied request", "failed"),
+        (403, "ValidatingAdmissionPolicy 'p' is slow", "failed"),
+        (403, NO_PERMISSION, "failed, as each would in its namespace"),
+        (403, "exceeded quota: one", "failed"),
+        (400, NO_PERMISSION, "failed"),
+        (404, NOT_FOUND, "failed, as all would"),
+        (404, "404 page not found", "failed, as all would"),
+        (404, {"message": "404 page not found"}, "failed"),
+        (400, "Precondition failed: UID in precondition: x, UID in object meta: y", "failed"),
+    ],
+)
+def test_only_the_api_servers_own_words_with_their_own_code_say_what_became_of_a_pod(
+    evict, server, status, said, meaning
+):
+    """Any other answer with these words is a failure.  A definite one is heard once."""
+    answer = {"message": said} if isinstance(said, str) else {"body": said}
+    server.fail("POST", EVICTION, status=status, **answer)
+
+    assert in_words(evict()) == meaning
+    if meaning != "unknown":
+        assert [each.method for each in server.requests] == (["POST", "GET"] if meaning == "PDB" else ["POST"])
+
+
+def in_words(verdict):
+    """What a verdict says of the pod, and of other ones."""
+    match verdict:
+        case Granted(background=True):
+            return "granted in the background"
+        case Refused():
+            return verdict.by
+        case Failed(forbidden=True):
+            return "failed, as each would in its namespace"
+        case Failed(hopeless=True):
+            return "failed, as all would"
+    return type(verdict).__name__.lower()
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "words"),
+    [
+        (404, NOT_FOUND, "the API server does not offer evictions: "),
+        (403, NO_PERMISSION, "no permission to create pods/eviction: "),
+        (401, "", "does not accept the credentials"),
+    ],
+)
+def test_a_failure_says_what_is_the_matter(evict, server, status, message, words):
+    """With the verb and the resource; also where even the credentials end in the middle of a run."""
+    server.fail("POST", EVICTION, status=status, message=message)
+
+    assert words in evict().error
 
 
 def test_the_request_is_the_documented_one(evict, server):
@@ -68,32 +139,6 @@ def test_a_new_pod_of_the_same_name_is_left_alone(evict, server):
     assert "UID in the precondition" in verdict.error
 
 
-def test_an_api_without_evictions_is_named(evict, server):
-    """Every other eviction would fail in the same way."""
-    server.fail("POST", EVICTION, status=404, message="the server could not find the requested resource")
-
-    verdict = evict()
-
-    assert isinstance(verdict, Failed)
-    assert verdict.hopeless
-    assert "the API server does not offer evictions" in verdict.error
-
-
-def test_pods_of_a_namespace_that_is_being_deleted_are_gone(evict, server):
-    """The 403 is not a missing permission: the pods go without us."""
-    body = {
-        "kind": "Status",
-        "message": "unable to create new content in namespace default because it is being terminated",
-        "details": {"causes": [{"reason": "NamespaceTerminating", "message": "namespace default"}]},
-    }
-    server.fail("POST", EVICTION, status=403, body=body)
-
-    verdict = evict()
-
-    assert isinstance(verdict, Refused)
-    assert verdict.by == "Gone"
-
-
 def test_an_exhausted_pdb_refuses(evict, server, pdb):
     """The refusal has the server's numbers, and is not asked for again."""
     server.add(pdb("web", allowed=0, app="web"))
@@ -125,44 +170,6 @@ def test_a_pdb_whose_answer_would_not_pass_refuses_at_once(evict, server, pdb, t
     assert said in text(verdict.cause)
 
 
-def test_a_pdb_in_disorder_refuses(evict, server):
-    """A 403 about a PDB is not a missing permission of ours."""
-    body = {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}
-    server.fail("POST", EVICTION, status=403, body=body)
-
-    assert evict() == says_no("PDB", "negative")
-
-
-@pytest.mark.parametrize("status", [400, 403, 409, 429, 500])
-@pytest.mark.parametrize("message", [DENIED, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not now"])
-def test_a_denial_refuses_whatever_its_code(evict, server, status, message):
-    """A webhook may choose its code; it is heard once."""
-    server.fail("POST", EVICTION, status=status, message=message)
-
-    assert evict() == says_no("Webhook", message)
-    assert len(server.requests) == 1
-
-
-def test_a_pod_that_another_controller_moves_is_granted(evict, server):
-    """It goes in that controller's own time, and is not asked for again."""
-    server.fail("POST", EVICTION, status=429, message="Eviction triggered evacuation of a VM")
-
-    assert evict() == Granted(background=True)
-    assert len(server.requests) == 1
-
-
-def test_a_missing_permission_fails(evict, server):
-    """It will not pass, and the caller is told so, with the verb and the resource."""
-    server.forbid("create", "pods/eviction")
-
-    verdict = evict()
-
-    assert isinstance(verdict, Failed)
-    assert verdict.forbidden
-    assert verdict.error.startswith("no permission to create pods/eviction: ")
-    assert len(server.requests) == 1
-
-
 @pytest.mark.parametrize(
     ("failure", "wait"),
     [
@@ -170,11 +177,12 @@ def test_a_missing_permission_fails(evict, server):
         ({"status": 429}, 0.5),
         ({"status": 500}, 0.5),
         ({"status": 409}, 0.5),
+        ({"status": 409, "body": None, "message": "no uid in the request"}, 0.5),
     ],
 )
 def test_a_busy_server_is_asked_again(evict, server, time, failure, wait):
     """Throttling and errors pass, and the server says when; so does a race for the PDB that the server has lost."""
-    server.fail("POST", EVICTION, body="slow down", times=1, **failure)
+    server.fail("POST", EVICTION, times=1, **{"body": "slow down"} | failure)
 
     assert evict() == GRANTED
     assert time.waits == [pytest.approx(wait)]
@@ -193,18 +201,7 @@ def test_a_failing_webhook_call_fails_after_30_seconds(evict, server, time):
     assert 20 < sum(time.waits) < 30
 
 
-def test_no_second_request_after_the_deadline(client, server, pod, time):
-    """The run's deadline ends the retries of a pod."""
-    server.add(pod("a"))
-    server.fail("POST", EVICTION, status=429)
-    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(1, time.clock))
-
-    assert isinstance(evictions.evict("default", "a", "uid-of-a", **WHO), Failed)
-    assert time.waits == [0.5]
-
-
 def test_no_request_at_all_after_the_deadline(client, server, pod, time):
-    """A pod that is asked for too late stays."""
     server.add(pod("a"))
     evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(0, time.clock))
 
@@ -233,29 +230,7 @@ def test_a_pod_that_is_gone_after_an_ordinary_error_is_unknown(evict, server):
     assert isinstance(evict(), Unknown)
 
 
-def test_a_silent_server_leaves_a_doubt(impatient, server, pod, time):
-    """When no answer ever comes nobody can tell whether the pod has gone."""
-    server.add(pod("a"))
-    server.stall("POST", EVICTION, times=None)
-
-    verdict = Evictions(impatient, retry_policy=time.retry_policy(seconds=1)).evict("default", "a", "uid-of-a", **WHO)
-
-    assert isinstance(verdict, Unknown)
-    assert verdict.error.endswith("timed out; the pod may have been evicted all the same")
-
-
-def test_refused_credentials_fail(evict, server):
-    """In the middle of a run even that is a failure of one eviction, not the end."""
-    server.token = "another"
-
-    verdict = evict()
-
-    assert isinstance(verdict, Failed)
-    assert "does not accept the credentials" in verdict.error
-
-
 def test_odd_names_stay_names(connection, server, pod, time):
-    """A name is encoded in the path, and the same in the body."""
     server.add(pod("a%2Fb"))
     evictions = Evictions(Client(connection), retry_policy=time.retry_policy())
 
@@ -286,20 +261,6 @@ def test_an_answer_that_is_too_large_to_read_is_a_doubt(evict, server, status):
     assert [request.method for request in server.requests] == ["POST", "GET", "POST"]
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [(403, "exceeded quota: one"), (400, 'User "u" cannot create resource "pods/eviction"')],
-)
-def test_only_a_missing_permission_counts_as_one(evict, server, status, message):
-    """Other refusals with its code, or with its words, say nothing about the next pod of the namespace."""
-    server.fail("POST", EVICTION, status=status, message=message)
-
-    verdict = evict()
-
-    assert isinstance(verdict, Failed)
-    assert not verdict.forbidden
-
-
 def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile(client, server, pod, time):
     """Of threads that share one `Evictions`; here they take turns, on a given clock."""
     shared = Evictions(client, retry_policy=time.retry_policy(seconds=2.0), is_shared=True)
@@ -316,24 +277,3 @@ def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile
         waited[name] = time.now - start
 
     assert waited == {"shared": 2.0, "alone": 0.0}
-
-
-def because(reason):
-    return {"kind": "Status", "message": "no", "details": {"causes": [{"reason": reason}]}}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"status": 409, "message": "no uid in the request"},
-        {"status": 400, "message": "Precondition failed: UID in precondition: x, UID in object meta: y"},
-        {"status": 400, "body": because("DisruptionBudget")},
-        {"status": 400, "body": because("NamespaceTerminating")},
-        {"status": 404, "body": "404 page not found"},
-    ],
-)
-def test_only_the_api_servers_own_words_with_their_own_code_say_what_became_of_a_pod(evict, server, answer):
-    """Any other answer with these words is a failure: the pod is still there."""
-    server.fail("POST", EVICTION, **answer)
-
-    assert isinstance(evict(), Failed)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.errors import NoCredentials
-from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown
+from rebalancer.eviction.verdict import GRANTED, Granted, Unknown
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection
+from rebalancer.kube.eviction_request import PodLook
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import Halt
 from tests.fake_http import Reply
 from tests.make import says_no
 from tests.unit.kube.conftest import WHO
@@ -60,18 +60,6 @@ def test_a_pod_that_is_gone_after_a_doubt_was_evicted(evict, server, how):
 
     assert evict() == GRANTED
     assert methods(server) == ["POST", "GET"]
-
-
-def test_a_date_beyond_all_calendars_ends_no_doubt(evict, server):
-    """It broke the strategy off once: the pod was gone, and stood nowhere in the report."""
-
-    def act(request):
-        server.process(request)
-        return Reply(503, {}, {"Retry-After": f"Wed, 21 Oct {10**20} 07:28:00 GMT"})
-
-    server.on("POST", EVICTION, act, times=1)
-
-    assert evict() == GRANTED
 
 
 @pytest.mark.parametrize("how", LOST)
@@ -139,50 +127,32 @@ def test_a_retry_that_finds_the_pod_gone_settles_the_doubt(evict, server, answer
 
 
 def test_a_retry_may_be_taken_over(evict, server):
-    """Another controller moves the pod after all."""
     server.reset("POST", EVICTION)
     server.fail("POST", EVICTION, status=429, message="Eviction triggered evacuation")
 
     assert evict() == Granted(background=True)
 
 
-def test_without_permission_to_look_the_doubt_stands(evict, server):
-    """The pod is still asked for again, and only a grant would settle it."""
-    server.forbid("get", "pods")
-    server.fail("POST", EVICTION, status=500, message="etcdserver: request timed out")
-
-    verdict = evict()
-
-    assert isinstance(verdict, Unknown)
-    assert "etcdserver: request timed out" in verdict.error
-
-
 @pytest.mark.parametrize(
-    "body",
+    ("status", "body"),
     [
-        "<html>",
-        "{}",
-        {"kind": "Pod", "metadata": {}},
-        {"kind": "Pod", "metadata": {"uid": ""}},
-        {"kind": "Status"},
-        {"kind": "Lease", "metadata": {"uid": "another"}},
-        {"metadata": {"uid": "another"}},
-        b'{"kind": "Pod", "metadata": {"uid": "\xff"}}',
-        DEEP,
+        (200, "<html>"),
+        (200, "{}"),
+        (200, {"kind": "Pod", "metadata": {}}),
+        (200, {"kind": "Pod", "metadata": {"uid": ""}}),
+        (200, {"kind": "Status"}),
+        (200, {"kind": "Lease", "metadata": {"uid": "another"}}),
+        (200, {"metadata": {"uid": "another"}}),
+        (200, b'{"kind": "Pod", "metadata": {"uid": "\xff"}}'),
+        (200, DEEP),
+        (404, "404 page not found"),
+        (403, "no permission to look"),
     ],
 )
-def test_a_look_at_something_else_settles_nothing(evict, server, body):
+def test_a_look_at_something_else_settles_nothing(evict, server, status, body):
     """A page of a proxy's is not the pod."""
     server.fail("POST", EVICTION, status=500)
-    server.fail("GET", POD, status=200, body=body)
-
-    assert isinstance(evict(), Unknown)
-
-
-def test_a_404_of_a_proxys_settles_nothing(evict, server):
-    """It knows of no pods."""
-    server.fail("POST", EVICTION, status=500)
-    server.fail("GET", POD, status=404, body="404 page not found")
+    server.fail("GET", POD, status=status, body=body)
 
     assert isinstance(evict(), Unknown)
 
@@ -208,52 +178,12 @@ def test_an_answer_that_is_not_about_the_eviction_is_a_doubt(evict, server, stat
     assert methods(server).count("POST") == 1
 
 
-def test_a_webhook_that_could_not_be_called_is_no_doubt(evict, server):
-    """Admission comes before the write."""
-    message = 'Internal error occurred: failed calling webhook "guard.example.com": timeout'
-    server.fail("POST", EVICTION, status=500, message=message)
-
-    assert isinstance(evict(), Failed)
-    assert "GET" not in methods(server)
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "verdict"),
-    [
-        (500, 'admission webhook "w" is slow', Unknown),
-        (500, "denied the request", Unknown),
-        (500, 'webhook "w" denied it', Unknown),
-        (403, "quota denied request", Failed),
-        (403, "ValidatingAdmissionPolicy 'p' is slow", Failed),
-        (403, "denied request", Failed),
-    ],
-)
-def test_not_every_text_about_a_webhook_or_a_policy_is_a_refusal(evict, server, status, message, verdict):
-    """Only the API server's own sentences are."""
-    server.fail("POST", EVICTION, status=status, message=message)
-
-    assert isinstance(evict(), verdict)
-
-
 def test_a_definite_no_leaves_no_doubt(evict, server):
-    """A pod that is refused is not looked at."""
     server.fail("POST", EVICTION, status=429, times=1)
     server.fail("POST", EVICTION, status=400, message='admission webhook "w" denied the request: no')
 
     assert evict() == says_no("Webhook", 'admission webhook "w" denied the request: no')
     assert methods(server) == ["POST", "POST"]
-
-
-def test_the_last_look_is_the_last_request(client, server, pod, time):
-    """The deadline passes while the pod is in doubt: it is looked at, and not asked for again."""
-    server.add(pod("a"))
-    server.on("POST", EVICTION, lambda _: time.sleep(2))
-    server.fail("POST", EVICTION, status=504)
-    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(1, time.clock))
-
-    assert isinstance(evictions.evict("default", "a", "uid-of-a", **WHO), Unknown)
-    assert methods(server)[:2] == ["POST", "GET"]
-    assert methods(server).count("POST") == 1
 
 
 def test_the_last_look_is_tried_more_than_once(evict, server, time):
@@ -287,3 +217,35 @@ def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection
     )
 
     assert isinstance(verdict, Unknown)
+
+
+@pytest.fixture
+def look(client, time):
+    """Look at pod a, which the server does not have."""
+    return lambda **settings: PodLook(
+        client, "/api/v1/namespaces/default/pods/a", "uid-of-a", time.retry_policy(**settings)
+    )
+
+
+@pytest.mark.parametrize(("seconds", "believed"), [(4.9, True), (5.1, False)])
+def test_an_answer_that_takes_more_than_five_seconds_is_not_read(look, server, time, seconds, believed):
+    """Looks go on after the deadline or a signal, so each of them has a bound."""
+    server.on("GET", POD, lambda _: time.sleep(seconds))
+
+    assert look().is_gone() == believed
+
+
+@pytest.mark.parametrize(("wait", "looks"), [(4.9, 2), (5.1, 1)])
+def test_the_last_looks_take_five_seconds_together(look, server, pod, wait, looks):
+    """However long the policy for evictions goes on: none begins later than that."""
+    server.add(pod("a"))
+
+    assert not look(seconds=3600, first_wait=wait).is_gone_at_last()
+    assert len(server.requests) == looks
+
+
+def test_the_last_looks_go_on_where_the_server_has_trouble(look, server):
+    """An API server that restarts says 503 at first."""
+    server.fail("GET", POD, status=503, times=1)
+
+    assert look(first_wait=1.0).is_gone_at_last()

@@ -4,12 +4,11 @@ import threading
 
 import pytest
 
-from rebalancer.errors import ClusterError
 from rebalancer.eviction.verdict import Failed, Unknown
+from rebalancer.kube.answers import Transient
 from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.halt import Deadline, Halt, Halted
-from rebalancer.untrusted.exchange import GivenUp, within
 from tests.fake_http import Reply
 from tests.unit.kube.conftest import WHO
 
@@ -30,24 +29,15 @@ def evict(client, server, pod, time, halt):
     return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
 
 
-def test_a_signal_wakes_whoever_waits(halt):
-    """Between two tries nobody looks at the reason."""
-    assert not halt.signalled.is_set()
-
-    halt.signal("SIGTERM")
-
-    assert halt.signalled.is_set()
-
-
 def test_a_halt_says_why(time, halt):
-    """A signal counts before the deadline, and the first one of several."""
-    assert halt.reason == ""
+    """A signal counts before the deadline, the first one of several; it wakes whoever waits between two tries."""
+    assert (halt.reason, halt.signalled.is_set()) == ("", False)
     halt.check()
     time.sleep(3)
     assert halt.reason == "the deadline of 3 s after the snapshot has passed"
     halt.signal("SIGTERM")
     halt.signal("SIGINT")
-    assert halt.reason == "stopped by SIGTERM"
+    assert (halt.reason, halt.signalled.is_set()) == ("stopped by SIGTERM", True)
     with pytest.raises(Halted, match="stopped by SIGTERM"):
         halt.check()
 
@@ -74,46 +64,6 @@ def test_a_second_try_does_not_outlast_the_end(evict, server, halt, time, end, s
     assert len(server.sent("POST", EVICTION)) == 1
 
 
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_a_look_does_not_outlast_the_end(evict, server, halt, time, end):
-    """The time is up while the pod is looked at between two tries."""
-    server.fail("POST", EVICTION, status=500, times=1)
-    server.on("GET", "*/pods/a", lambda _: end(halt, time), times=1)
-
-    assert isinstance(evict(), Unknown)
-    assert len(server.sent("POST", EVICTION)) == 1
-
-
-def test_the_gate_is_asked_when_the_connection_stands(client, server):
-    """What happens while the connection is made still keeps the body back, and without a body nothing happens."""
-    asked = []
-
-    def gate():
-        asked.append(None)
-        if len(asked) == 2:
-            raise Halted("too late")
-
-    with pytest.raises(Halted):
-        client.write("POST", "/api/v1/namespaces/default/pods/a/eviction", b"{}", gate=gate)
-    assert server.requests == []
-
-
-def test_work_is_given_up_when_its_time_is_up():
-    """However long it goes on."""
-    done = threading.Event()
-
-    with pytest.raises(GivenUp):
-        within(0.01, lambda: done.wait(30))
-    done.set()
-
-
-def test_what_the_work_raises_is_raised():
-    """Nothing is lost between the two threads."""
-    assert within(30, lambda: 5) == 5
-    with pytest.raises(ClusterError, match="no"):
-        within(30, lambda: (_ for _ in ()).throw(ClusterError("no")))
-
-
 @pytest.mark.parametrize("part", ["headers", "body"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_answer_that_drips_ends_with_its_time(connection, dripping, time, part, method):
@@ -125,8 +75,9 @@ def test_an_answer_that_drips_ends_with_its_time(connection, dripping, time, par
         "POST": lambda: client.write("POST", PODS, b"{}"),
     }
 
-    with pytest.raises(ClusterError, match=r"timed out|in time"):
+    with pytest.raises(Transient, match=r"timed out|in time") as caught:
         ask[method]()
+    assert caught.value.maybe_done
 
 
 @pytest.fixture
