@@ -58,12 +58,6 @@ def client(connection: Connection, time: FakeTime) -> Client:
 
 
 @pytest.fixture
-def impatient(connection: Connection, time: FakeTime) -> Client:
-    """A client that takes a server for silent after a second: no machine is so busy that another answer takes that."""
-    return Client(connection, request_timeout=1.0, retry_policy=time.retry_policy())
-
-
-@pytest.fixture
 def secure() -> Iterator[FakeApiServer]:
     """A server that speaks HTTPS, with a certificate that nobody else trusts."""
     with FakeApiServer(tls=True) as running:

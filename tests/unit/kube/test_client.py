@@ -8,14 +8,13 @@ from rebalancer.errors import Forbidden, NoCredentials, Unreachable
 from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
 from rebalancer.kube.client import Client, no_answer, path_of
 from rebalancer.kube.config import connect
-from rebalancer.kube.halt import Deadline, RetryPolicy
+from rebalancer.kube.halt import Deadline
 from tests.e2e.waiting import wait_for
 
 PODS = "/api/v1/pods"
 
 
 def test_a_request_says_who_asks_and_with_what(client, server):
-    """The token, the name of the program and its version go with each request."""
     client.get(PODS, {"limit": "5", "labelSelector": "app in (a, b)"})
 
     (request,) = server.requests
@@ -44,7 +43,6 @@ def test_connections_are_used_again(client, server):
 
 
 def test_what_is_closed_uses_no_connection_again(client, connection, server):
-    """Idle connections end with it; a request that comes later opens one of its own."""
     client.get(PODS)
     connection.close()
     client.get(PODS)
@@ -54,51 +52,25 @@ def test_what_is_closed_uses_no_connection_again(client, connection, server):
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
 def test_a_busy_or_broken_server_is_asked_again(client, server, status):
-    """429 and 5xx may be over in a moment."""
     server.fail("GET", PODS, status=status, times=2)
 
     assert b"PodList" in client.get(PODS)
     assert len(server.requests) == 3
 
 
-def test_waits_grow_up_to_a_limit(client, server, time):
-    """Without a word from the server each wait is twice the last, up to 8 s."""
-    server.fail("GET", PODS, status=503, times=6)
-
-    client.get(PODS)
-
-    assert time.waits == [0.5, 1, 2, 4, 8, 8]
-
-
-def test_waits_differ_by_chance(connection, server, time):
-    """Many clients do not come back at the same moment: a wait has a lower half of chance."""
+def test_waits_grow_up_to_a_limit_and_differ_by_chance(connection, server, time):
+    """Without a word from the server each is twice the last, up to 8 s; many clients come back one after another."""
     bounds = []
-    retry_policy = time.retry_policy(jitter=lambda low, high: bounds.append((low, high)) or low)
-    server.fail("GET", PODS, status=503, times=2)
+    retry_policy = time.retry_policy(jitter=lambda low, high: bounds.append((low, high)) or high)
+    server.fail("GET", PODS, status=503, times=6)
 
     Client(connection, retry_policy=retry_policy).get(PODS)
 
-    assert bounds == [(0.25, 0.5), (0.5, 1)]
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        {"headers": {"Retry-After": "3"}},
-        {"body": {"kind": "Status", "details": {"retryAfterSeconds": 3}}},
-    ],
-)
-def test_the_server_says_how_long_to_wait(client, server, time, told):
-    """Retry-After is honoured, plus a tenth of chance, in both of its places."""
-    server.fail("GET", PODS, status=429, times=1, **told)
-
-    client.get(PODS)
-
-    assert time.waits == [pytest.approx(3.3)]
+    assert bounds == [(0.25, 0.5), (0.5, 1), (1, 2), (2, 4), (4, 8), (4, 8)]
+    assert time.waits == [high for _, high in bounds]
 
 
 def test_a_wait_past_the_end_of_the_policy_is_not_begun(client, server, time):
-    """A server that asks for more time than there is gets no second request."""
     server.fail("GET", PODS, status=429, headers={"Retry-After": "31"})
 
     with pytest.raises(Unreachable, match="answers 429 to GET /api/v1/pods: it is broken"):
@@ -106,17 +78,7 @@ def test_a_wait_past_the_end_of_the_policy_is_not_begun(client, server, time):
     assert time.waits == []
 
 
-def test_the_tries_end(client, server, time):
-    """A server that stays broken is given up within the time, with its last words."""
-    server.fail("GET", PODS, status=500, message="etcd is gone")
-
-    with pytest.raises(Unreachable, match=r"500 .*etcd is gone"):
-        client.get(PODS)
-    assert 20 < sum(time.waits) < 30
-
-
 def test_a_deadline_ends_sooner(client, server, time):
-    """The caller's deadline counts where it comes before the retry policy ends."""
     server.fail("GET", PODS, status=500)
 
     with pytest.raises(Unreachable):
@@ -125,7 +87,6 @@ def test_a_deadline_ends_sooner(client, server, time):
 
 
 def test_nothing_is_asked_for_after_the_deadline(client, server, time):
-    """A deadline that has passed sends nothing at all."""
     with pytest.raises(Unreachable, match="no time left"):
         client.get(PODS, deadline=Deadline(time.now, time.clock))
     assert server.requests == []
@@ -143,20 +104,12 @@ def test_a_stop_ends_the_retries(connection, server, time):
 
 
 def test_a_stop_ends_a_wait(connection, server, time):
-    """A run that is told to stop while it waits does not ask once more."""
     retry_policy = time.retry_policy(sleep=lambda _: retry_policy.stop.set())
     server.fail("GET", PODS, status=503)
 
     with pytest.raises(Unreachable, match="told to stop"):
         Client(connection, retry_policy=retry_policy).get(PODS)
     assert len(server.requests) == 1
-
-
-def test_a_wait_needs_no_time_of_its_own(connection, server):
-    """Without a sleep of the caller's the wait is a real one, and the next try follows."""
-    server.fail("GET", PODS, status=503, times=1)
-
-    assert b"PodList" in Client(connection, retry_policy=RetryPolicy(first_wait=0.001)).get(PODS)
 
 
 def test_a_missing_permission_is_named_and_not_asked_for_again(client, server):
@@ -170,21 +123,11 @@ def test_a_missing_permission_is_named_and_not_asked_for_again(client, server):
 
 @pytest.mark.parametrize(("status", "error"), [(404, NotFound), (410, Expired), (400, Rejected), (302, Rejected)])
 def test_what_does_not_pass_is_not_asked_for_again(client, server, status, error):
-    """Other refusals are final, each with its own meaning."""
     server.fail("GET", PODS, status=status, headers={"Location": "/login"})
 
     with pytest.raises(error, match="it is broken"):
         client.get(PODS)
     assert len(server.requests) == 1
-
-
-def test_a_text_of_the_server_is_cut(client, server):
-    """A server that talks on does not fill the terminal."""
-    server.fail("GET", PODS, status=400, message="x" * 5000)
-
-    with pytest.raises(Rejected) as caught:
-        client.get(PODS)
-    assert len(str(caught.value)) < 400
 
 
 def test_a_broken_connection_is_tried_again(client, server):
@@ -251,14 +194,6 @@ def _url_of(listening):
     return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-def test_a_silent_server_is_asked_again(impatient, server):
-    """No sign within the request's time-out counts as no answer."""
-    server.stall("GET", PODS)
-
-    assert b"PodList" in impatient.get(PODS)
-    assert len(server.requests) > 1
-
-
 def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
     """In the end the error names the server and the context, and says what happened."""
     server.stall("GET", PODS, times=None)
@@ -270,16 +205,6 @@ def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
     wait_for(lambda: len(server.requests) == 2, "the second try")
 
 
-def test_a_slow_answer_does_not_outlast_the_deadline(client, server, time, pod):
-    """Bytes that keep coming do not keep a request alive past its deadline."""
-    server.add(pod("a"))
-    server.on("GET", PODS, lambda _: time.sleep(100))
-
-    with pytest.raises(Transient, match="did not finish its answer in time") as caught:
-        client.get(PODS, deadline=Deadline.after(60, time.clock))
-    assert caught.value.maybe_done
-
-
 @pytest.mark.parametrize(("seconds", "is_read"), [(299.9, True), (300.1, False)])
 def test_an_answer_without_a_deadline_has_five_minutes(client, server, time, pod, seconds, is_read):
     """A server that drips holds up nobody for longer, whoever asks."""
@@ -289,8 +214,9 @@ def test_an_answer_without_a_deadline_has_five_minutes(client, server, time, pod
     if is_read:
         assert b"PodList" in client.get(PODS)
     else:
-        with pytest.raises(Transient, match="did not finish its answer in time"):
+        with pytest.raises(Transient, match="did not finish its answer in time") as caught:
             client.get(PODS)
+        assert caught.value.maybe_done
 
 
 def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
@@ -368,7 +294,6 @@ def test_a_post_without_an_answer_may_have_been_done(client, server, processed):
 
 
 def test_names_in_a_path_are_encoded():
-    """A name cannot become a part of the path that it is not."""
     assert path_of("api", "v1", "a/b?c", "ü") == "/api/v1/a%2Fb%3Fc/%C3%BC"
 
 

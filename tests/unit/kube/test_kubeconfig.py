@@ -110,7 +110,6 @@ def test_a_context_is_never_traded_for_the_pods_own_cluster(environ, account):
 
 
 def test_a_wrong_context_lists_those_there_are(tmp_path):
-    """A typo is seen at a glance."""
     path = write(tmp_path / "config", "prod", "dev", current="dev")
 
     with pytest.raises(NoCredentials, match=r"no context 'prd': there is dev, prod$"):
@@ -162,13 +161,11 @@ def test_a_file_that_is_wrong_is_named_with_the_place(tmp_path, text, message):
 
 
 def test_a_missing_explicit_file_is_an_error(tmp_path, environ, account):
-    """It is not passed over for the next place."""
     with pytest.raises(NoCredentials, match="does not exist: give another one with --kubeconfig"):
         connect(str(tmp_path / "missing"), None, environ=environ, service_account=account)
 
 
 def test_a_folder_is_no_kubeconfig(tmp_path):
-    """What cannot be read at all says why."""
     with pytest.raises(NoCredentials, match="cannot be read"):
         connect(str(tmp_path), None, environ={})
 

@@ -26,7 +26,6 @@ def test_a_write_may_have_less_time_than_the_others(leases, server):
 
 
 def test_what_was_written_is_read(leases):
-    """Who holds it, for how long, how often that changed, and which version this is."""
     assert leases.read() is None
     written = leases.create(Lease("one", 60.0, None, None, 3, ""))
 
@@ -58,7 +57,6 @@ def test_an_answer_that_is_not_a_lease_is_not_a_free_one(leases, server, body):
 
 
 def test_a_time_without_a_zone_is_in_utc(leases, server):
-    """It can be compared with the time of day."""
     document = {"kind": "Lease", "metadata": {"resourceVersion": "1"}, "spec": {"renewTime": "2026-01-15T12:00:00"}}
     server.fail("GET", "*/leases/rebalancer", status=200, body=document)
 

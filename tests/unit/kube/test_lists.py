@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from rebalancer.errors import Unreachable
-from rebalancer.kube.answers import Expired, NotFound
+from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import read_list
@@ -43,11 +43,6 @@ def test_all_pages_are_folded_in_order(client, server, three):
     assert [each.query["limit"] for each in server.requests] == ["1", "1", "1"]
     assert {each.query["fieldSelector"] for each in server.requests} == {"x=y"}
     assert ["continue" in each.query for each in server.requests] == [False, True, True]
-
-
-def test_an_empty_list_is_one_page(client, server):
-    """A cluster without such objects is not an error."""
-    assert read_list(client, PODS, Names).pages == 1
 
 
 def test_the_pages_are_of_one_moment(client, server, three, pod):
@@ -88,29 +83,12 @@ def test_a_list_that_expires_even_in_one_piece_is_an_error(client, server):
         read_list(client, PODS, Names, page_size=2)
 
 
-def test_a_page_is_tried_again_by_itself(client, server, three):
-    """A hiccup in the middle costs one request, not the list."""
-    server.on(
-        "GET", PODS, lambda _: server.reset("GET", PODS), when=lambda request: "continue" in request.query, times=1
-    )
-
-    assert read_list(client, PODS, Names, page_size=1).names == ["a", "b", "c"]
-    assert len(server.requests) == 4
-
-
 def test_a_list_ends_at_its_deadline(client, server, three, time):
-    """The deadline is for all pages together."""
     server.on("GET", PODS, lambda _: time.sleep(6))
 
     with pytest.raises(Unreachable):
         read_list(client, PODS, Names, page_size=1, deadline=Deadline.after(10, time.clock))
     assert len(server.requests) == 2
-
-
-def test_a_list_that_is_not_served_is_not_found(client, server):
-    """Without metrics-server there is no such path."""
-    with pytest.raises(NotFound, match=r"404 to GET /apis/metrics\.k8s\.io/v1beta1/nodes"):
-        read_list(client, "/apis/metrics.k8s.io/v1beta1/nodes", Names)
 
 
 class Noting(Client):

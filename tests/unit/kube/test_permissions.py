@@ -19,7 +19,6 @@ def test_a_review_that_does_not_say_yes_says_no(client, server, status):
 
 
 def test_a_restart_needs_permissions_of_its_own(client, server):
-    """The message has the rule to add."""
     server.on("POST", REVIEWS, lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": {}}))
 
     with pytest.raises(Forbidden, match=r"no permission to get and patch deployments(?s:.)*resources: \[deployments\]"):
@@ -27,7 +26,6 @@ def test_a_restart_needs_permissions_of_its_own(client, server):
 
 
 def test_a_yes_lets_the_run_go_on(client, server):
-    """Both verbs are asked for."""
     demand_writes(client, STEERING)
 
     asked = [each.body["spec"]["resourceAttributes"] for each in server.requests]

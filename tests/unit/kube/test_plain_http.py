@@ -49,7 +49,6 @@ def test_credentials_stay_here(connection, server, user):
 
 
 def test_userinfo_in_the_address_is_a_credential(connection):
-    """And never shown."""
     with pytest.raises(NoCredentials, match="not sent over plain http") as caught:
         connection("http://me:s3cret@host", {})
     assert "s3cret" not in str(caught.value)

@@ -71,7 +71,6 @@ def test_a_lease_that_others_write_to_is_read_again(record, server, caplog):
 
 
 def test_without_a_lease_one_is_made_that_nobody_holds(record, server):
-    """A run without turns notes itself too."""
     server.leases.held.clear()
     assert record.read() == ()
 
@@ -94,7 +93,6 @@ def test_what_cannot_be_read_names_no_run(record, server, text):
 
 
 def test_the_record_does_not_grow_for_ever(record):
-    """Runs that were killed long ago are forgotten one after the other."""
     for number in range(52):
         record.note(Mark(f"run-{number}", (), NOW))
 

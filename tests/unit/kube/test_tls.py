@@ -5,11 +5,9 @@ import pytest
 from kubernetes.config import incluster_config
 
 from rebalancer.errors import NoCredentials, Unreachable
-from rebalancer.eviction.verdict import GRANTED
 from rebalancer.kube import credentials
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
-from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.overrides import Overrides
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 
@@ -21,21 +19,6 @@ def test_a_certificate_that_is_not_trusted_is_told_at_once(client_of, secure, ti
     with pytest.raises(Unreachable, match=r"certificate of the API server https://.* is not trusted: .*self-signed"):
         client_of().get(PODS)
     assert (secure.requests, time.waits) == ([], [])
-
-
-def test_the_clusters_own_authority_is_trusted(client_of):
-    """certificate-authority is what a kubeconfig has it for."""
-    assert b"PodList" in client_of(**{"certificate-authority": str(CERTIFICATE)}).get(PODS)
-
-
-def test_an_answer_lost_within_tls_leaves_the_same_doubt(client_of, secure, time, pod):
-    """A server that dies breaks off TLS without a farewell: what it was asked for may have been done."""
-    secure.add(pod("a"))
-    secure.reset("POST", "*/eviction", processed=True)
-    secure.fail("POST", "*/eviction", status=503, times=4)
-    evictions = Evictions(client_of(**{"certificate-authority": str(CERTIFICATE)}), retry_policy=time.retry_policy())
-
-    assert evictions.evict("default", "a", "uid-of-a", profile="p", strategy="s", reason="r") == GRANTED
 
 
 def test_a_tls_error_of_settings_is_reported_soon(secure, tmp_path, time):
@@ -50,34 +33,38 @@ def test_a_tls_error_of_settings_is_reported_soon(secure, tmp_path, time):
     assert len(time.waits) == 3
 
 
-def test_a_kubeconfig_may_ask_for_less(client_of):
-    """insecure-skip-tls-verify is the user's own word, and earns no warning for each request."""
-    assert b"PodList" in client_of(**{"insecure-skip-tls-verify": True}).get(PODS)
+@pytest.fixture
+def in_pod(secure, tmp_path):
+    """Connect with a service account as a pod of the server's cluster has it."""
+    opened = []
+
+    def make(token="the-token\n", authority="", **settings):
+        (tmp_path / "ca.crt").write_text(authority or CERTIFICATE.read_text())
+        (tmp_path / "token").write_text(token)
+        host, port = secure.url.removeprefix("https://").split(":")
+        environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        opened.append(connect(None, None, environ=environ, service_account=tmp_path, **settings))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
 
 
-def test_a_pod_reaches_its_own_cluster(secure, tmp_path, time):
+def test_a_pod_reaches_its_own_cluster(in_pod, secure, tmp_path, time):
     """The service account's token and authority; a rotated token is picked up after a 401."""
-    (tmp_path / "ca.crt").write_bytes(CERTIFICATE.read_bytes())
-    (tmp_path / "token").write_text("the-token\n")
-    host, port = secure.url.removeprefix("https://").split(":")
-    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    connection = connect(None, None, environ=environ, service_account=tmp_path)
-    client = Client(connection, retry_policy=time.retry_policy())
+    client = Client(in_pod(), retry_policy=time.retry_policy())
     client.get(PODS)
     (tmp_path / "token").write_text("rotated\n")
     secure.token = "rotated"
 
     assert b"PodList" in client.get(PODS)
     assert len(secure.requests) == 3
-    connection.close()
 
 
-def test_a_rotated_token_is_read_after_a_minute(tmp_path, monkeypatch):
+def test_a_rotated_token_is_read_after_a_minute(in_pod, tmp_path, monkeypatch):
     """Before the server refuses the old one; after that minute as well."""
-    (tmp_path / "ca.crt").write_bytes(CERTIFICATE.read_bytes())
-    (tmp_path / "token").write_text("1")
-    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "localhost", "KUBERNETES_SERVICE_PORT": "6443"}
-    access = connect(None, None, environ=environ, service_account=tmp_path).access()
+    access = in_pod("1").access()
     sent = []
     for step, token in enumerate("223345"):
         (tmp_path / "token").write_text(token)
@@ -89,18 +76,13 @@ def test_a_rotated_token_is_read_after_a_minute(tmp_path, monkeypatch):
     assert "".join(sent) == "113344"
 
 
-def test_the_command_line_goes_above_a_service_account(secure, tmp_path, time):
+def test_the_command_line_goes_above_a_service_account(in_pod, secure, time):
     """Whom to act as, and that the certificate is not looked at."""
-    (tmp_path / "ca.crt").write_text("not the authority of this server")
-    (tmp_path / "token").write_text("the-token\n")
-    host, port = secure.url.removeprefix("https://").split(":")
-    environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     overrides = Overrides(user="deputy", groups=("few",), insecure=True)
-    connection = connect(None, None, overrides=overrides, environ=environ, service_account=tmp_path)
+    connection = in_pod(authority="not the authority of this server", overrides=overrides)
 
     assert b"PodList" in Client(connection, retry_policy=time.retry_policy()).get(PODS)
     assert secure.requests[0].headers["impersonate-group"] == "few"
-    connection.close()
 
 
 def test_fresh_credentials_with_another_authority_are_not_used(client_of, secure, tmp_path):
