@@ -96,7 +96,6 @@ def test_a_change_leaves_all_of_others_as_it_was(node, change):
 
 @given(nodes(), CHANGES)
 def test_a_change_is_done_after_one_patch(node, change):
-    """Nothing is left to do for a second one."""
     wanted = change(node)
     found = after(node, wanted)
 
@@ -129,7 +128,6 @@ def test_nothing_of_ours_is_left_when_a_mark_is_taken_off(node):
 
 @given(nodes(), st.sampled_from(("run-1", "run-2")))
 def test_a_run_takes_off_its_own_alone(node, run):
-    """Another's taints and annotation stay."""
     wanted = without_run(node, run)
 
     gone = [each for each in node.taints or () if each not in wanted.taints]
@@ -147,13 +145,6 @@ def test_a_mark_that_is_in_use_stays():
     assert steering_marks(KEYS, lambda mark: mark.expires < NOW).cleared(node) == Wanted(taints, mark.text())
     assert steering_marks(KEYS, lambda mark: mark.expires > NOW).cleared(node) == Wanted([], None)
     assert steering_marks(KEYS, lambda _: False).cleared(unreadable) == Wanted([], None)
-
-
-def test_two_levels_take_two_keys():
-    """A taint's key and effect are unique on a node."""
-    assert KEYS.at(0) == ()
-    assert KEYS.at(1) == ("kube-rebalancer/avoid",)
-    assert KEYS.at(2) == ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 
 
 def test_a_node_is_marked_by_either_sign():

@@ -8,7 +8,7 @@ import pytest
 
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import Rejected, Transient
-from rebalancer.kube.halt import Deadline, Halt, Halted
+from rebalancer.kube.halt import Deadline
 from rebalancer.kube.marks import ANNOTATION, Keys, Mark, marked, unmarked, without_run
 from rebalancer.kube.node_marks import NodeMarks
 from tests.fake_http import Reply, failure
@@ -73,27 +73,6 @@ def test_a_mark_comes_and_goes_and_leaves_no_trace(change, server, before, off):
     assert server.node("n1") == before
 
 
-def test_a_level_is_changed_in_one_write(change, server):
-    """From two taints to one."""
-    server.add(node(SPOT))
-    change(setting(HOT))
-
-    change(setting(MIDDLING))
-
-    assert server.node("n1")["spec"]["taints"] == [SPOT, *ours("avoid")]
-    assert len(server.sent("PATCH", NODE)) == 2
-
-
-def test_a_node_that_is_as_wanted_is_not_written_to(change, server):
-    """Every write goes to all that watch nodes."""
-    server.add(node())
-    change(setting(HOT))
-    change(setting(HOT))
-    change(of_run("another"))
-
-    assert len(server.sent("PATCH", NODE)) == 1
-
-
 def test_the_patch_names_nothing_but_taints_and_our_annotation(change, server):
     """And tests the UID, the whole list of taints and the annotation as they were read."""
     server.add(AMONG_OTHERS)
@@ -115,7 +94,6 @@ def test_the_patch_names_nothing_but_taints_and_our_annotation(change, server):
 
 
 def test_what_another_writes_in_between_survives(change, server):
-    """The patch is refused, the node read again."""
     server.add(node())
     cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     server.on("PATCH", NODE, lambda _: server.add(node(cordon)), times=1)
@@ -126,20 +104,8 @@ def test_what_another_writes_in_between_survives(change, server):
     assert len(server.sent("PATCH", NODE)) == 2
 
 
-def test_a_node_that_takes_the_name_is_left_alone(change, server):
-    """It is read anew, as the node that it is."""
-    server.add(node(SPOT))
-    server.on("PATCH", NODE, lambda _: server.add(node(uid="uid-of-the-new-one")), times=1)
-
-    change(clearing)
-    change(setting(MIDDLING))
-
-    assert server.node("n1")["spec"]["taints"] == ours("avoid")
-
-
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 def test_a_node_that_is_gone_is_no_error(change, server, method):
-    """Its taints have gone with it."""
     server.add(node())
     server.on(method, NODE, lambda _: server.remove_node("n1"), times=1)
 
@@ -172,7 +138,6 @@ def test_a_server_that_is_busy_is_asked_again(change, server, status, times):
 
 
 def test_a_refusal_ends_it(change, server):
-    """By RBAC, by admission, or since the object would not be valid."""
     server.add(node())
     server.fail("PATCH", NODE, status=403, message='admission webhook "w" denied the request: no', times=1)
     with pytest.raises(Rejected, match=r"refused by the cluster's admission.*: no"):
@@ -188,27 +153,12 @@ def test_a_refusal_ends_it(change, server):
 
 
 def test_a_node_that_others_always_change_is_given_up_in_time(change, server, time):
-    """With what is the matter."""
     server.add(node())
     server.fail("PATCH", NODE, status=422)
 
     with pytest.raises(Transient, match="others write to this node all the time"):
         change(setting(HOT))
     assert time.now <= 1000 + 60
-
-
-def test_nothing_is_set_once_the_run_is_told_to_end(client, server, time):
-    """The gate is asked before every patch, a second try too."""
-    halt = Halt(30, time.clock)
-    marks = NodeMarks(client, time.retry_policy(), halt.check)
-    server.add(node())
-    server.on("PATCH", NODE, lambda _: halt.signal("SIGTERM"), times=1)
-    server.fail("PATCH", NODE, status=409, times=1)
-
-    with pytest.raises(Halted, match="SIGTERM"):
-        marks.change("n1", setting(HOT), Deadline.after(60, time.clock))
-    assert len(server.sent("PATCH", NODE)) == 1
-    assert server.node("n1") == node()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +171,6 @@ def test_nothing_is_set_once_the_run_is_told_to_end(client, server, time):
     ids=["a proxy's page", "without a UID it might be another", "not to be read"],
 )
 def test_what_is_no_node_that_may_be_read_is_not_patched(change, server, status, body, error, words):
-    """The answer is told as it is."""
     server.on("GET", NODE, lambda _: Reply(status, body))
 
     with pytest.raises(error, match=words):
