@@ -1,6 +1,8 @@
 """What kube-scheduler assumes of pods that request nothing, as it is read from the API server's JSON."""
 
-from tests.unit.kube.wire.documents import read_pod
+import pytest
+
+from tests.unit.kube.wire.documents import container, read_pod
 
 MIB = 1 << 20
 
@@ -10,46 +12,46 @@ def placement(container=None, **pod):
     return read_pod(spec=spec).spec.placement
 
 
-def test_a_container_without_requests_counts_a_little():
-    """A tenth of a core and 200 MiB, of whatever it does not name."""
-    assert placement().assumed == {"cpu": 100, "memory": 200 * MIB}
-    assert placement({"requests": {"cpu": "1"}}).assumed == {"cpu": 1000, "memory": 200 * MIB}
+def little(cpu, mib, **others):
+    return {"cpu": cpu, "memory": mib * MIB, **others}
 
 
-def test_what_one_container_requests_says_nothing_of_another():
-    """Each is assumed to need a little of what it does not name itself."""
-    containers = [{"image": "web", "resources": {"requests": {"cpu": "1"}}}, {"image": "log"}]
+@pytest.mark.parametrize(
+    ("containers", "whole", "assumed", "of_containers"),
+    [
+        pytest.param([{}], {}, little(100, 200), None, id="nothing is requested"),
+        pytest.param([{"cpu": "1"}], {}, little(1000, 200), None, id="what is named counts"),
+        pytest.param([{"cpu": "1"}, {}], {}, little(1100, 400), None, id="of each container by itself"),
+        pytest.param(
+            [{}],
+            {"cpu": "2"},
+            little(2000, 200),
+            little(100, 200),
+            id="what the whole pod names stands for them",
+        ),
+        pytest.param(
+            [{"memory": "1Gi"}, {}],
+            {"cpu": "2"},
+            little(2000, 1024),
+            little(200, 1224),
+            id="then what one container names is not assumed of another",
+        ),
+        pytest.param(
+            [{}, {}],
+            {"hugepages-2Mi": "4Mi"},
+            little(200, 400, **{"hugepages-2Mi": 4 * MIB}),
+            little(200, 400),
+            id="something else of the whole pod says nothing of cpu and memory",
+        ),
+    ],
+)
+def test_a_tenth_of_a_core_and_200_mib_are_assumed_of_what_is_not_named(containers, whole, assumed, of_containers):
+    """The figures of the containers alone are kept beside, where they differ."""
+    spec = {"containers": [container(requests=each) for each in containers], "resources": {"requests": whole}}
 
-    assert read_pod(spec={"containers": containers}).spec.placement.assumed == {"cpu": 1100, "memory": 400 * MIB}
+    found = read_pod(spec=spec).spec.placement
 
-
-def test_what_a_pod_requests_as_a_whole_stands_for_its_containers():
-    """Of what it names; the figures of its containers alone are kept beside."""
-    found = placement(resources={"requests": {"cpu": "2"}})
-
-    assert found.assumed == {"cpu": 2000, "memory": 200 * MIB}
-    assert found.assumed_of_containers == {"cpu": 100, "memory": 200 * MIB}
-
-
-def test_nothing_is_assumed_of_what_a_container_requests_where_the_pod_requests_something_as_a_whole():
-    """One container names its memory: then the other one is not taken to need any."""
-    named = {"image": "web", "resources": {"requests": {"memory": "1Gi"}}}
-    spec = {"containers": [named, {"image": "log"}], "resources": {"requests": {"cpu": "2"}}}
-
-    assert read_pod(spec=spec).spec.placement.assumed == {"cpu": 2000, "memory": 1024 * MIB}
-
-
-def test_what_a_pod_requests_of_something_else_as_a_whole_says_nothing_of_cpu_and_memory():
-    """Each container still counts a little."""
-    containers = [{"image": "web"}, {"image": "log"}]
-    found = read_pod(spec={"containers": containers, "resources": {"requests": {"hugepages-2Mi": "4Mi"}}})
-
-    assert found.spec.placement.assumed == {"cpu": 200, "memory": 400 * MIB, "hugepages-2Mi": 4 * MIB}
-
-
-def test_a_pod_that_requests_nothing_as_a_whole_has_one_figure():
-    """There is no other to keep."""
-    assert placement({"requests": {"cpu": "1"}}).assumed_of_containers is None
+    assert (found.assumed, found.assumed_of_containers) == (assumed, of_containers)
 
 
 def test_requests_without_sidecars_and_without_those_of_the_whole_pod_are_kept_beside():

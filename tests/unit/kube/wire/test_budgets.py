@@ -27,6 +27,28 @@ def expression(**fields: Any) -> dict[str, Any]:
     return spec(selector={"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"], **fields}]})
 
 
+def test_a_pdb() -> None:
+    """Budget, health, and the names of the pods that are being disrupted: the times do not matter."""
+    status = {**STATUS, "disruptedPods": {"a": "2026-01-15T11:59:00Z", "b": None}}
+    (found,) = read("PodDisruptionBudget", pdb(status=status)).budgets or ()
+
+    assert (found.namespace, found.name, found.selector) == ("shop", "web", selector(app="web"))
+    assert (found.disruptions_allowed, found.current_healthy, found.desired_healthy) == (5, 9, 4)
+    assert (found.observed, found.disrupted, found.problem) == (True, {"a", "b"}, "")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [({}, None), ({"selector": None}, None), ({"selector": {}}, EVERYTHING)], ids=str
+)
+def test_an_absent_selector_differs_from_an_empty_one(given: dict[str, Any], expected: Any) -> None:
+    """The one selects nothing, however bad the rest, the other everything."""
+    fine, bad = (
+        read("PodDisruptionBudget", pdb(spec=given), pdb(spec=given, metadata={"name": "b"}, status=[])).budgets or ()
+    )
+
+    assert fine.selector == bad.selector == expected
+
+
 @pytest.mark.parametrize(
     ("given", "policy"),
     [
@@ -115,11 +137,12 @@ def test_one_whose_selector_cannot_be_read_counts_for_its_namespace(item: dict[s
 
 def test_one_without_generations_is_up_to_date() -> None:
     """Files written by hand leave them out, on both sides."""
-    (found,) = (
-        read("PodDisruptionBudget", pdb(metadata={"name": "web"}, status={"disruptionsAllowed": 1})).budgets or ()
-    )
+    unsaid = pdb(metadata={"name": "web"}, status={"disruptionsAllowed": 1})
+    lagging = pdb(metadata={"name": "lags", "generation": 3}, status={"observedGeneration": 2})
 
-    assert (found.observed, found.disruptions_allowed) == (True, 1)
+    found = read("PodDisruptionBudget", unsaid, lagging).budgets or ()
+
+    assert [each.observed for each in found] == [True, False]
 
 
 @pytest.mark.parametrize("metadata", [{}, {"namespace": None}, {"namespace": ""}])
@@ -139,7 +162,6 @@ def test_one_without_a_namespace_is_in_the_default_one(metadata: dict[str, Any])
     "item", [None, 5, [], pdb(metadata=None), pdb(metadata={"name": "web", "namespace": 7}), pdb(metadata=["web"])]
 )
 def test_one_of_which_not_even_the_namespace_can_be_read_counts_for_all(item: Any) -> None:
-    """So many as there are of them."""
     snapshot = read("PodDisruptionBudget", item, item)
 
     assert snapshot.budgets
@@ -149,25 +171,8 @@ def test_one_of_which_not_even_the_namespace_can_be_read_counts_for_all(item: An
 
 
 def test_bytes_that_are_no_text_count_for_all() -> None:
-    """Nothing of them can be read."""
     collection = Collection()
     collection.add("PodDisruptionBudget", b'{"metadata": {"name": "\xff"}}')
 
     (found,) = collection.snapshot(NOW).budgets or ()
     assert found.namespace == EVERY_NAMESPACE
-
-
-def test_one_without_a_selector_selects_nothing_however_bad_the_rest() -> None:
-    """As in the API server."""
-    (found,) = read("PodDisruptionBudget", pdb(spec={}, status=[])).budgets or ()
-
-    assert found.selector is None
-
-
-def test_the_disrupted_pods_are_read() -> None:
-    """By their names; the times do not matter."""
-    status = {**STATUS, "disruptedPods": {"a": "2026-01-15T11:59:00Z", "b": None}}
-    (found,) = read("PodDisruptionBudget", pdb(status=status)).budgets or ()
-
-    assert found.disrupted == {"a", "b"}
-    assert not found.problem

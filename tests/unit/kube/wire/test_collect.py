@@ -11,12 +11,13 @@ from tests.unit.kube.wire.documents import page, pod_document, read
 
 
 def test_pages_add_up_until_there_is_no_token() -> None:
-    """The token of a page asks for the next one."""
     collector = Collection().collector("Pod")
 
     assert collector.add_page(page([pod_document("a")], **{"continue": "next"})) == "next"
     assert collector.add_page(page([pod_document("b")])) == ""
     assert [pod.name for pod in collector.items] == ["a", "b"]
+    with pytest.raises(ValueError, match="PodList was asked for, and v1 NodeList came"):
+        collector.add_page(page([], "Node"))
 
 
 def test_a_list_may_be_null() -> None:
@@ -71,24 +72,16 @@ def test_objects_that_differ_are_found_before_a_snapshot_is_made() -> None:
 
 
 def test_objects_lists_and_lists_of_lists_are_taken_in() -> None:
-    """Items of a typed list have no kind of their own."""
+    """Items of a typed list have no kind of their own; a list without a kind has items that say what they are."""
     pod, node = {"kind": "Pod", **pod_document("a")}, {"metadata": {"name": "n"}}
     listed = {"kind": "List", "items": [{"kind": "NodeList", "items": [node]}, {"kind": "Pod", **pod_document("b")}]}
 
-    snapshot = documents(pod, listed).snapshot(NOW)
+    untyped = {"items": [{"kind": "Pod", **pod_document("c")}, {"kind": "PodDisruptionBudget", **BUDGET}]}
 
-    assert [each.name for each in snapshot.pods] == ["a", "b"]
-    assert [each.name for each in snapshot.nodes] == ["n"]
+    snapshot = documents(pod, listed, untyped).snapshot(NOW)
 
-
-def test_a_list_needs_no_kind_of_its_own() -> None:
-    """Its items say what they are: none of them may get lost."""
-    items = [{"kind": "Pod", **pod_document("a")}, {"kind": "PodDisruptionBudget", **BUDGET}]
-
-    snapshot = documents({"items": items}).snapshot(NOW)
-
-    assert [each.name for each in snapshot.pods] == ["a"]
-    assert [each.name for each in snapshot.budgets or ()] == ["web"]
+    found = (snapshot.pods, snapshot.nodes, snapshot.budgets or ())
+    assert [[each.name for each in kind] for kind in found] == [["a", "b", "c"], ["n"], ["web"]]
 
 
 def test_other_kinds_are_ignored() -> None:
@@ -102,7 +95,6 @@ def test_other_kinds_are_ignored() -> None:
 
 
 def test_an_empty_typed_list_tells_that_there_are_none() -> None:
-    """Also where it is null."""
     for items in ([], None):
         collection = documents({"kind": "PodDisruptionBudgetList", "items": items})
 

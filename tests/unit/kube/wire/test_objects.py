@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cluster.selectors import EVERYTHING
 from rebalancer.cluster.taints import Taint
-from tests.make import selector
 from tests.unit.kube.wire.documents import read
 
 
 def test_a_node() -> None:
-    """What fit and reports go by."""
     (node,) = read(
         "Node",
         {
@@ -25,7 +22,7 @@ def test_a_node() -> None:
                 "allocatable": {"cpu": "3500m", "memory": "1Gi"},
                 "capacity": {"cpu": "4"},
                 "images": [{"names": ["web:1", "web@sha256:0"], "sizeBytes": 1000}, {"names": None, "sizeBytes": 7}],
-                "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+                "addresses": [{"type": "InternalIP", "address": each} for each in ("10.0.0.1", "fd00::1")],
                 "conditions": [
                     {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-02T00:00:00Z"},
                     {"type": "DiskPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
@@ -71,44 +68,12 @@ def test_the_version_of_its_kubelet(info: Any, version: str) -> None:
 
 
 def test_a_node_may_lack_everything_but_its_name() -> None:
-    """A node that has just joined."""
     (node,) = read("Node", {"metadata": {"name": "n", "labels": None}, "spec": None, "status": None}).nodes
 
     assert (node.allocatable, node.taints, node.seen) == ({}, (), None)
 
 
-def budget(spec: Any = None, status: Any = None, generation: int = 3) -> Any:
-    metadata = {"name": "web", "namespace": "shop", "generation": generation}
-    budgets = read("PodDisruptionBudget", {"metadata": metadata, "spec": spec or {}, "status": status}).budgets
-    return (budgets or ())[0]
-
-
-def test_a_pdb() -> None:
-    """Budget, health and policy."""
-    found = budget(
-        {"selector": {"matchLabels": {"app": "web"}}, "unhealthyPodEvictionPolicy": "AlwaysAllow"},
-        {"disruptionsAllowed": 2, "observedGeneration": 3, "currentHealthy": 5, "desiredHealthy": 3},
-    )
-
-    assert (found.namespace, found.name, found.selector) == ("shop", "web", selector(app="web"))
-    assert (found.disruptions_allowed, found.current_healthy, found.desired_healthy) == (2, 5, 3)
-    assert (found.observed, found.unhealthy_policy) == (True, "AlwaysAllow")
-
-
-@pytest.mark.parametrize("status", [None, {}, {"disruptionsAllowed": 1, "observedGeneration": 2}])
-def test_a_pdb_whose_status_lags_is_not_observed(status: Any) -> None:
-    """Its numbers belong to an older spec."""
-    assert not budget(status=status).observed
-
-
-def test_an_absent_selector_of_a_pdb_differs_from_an_empty_one() -> None:
-    """The one selects nothing, the other everything."""
-    assert budget({"selector": None}).selector is None
-    assert budget({"selector": {}}).selector == EVERYTHING
-
-
 def test_the_small_kinds() -> None:
-    """Namespaces, PriorityClasses and claims by their names."""
     claims = [
         {"metadata": {"name": "a", "namespace": "x"}, "spec": {"storageClassName": "fast"}},
         {"metadata": {"name": "b", "namespace": "x"}, "spec": {"storageClassName": ""}},
@@ -116,19 +81,12 @@ def test_the_small_kinds() -> None:
     namespaces = [{"metadata": {"name": "x", "labels": {"team": "t"}}}, {"metadata": {"name": "y", "labels": None}}]
 
     assert read("Namespace", *namespaces).namespaces == {"x": {"team": "t"}, "y": {}}
-    assert read("PriorityClass", {"metadata": {"name": "high"}, "value": 1000}).priority_classes == {"high": 1000}
+    classes = [{"metadata": {"name": name}, "value": 1000} for name in ("high", "also high")]
+    assert read("PriorityClass", *classes).priority_classes == {"high": 1000, "also high": 1000}
     assert read("PersistentVolumeClaim", *claims).claims == {("x", "a"): "fast", ("x", "b"): None}
 
 
-def test_priority_classes_may_have_one_value() -> None:
-    """They are told apart by their names."""
-    classes = [{"metadata": {"name": name}, "value": 7} for name in ("a", "b")]
-
-    assert read("PriorityClass", *classes).priority_classes == {"a": 7, "b": 7}
-
-
 def test_kinds_that_were_not_read_differ_from_empty_ones() -> None:
-    """Unknown is not none."""
     snapshot = read("PodDisruptionBudget")
 
     assert snapshot.budgets == ()

@@ -2,7 +2,9 @@
 
 import pytest
 
-from rebalancer.cluster.pod import ContainerCpu, HostPort, PodAffinityTerm, WeightedPodTerm
+from rebalancer.cluster.pod import ContainerCpu, HostPort, IscsiDisk, PodAffinityTerm, WeightedPodTerm
+from rebalancer.scheduling.simulation import Simulation
+from tests import make
 from tests.make import selector
 from tests.unit.kube.wire.documents import read_pod
 
@@ -26,7 +28,6 @@ def placement(**spec):
 
 
 def test_pods_to_be_near_and_pods_to_be_away_from():
-    """Required and preferred, each where the scheduler looks for it."""
     found = placement(
         affinity={
             "podAffinity": {REQUIRED: [ZONE], PREFERRED: [{"weight": 3, "podAffinityTerm": ZONE}]},
@@ -40,22 +41,12 @@ def test_pods_to_be_near_and_pods_to_be_away_from():
 
 
 def test_a_required_anti_affinity_is_read_like_the_rest():
-    """With all that narrows it down."""
     pod = read_pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [ZONE]}}})
 
     assert pod.spec.anti_affinity == (TERM,)
 
 
-@pytest.mark.parametrize("affinity", [{}, {"podAffinity": {REQUIRED: None, PREFERRED: None}, "podAntiAffinity": None}])
-def test_no_affinity(affinity):
-    """Null is absent."""
-    found = placement(affinity=affinity)
-
-    assert (found.affinity, found.preferred_affinity, found.preferred_anti_affinity) == ((), (), ())
-
-
 def test_a_preference_without_a_weight_weighs_nothing():
-    """Of pods and of nodes."""
     found = read_pod(
         spec={
             "affinity": {
@@ -80,22 +71,22 @@ def test_ports_of_the_node():
     assert found.sidecar_ports == (HostPort(81, "TCP", "0.0.0.0"),)
 
 
-@pytest.mark.parametrize(("policy", "preempts"), [("Never", False), ("PreemptLowerPriority", True), (None, True)])
-def test_who_may_have_others_evicted(policy, preempts):
-    """All but those that say never."""
-    assert placement(preemptionPolicy=policy).preempts is preempts
-
-
-@pytest.mark.parametrize(("gates", "gated"), [([{"name": "quota"}], True), ([], False), (None, False)])
-def test_a_gate_holds_a_pod_back(gates, gated):
-    """Until somebody removes it."""
-    assert placement(schedulingGates=gates).gated is gated
-
-
-@pytest.mark.parametrize(("said", "scheduler"), [("mine", "mine"), (None, "default-scheduler")])
-def test_the_scheduler_that_a_pod_names(said, scheduler):
-    """Kubernetes' own where it names none."""
-    assert placement(schedulerName=said).scheduler == scheduler
+@pytest.mark.parametrize(
+    ("said", "field", "means"),
+    [
+        ({"preemptionPolicy": "Never"}, "preempts", False),
+        ({"preemptionPolicy": "PreemptLowerPriority"}, "preempts", True),
+        ({"preemptionPolicy": None}, "preempts", True),
+        ({"schedulingGates": [{"name": "quota"}]}, "gated", True),
+        ({"schedulingGates": []}, "gated", False),
+        ({"schedulingGates": None}, "gated", False),
+        ({"schedulerName": "mine"}, "scheduler", "mine"),
+        ({"schedulerName": None}, "scheduler", "default-scheduler"),
+    ],
+)
+def test_what_a_pod_tells_the_scheduler(said, field, means):
+    """All but those that say never may have others evicted; a gate holds a pod back; Kubernetes' own is the usual."""
+    assert getattr(placement(**said), field) == means
 
 
 def test_cpu_of_containers_and_of_the_overhead():
@@ -109,3 +100,29 @@ def test_cpu_of_containers_and_of_the_overhead():
     assert found.cpus == (ContainerCpu(2000, 1000), ContainerCpu())
     assert found.overhead_cpu == 50
     assert placement().overhead_cpu == 0
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_what_a_disk_is_known_by(is_read_only):
+    iscsi = {"iqn": "iqn.2001-04.com.example:disk", "readOnly": is_read_only}
+    pod = read_pod(spec={"volumes": [{"name": "data", "iscsi": iscsi}]})
+
+    assert pod.spec.placement.disks == (IscsiDisk("iqn.2001-04.com.example:disk", is_read_only),)
+
+
+@pytest.mark.parametrize("kind", ["gcePersistentDisk", "awsElasticBlockStore", "rbd"])
+def test_nobody_knows_where_a_pod_goes_that_has_a_volume_of_a_removed_kind(kind):
+    """So it stays, and the reason names the kind."""
+    spec = read_pod(spec={"volumes": [{"name": "data", kind: {}}]}).spec
+    pod = make.pod("web-1", node="n1", placement=spec.placement)
+    answer = make.cluster([make.node("n1"), make.node("n2")], [pod]).index(Simulation).ask(pod)
+
+    assert answer.unknown == f"the pod has a volume of a kind that Kubernetes has removed ({kind})"
+
+
+@pytest.mark.parametrize("volume", [{"projected": {"sources": []}}, {"emptyDir": {}}, {"rbd": None}])
+def test_other_volumes_are_no_disks(volume):
+    """What every pod has: a token, a scratch folder; and what is not there."""
+    pod = read_pod(spec={"volumes": [{"name": "data", **volume}]})
+
+    assert (pod.spec.problem, pod.spec.placement.disks, pod.spec.placement.removed_volumes) == ("", (), ())

@@ -40,6 +40,9 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
             "Burstable",
             id="two that may use twice what they ask for",
         ),
+        pytest.param(
+            {"containers": [container(requests=BOTH), container(limits=BOTH)]}, "Burstable", id="only their sums agree"
+        ),
         pytest.param({"containers": [container(limits={"cpu": "1m"})]}, "Burstable", id="the least limit there is"),
         pytest.param(
             {"containers": [container(requests={"cpu": "1m", "memory": 1}, limits={"cpu": "1m", "memory": 1})]},

@@ -20,7 +20,6 @@ def volume(**fields):
 
 
 def test_a_claim_in_full():
-    """What it asks for, and how far it has come."""
     found = claim(
         {
             "storageClassName": "fast",
@@ -57,7 +56,6 @@ def test_a_claim_in_full():
 
 
 def test_a_volume_in_full():
-    """Whom it is for, and from where it is reached."""
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     found = volume(
         metadata={"name": "v1", "labels": {"disk": "ssd"}, "deletionTimestamp": "2026-01-02T00:00:00Z"},
@@ -93,7 +91,6 @@ def test_a_volume_in_full():
 
 @pytest.mark.parametrize("spec", [{}, {"volumeMode": "Filesystem"}])
 def test_what_a_claim_and_a_volume_do_not_say(spec):
-    """They have a file system, and nothing else is known."""
     assert claim(spec) == Claim(namespace="shop", name="data")
     assert volume(spec=spec) == Volume(name="v1")
 
@@ -105,7 +102,7 @@ def test_a_claim_is_bound_once_the_binding_is_complete():
 
 
 def test_nulls_count_as_absent():
-    """As a server may write them."""
+    """As a server may write them; what names no namespace is in the default one."""
     nothing = dict.fromkeys(("storageClassName", "accessModes", "volumeAttributesClassName", "volumeMode"))
 
     assert claim({**nothing, "volumeName": None, "resources": None, "selector": None}, annotations=None) == Claim(
@@ -114,6 +111,8 @@ def test_nulls_count_as_absent():
     assert volume(
         spec={**nothing, "capacity": None, "nodeAffinity": None, "claimRef": None, "csi": None}, status=None
     ) == Volume(name="v1")
+    found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": None}, "spec": {}})
+    assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}
 
 
 def test_volumes_on_nodes():
@@ -177,10 +176,3 @@ def test_room_for_volumes(sizes: Any, expected: StorageCapacity) -> None:
     document = {"metadata": {"name": "c", "namespace": "x"}, "storageClassName": "fast", **sizes}
 
     assert read("CSIStorageCapacity", document).scheduler_inputs.storage_capacities == (expected,)
-
-
-def test_a_claim_without_a_namespace_is_in_the_default_one():
-    """As files may have it; its pods are taken to be there too."""
-    found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": None}, "spec": {}})
-
-    assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}

@@ -64,7 +64,6 @@ def test_a_template_is_read_as_pods_are() -> None:
 
 @pytest.mark.parametrize("made", [{"spec": SPEC}, {"metadata": {"labels": None}, "spec": SPEC}])
 def test_a_template_may_have_no_labels(made: Any) -> None:
-    """Then its pods have none."""
     found = template("Job", workload(template=made))
 
     assert found is not None
@@ -257,7 +256,6 @@ def test_a_job_that_makes_no_more_pods_has_no_template(fields: Any, expected: st
 
 
 def test_one_that_is_being_deleted_makes_nothing_certain() -> None:
-    """Its pods go with it."""
     item = workload()
     item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
@@ -320,9 +318,7 @@ def test_a_kind_with_an_object_that_cannot_be_read_counts_as_not_read(kind: str,
 )
 def test_a_malformed_job_or_deployment_harms_no_other(kind: str, item: Any) -> None:
     """What hangs on it is unknown, and a warning says so."""
-    others = {"Job": [item] if kind == "Job" else [], "Deployment": [item] if kind == "Deployment" else []}
-    good = workload("good")
-    snapshot = read(**{**others, "Job": [*others["Job"], good]})
+    snapshot = read(Job=[workload("good"), *[item] * (kind == "Job")], Deployment=[item] * (kind == "Deployment"))
 
     assert set(snapshot.scheduler_inputs.templates or {}) == {("Job", "uid of good")}
     assert f"{kind} " in snapshot.warnings[0]
