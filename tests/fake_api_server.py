@@ -223,7 +223,7 @@ class FakeApiServer:
 
         def act(request: Request) -> Reply:
             if processed:
-                self._serve(request)
+                self.process(request)
             return Reply(0, None, lost=True)
 
         self.on(method, pattern, act, times=times)
@@ -276,13 +276,10 @@ class FakeApiServer:
         for rule in self._rules:
             if rule.takes(request) and isinstance(reply := rule.act(request), Reply):
                 return reply
-        return self._serve(request)
+        return self.process(request)
 
     def process(self, request: Request) -> Reply:
         """Do what a request asks for, whatever the client is then told; for what `on` calls."""
-        return self._serve(request)
-
-    def _serve(self, request: Request) -> Reply:
         with self._lock:
             if PATH.fullmatch(request.path) or MAPS.fullmatch(request.path):
                 return self.leases.serve(request)

@@ -2,7 +2,6 @@
 
 with FakeProxy(password="me:secret") as proxy:
     proxy.url                # http://127.0.0.1:41234
-    proxy.address            # http://me:secret@127.0.0.1:41234
     proxy.heads              # what it was asked, one text for each connection
 """
 
@@ -45,10 +44,6 @@ class FakeProxy(socketserver.ThreadingTCPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
-
-    @property
-    def address(self) -> str:
-        return self.url.replace("//", f"//{self._password}@")
 
     def lets_in(self, head: str) -> bool:
         right = base64.b64encode(self._password.encode()).decode()

@@ -24,7 +24,6 @@ def test_a_url_that_readers_take_in_two_ways_is_refused_with_the_cure(url):
 
 @given(st.text(string.printable, min_size=1, max_size=12), st.text(string.printable, max_size=12))
 def test_what_is_encoded_is_read_as_it_was(username, password):
-    """Every user and password can be written."""
     found = read_address(f"https://{quote(username, safe='')}:{quote(password, safe='')}@host:9090/path")
 
     assert (found.username, found.password, found.url) == (username, password, "https://host:9090/path")
@@ -32,7 +31,6 @@ def test_what_is_encoded_is_read_as_it_was(username, password):
 
 @given(st.text("abc/#?@:\\[]% .", max_size=20), st.text("h./?#@:1[]", max_size=12))
 def test_a_secret_in_any_place_before_the_last_at_stays_hidden(before, after):
-    """Whatever stands around it."""
     url = f"https://{before}{SECRET}{after}@h"
 
     said = [shown(url)]

@@ -86,5 +86,4 @@ def test_a_signal_that_raises_cuts_the_exchange(trickling):
 
 
 def test_the_program_may_end_while_a_call_hangs():
-    """Its thread does not keep the process alive."""
     assert within(120, lambda: threading.current_thread().daemon)

@@ -32,7 +32,6 @@ def test_what_is_not_printable_is_an_escape(text, shown):
 
 @given(st.text())
 def test_all_texts_become_one_visible_line(text):
-    """Whatever they hold."""
     shown = printable(text)
 
     assert shown.isprintable()
@@ -52,5 +51,4 @@ def test_no_part_of_a_password_is_left_where_a_text_is_cut():
 
 
 def test_lines_of_our_own_stay_lines():
-    """What they hold does not."""
     assert printable_lines("two:\n  a\x1b\n  b\u2028") == "two:\n  a\\x1b\n  b\\u2028"
