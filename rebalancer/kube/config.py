@@ -46,11 +46,7 @@ class Kubeconfig:
     users: Mapping[str, Document]
 
     def only(self, context: str | None) -> "ChosenContext":
-        """Return what belongs to one context, the current one when None.
-
-        Raises:
-            NoCredentials: there is no such context, or it names a cluster or a user that is not there.
-        """
+        """Return what belongs to one context, the current one when None."""
         name = context or self.current
         if not name:
             raise NoCredentials(f"{self.files} has no current-context: choose one with --context ({self._known()})")
@@ -94,9 +90,6 @@ def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
 
     `--kubeconfig` alone when given, else the files of KUBECONFIG that exist, else `~/.kube/config`.
     Files without content count as absent, so that `KUBECONFIG=/dev/null` does what it is used for.
-
-    Raises:
-        NoCredentials: a file cannot be read, or the explicit one is not there.
     """
     if explicit:
         found = read([Path(explicit)])
@@ -104,13 +97,6 @@ def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
             raise NoCredentials(f"kubeconfig {explicit} is empty: give another file with --kubeconfig")
         return found
     return read([path for path in _usual_places(environ) if path.exists()])
-
-
-def missing(environ: Mapping[str, str]) -> str:
-    """Return which files that KUBECONFIG names do not exist, in words; empty if all exist or it is not set."""
-    if not environ.get("KUBECONFIG"):
-        return ""
-    return " and ".join(str(path) for path in _usual_places(environ) if not path.exists())
 
 
 def _usual_places(environ: Mapping[str, str]) -> list[Path]:
@@ -214,11 +200,7 @@ class Connection:
 
     Args:
         load: reads the credentials, within so many seconds; each call reads them again.
-        context: the kubeconfig's context; None inside a cluster.
-        in_cluster: whether the credentials are a pod's service account.
-
-    Raises:
-        NoCredentials: there are none.
+        context: None inside a cluster, where the credentials are a pod's service account.
     """
 
     def __init__(self, load: Callable[[float], "Access"], *, context: str | None, in_cluster: bool) -> None:
@@ -234,14 +216,7 @@ class Connection:
         return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
     def access(self, seconds: float = math.inf) -> "Access":
-        """Return the pool and the present credentials; load new ones if these are known to have expired.
-
-        Args:
-            seconds: how long loading may take.
-
-        Raises:
-            NoCredentials: there are none any more.
-        """
+        """Return the pool and the present credentials; if these are known to have expired, load new ones in time."""
         access = self._access
         return self.reload(access, seconds) if access.has_expired() else access
 
@@ -250,14 +225,8 @@ class Connection:
 
         Reads kubeconfig and token files again, and runs the exec plugin again.  A plan for one cluster must not be
         carried out on another, and credentials must not go to another server.  So the address, the certificate
-        authority, the other TLS settings and the proxy must be the same as before.
-
-        Args:
-            stale: the credentials to replace.
-            seconds: how long this may take: a plugin that hangs does not outlast a deadline.
-
-        Raises:
-            NoCredentials: there are none any more or not in time, or the files now lead to another server.
+        authority, the other TLS settings and the proxy must be the same as before.  A plugin that hangs does not
+        outlast `seconds`.
         """
         until = Deadline.after(seconds)
         if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
@@ -292,17 +261,8 @@ def connect(
 ) -> Connection:
     """Find the API server in the same order as kubectl; no request is sent.
 
-    The order: `--kubeconfig`, the files of KUBECONFIG, `~/.kube/config`, the pod's service account.
-
-    Args:
-        kubeconfig: the explicit file, if any.
-        context: the explicit context, if any; rules out the service account.
-        overrides: settings of the command line, which override the kubeconfig and the service account.
-        environ: the environment.
-        service_account: the folder with a pod's token and certificate.
-
-    Raises:
-        NoCredentials: none is configured, or a file or a context is wrong.
+    The order: `--kubeconfig`, the files of KUBECONFIG, `~/.kube/config`, the pod's service account; that is out of the
+    question where a context is named.
     """
     from rebalancer.kube import credentials  # noqa: PLC0415  takes half a second, which offline runs save
 
@@ -312,8 +272,9 @@ def connect(
         load = partial(credentials.from_files, kubeconfig, name, environ, overrides)
         return Connection(load, context=name, in_cluster=False)
     if context or not environ.get("KUBERNETES_SERVICE_HOST"):
-        if absent := missing(environ):
-            raise NoCredentials(f"no cluster to work on: KUBECONFIG names {absent}, which does not exist")
+        absent = [str(path) for path in _usual_places(environ) if environ.get("KUBECONFIG") and not path.exists()]
+        if absent:
+            raise NoCredentials(f"no cluster to work on: KUBECONFIG names {' and '.join(absent)}, which does not exist")
         raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
     from_pod = partial(credentials.from_pod, environ, service_account, overrides)
     return Connection(from_pod, context=None, in_cluster=True)

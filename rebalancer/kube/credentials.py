@@ -27,9 +27,6 @@ from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
 from rebalancer.untrusted.exchange import cuttable
 
-# The API server's address in a kubeconfig, and whether credentials may be sent there.
-
-
 #: The credentials in a kubeconfig's user.
 _CREDENTIALS = (
     "token",
@@ -54,9 +51,6 @@ def addressed(chosen: ChosenContext) -> ChosenContext:
     Over plain http no credentials are sent, and no plugin is run, unless the cluster's entry allows it:
 
         extensions: [{name: rebalancer, extension: {allowTokenOverHTTP: true}}]
-
-    Raises:
-        NoCredentials: the address cannot be used, or credentials would go over plain http.
     """
     server = str(chosen.cluster.get("server") or "")
     place = f"{chosen.files}: the server of context {chosen.context!r}"
@@ -69,7 +63,9 @@ def addressed(chosen: ChosenContext) -> ChosenContext:
     given = [key for key in _CREDENTIALS if chosen.user.get(key)]
     if address.has_userinfo:
         given.append("what the address has before its @")
-    if given and not address.is_encrypted and not _is_allowed(chosen.cluster):
+    ours = extensions(chosen.cluster, _EXTENSION)
+    is_allowed = any(isinstance(each, dict) and each.get(_PERMISSION) is True for each in ours)
+    if given and not address.is_encrypted and not is_allowed:
         raise NoCredentials(
             f"{place} is {address.url}, and credentials ({given[0]}) are not sent over plain http: use https, "
             f"or a user without credentials, or set {_PERMISSION} in the cluster's extension {_EXTENSION!r}"
@@ -77,24 +73,14 @@ def addressed(chosen: ChosenContext) -> ChosenContext:
     return replace(chosen, cluster={**chosen.cluster, "server": address.url})
 
 
-def _is_allowed(cluster: Document) -> bool:
-    return any(isinstance(each, dict) and each.get(_PERMISSION) is True for each in extensions(cluster, _EXTENSION))
-
-
-# Acting as somebody else: the headers that tell this to the API server.
-#
-# The `kubernetes` package leaves them out: without them a run would act with more rights than were meant.
-
-
 #: Names with their values; a name may occur more than once.
 Headers = tuple[tuple[str, str], ...]
 
 
 def impersonation(user: Document, overrides: Overrides) -> Headers:
-    """Return the headers for a kubeconfig's user and for the settings of the command line, which override it.
+    """Return the headers for acting as a kubeconfig's user says, or the command line, which overrides it.
 
-    Raises:
-        NoCredentials: there are groups but no user to act as, or a name cannot be sent.
+    The `kubernetes` package leaves them out: without them a run would act with more rights than were meant.
     """
     name = overrides.user or str(user.get("as") or "")
     groups = overrides.groups or _texts(user.get("as-groups"))
@@ -121,11 +107,7 @@ def _texts(given: object) -> tuple[str, ...]:
 
 
 def _endpoint(settings: Configuration) -> Mapping[str, object]:
-    """Return which API server these settings lead to, and what identifies it: this must not change during a run.
-
-    Raises:
-        OSError: the file with the certificates cannot be read.
-    """
+    """Return which API server these settings lead to, and what identifies it: this must not change during a run."""
     file = settings.ssl_ca_cert
     return {
         "server": settings.host.rstrip("/"),
@@ -144,11 +126,9 @@ USER_AGENT = f"rebalancer/{__version__}"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A pool of connections and the credentials that go with it.
+    """A pool of connections, with TLS settings and proxies, and the credentials that go with it.
 
     Attributes:
-        configuration: the `kubernetes` package's own.
-        pool: the `kubernetes` package's own, with its TLS settings and proxies.
         endpoint: the API server that the pool leads to, by the settings of a kubeconfig.
         acting_as: the headers for impersonation.
         expires: when the credentials end; None where that is not known.
@@ -175,11 +155,7 @@ class Access:
         return self.expires is not None and datetime.now(UTC) >= self.expires
 
     def headers(self) -> urllib3.HTTPHeaderDict:
-        """Return the headers of the next request.
-
-        Raises:
-            NoCredentials: the token cannot be read, or cannot be sent.
-        """
+        """Return the headers of the next request."""
         token = self._authorization()
         headers = urllib3.HTTPHeaderDict(
             {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
@@ -203,18 +179,7 @@ class Access:
 def from_files(
     kubeconfig: str | None, context: str, environ: Mapping[str, str], overrides: Overrides, seconds: float
 ) -> Access:
-    """Load a kubeconfig's context, from the files as they are now.
-
-    Args:
-        kubeconfig: the explicit file, if any.
-        context: the context's name.
-        environ: the environment.
-        overrides: settings of the command line, which override the kubeconfig.
-        seconds: how long a plugin may take, if that is less than by the command line.
-
-    Raises:
-        NoCredentials: there is no such context any more, or it cannot be used.
-    """
+    """Load a kubeconfig's context, from the files as they are now; a plugin may take so many seconds at most."""
     found = find(kubeconfig, environ)
     if found is None:
         raise NoCredentials("the kubeconfig is gone")
@@ -222,7 +187,9 @@ def from_files(
     _demand_known(chosen)
     acting_as = impersonation(chosen.user, overrides)
     if overrides.insecure:
-        chosen = replace(chosen, cluster=_unverified(chosen.cluster))
+        # Like kubectl's flag, this drops certificate-authority.
+        kept = {key: value for key, value in chosen.cluster.items() if not key.startswith("certificate-authority")}
+        chosen = replace(chosen, cluster=kept | {"insecure-skip-tls-verify": True})
     chosen, expires = answered(chosen, min(seconds, overrides.exec_seconds))
     configuration = Configuration()
     with _as_no_credentials(f"context {context!r} of {chosen.files} cannot be used"):
@@ -236,16 +203,7 @@ def from_files(
 
 
 def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides, _seconds: float) -> Access:
-    """Load the service account of the pod in which this process runs.
-
-    Args:
-        environ: the environment.
-        service_account: the folder with its token and certificate.
-        overrides: settings of the command line, which override the service account.
-
-    Raises:
-        NoCredentials: a file of it is missing or empty.
-    """
+    """Load the service account of the pod in which this process runs: its token and certificate are in a folder."""
     configuration: Any = Configuration()  # the package gives its hook no type
     with _as_no_credentials("the pod's service account cannot be used"):
         loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # the package types its client only
@@ -267,12 +225,6 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
     return _access(configuration, impersonation({}, overrides))
 
 
-def _unverified(cluster: Document) -> Document:
-    """Return the cluster without checks of its certificate; like kubectl's flag, this drops certificate-authority."""
-    kept = {key: value for key, value in cluster.items() if not key.startswith("certificate-authority")}
-    return kept | {"insecure-skip-tls-verify": True}
-
-
 def _access(configuration: Configuration, acting_as: Headers, expires: datetime | None = None) -> Access:
     if not configuration.verify_ssl:
         # The kubeconfig asks for it (insecure-skip-tls-verify): one warning per request would not help.
@@ -292,11 +244,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
 
 
 def _demand_known(chosen: ChosenContext) -> None:
-    """Check the auth-provider now: one that is not supported would only show later, as a refused request.
-
-    Raises:
-        NoCredentials: the auth-provider is not supported.
-    """
+    """Check the auth-provider now: one that is not supported would only show later, as a refused request."""
     provider = chosen.user.get("auth-provider")
     if isinstance(provider, dict) and provider.get("name") not in _AUTH_PROVIDERS:
         raise NoCredentials(

@@ -71,17 +71,12 @@ def with_credentials(user: Document, status: CredentialStatus) -> Document:
 def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, datetime | None]:
     """Return the context with its plugin's credentials instead of the plugin, if there is one, and when they expire.
 
-    Args:
-        chosen: the context.
-        seconds: after which a plugin that does not answer is killed.
-
-    Raises:
-        NoCredentials: the plugin is not installed, gives none, or takes too long.
+    A plugin that does not answer in so many seconds is killed.
     """
     if not chosen.user.get("exec"):
         return chosen, None
     plugin = _Plugin.of(chosen)
-    status = plugin.answer(plugin.run(_cluster(chosen), seconds))
+    status = plugin.answer(plugin.run(seconds))
     return replace(chosen, user=with_credentials(chosen.user, status)), aware(status.expiration_timestamp)
 
 
@@ -89,8 +84,7 @@ def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, date
 class _Plugin:
     """What a kubeconfig says about a plugin."""
 
-    place: str
-    context: str
+    chosen: ChosenContext
     command: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -105,8 +99,7 @@ class _Plugin:
         given: Document = found if isinstance(found, dict) else {}
         try:
             plugin = cls(
-                place=chosen.files,
-                context=chosen.context,
+                chosen=chosen,
                 command=str(given["command"]),
                 arguments=tuple(map(str, _list(given.get("args")))),
                 environment={str(each["name"]): str(each["value"]) for each in _list(given.get("env"))},
@@ -127,8 +120,9 @@ class _Plugin:
             )
         return plugin
 
-    def run(self, cluster: Document, seconds: float) -> bytes:
+    def run(self, seconds: float) -> bytes:
         """Return what the plugin prints."""
+        cluster = _cluster(self.chosen)
         has_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
         interactive = self.mode != "Never" and has_terminal
         if self.mode == "Always" and not interactive:
@@ -171,7 +165,7 @@ class _Plugin:
             _LOG.warning(
                 "the exec plugin %s of context %r has not answered for %g s; it is given up after %g s "
                 "(--exec-timeout)",
-                *(self.command, self.context, named, seconds),
+                *(self.command, self.chosen.context, named, seconds),
             )
             return process.communicate(timeout=seconds - named)
         except subprocess.TimeoutExpired:
@@ -181,11 +175,7 @@ class _Plugin:
             ) from None
 
     def answer(self, printed: bytes) -> CredentialStatus:
-        """Return the credentials that the plugin printed.
-
-        Raises:
-            NoCredentials: there are none; the message repeats nothing of what was printed, since that may be a token.
-        """
+        """Return the credentials that the plugin printed; no message repeats it, since it may be a token."""
         try:
             found = decode_json(printed, _Answer)
         except ValueError:
@@ -200,10 +190,8 @@ class _Plugin:
         return status
 
     def _none(self, why: str) -> NoCredentials:
-        return NoCredentials(
-            f"{self.place}: the exec plugin {self.command} of context {self.context!r} gave no credentials: "
-            f"{why.rstrip('.')}.{self.hint}"
-        )
+        place = f"{self.chosen.files}: the exec plugin {self.command} of context {self.chosen.context!r}"
+        return NoCredentials(f"{place} gave no credentials: {why.rstrip('.')}.{self.hint}")
 
 
 def _list(given: object) -> list[dict[str, object]]:
