@@ -65,11 +65,7 @@ def read_input(path: str, largest: int) -> bytes:
 
 
 def read_bounded(stream: BinaryIO, largest: int) -> bytes:
-    """Read a stream to its end.
-
-    Raises:
-        Unreadable: it is larger than `largest` bytes.
-    """
+    """Read a stream to its end; raise `Unreadable` if it is larger than `largest` bytes."""
     content = io.BytesIO()  # it grows without a second copy
     while chunk := stream.read(_CHUNK):
         check_size(content.tell() + len(chunk), largest)
@@ -96,12 +92,7 @@ class Copied(mmap.mmap):
 
 
 def read_large(path: str, largest: int) -> bytes | Copied:
-    """Read a file, or standard input for `-`; a file takes its own size in memory and no more.
-
-    Raises:
-        OSError: it cannot be read.
-        Unreadable: it is larger than `largest` bytes, or standard input is closed.
-    """
+    """Read as `read_input` does; a file takes its own size in memory and no more."""
     if path == "-":
         return read_input(path, largest)
     with Path(path).open("rb") as file:

@@ -81,10 +81,8 @@ class _Exchange(Generic[T]):
 def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] = lambda: False) -> T:
     """Return what `work` returns, or raise what it raises, but wait at most so many seconds.
 
-    Args:
-        seconds: for all of it.
-        work: exchanges data through the connections of `cuttable` pools only.
-        is_ending: returns whether the program is told to end: then at most `HURRIED_SECONDS` are left.
+    It exchanges data through the connections of `cuttable` pools only.  Once `is_ending` returns that the program is
+    told to end, at most `HURRIED_SECONDS` are left.
 
     Raises:
         GivenUp: the work was not done in time; its sockets are shut down.

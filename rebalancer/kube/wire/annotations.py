@@ -131,11 +131,6 @@ class NodeAnnotations(msgspec.Struct, gc=False):
         return note.expires if note and note.expires.tzinfo else None
 
     @property
-    def is_avoided(self) -> bool:
-        """Whether a run that steers has left its mark, whatever the keys of its taints."""
-        return self.avoid is not msgspec.UNSET
-
-    @property
     def keeping(self) -> str:
         """The annotation that keeps autoscalers from removing the node; empty if none does."""
         if not _says(self.scale_down_disabled, _FALSE):

@@ -9,7 +9,6 @@ import msgspec
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.selectors import Labels
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire import objects, parts, scheduler_inputs, storage
 from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
@@ -88,11 +87,7 @@ class Collection:
             collector.unique()
 
     def take_list(self, kind: str, page: ListPage[msgspec.Raw]) -> None:
-        """Note that a list of a known kind was read; its objects are added one by one.
-
-        Raises:
-            ValueError: it is not a list of this kind.
-        """
+        """Note that a list of a known kind was read, or raise ValueError; its objects are added one by one."""
         items_of(page, kind)
         self.seen.add(kind)
         (self.unfinished.add if page.token else self.unfinished.discard)(kind)
@@ -105,32 +100,23 @@ class Collection:
         """
         pods: tuple[Pod, ...] = self.collectors["Pod"].unique()
         nodes: tuple[Node, ...] = self.collectors["Node"].unique()
+        namespaces, classes = self._tuple("Namespace"), self._tuple("PriorityClass")
+        claims = self._tuple("PersistentVolumeClaim")
         told = (text for collector in self.collectors.values() for text in collector.warnings)
         return Snapshot(
             now=now,
             nodes=nodes,
             pods=pods,
-            namespaces=self._namespaces(),
-            cluster_uid=self._cluster_uid(),
+            namespaces=None if namespaces is None else {name: labels for name, labels, _, _ in namespaces},
+            cluster_uid=next((uid for name, _, _, uid in namespaces or () if name == "kube-system"), ""),
             budgets=self._tuple("PodDisruptionBudget"),
-            priority_classes=self._map("PriorityClass"),
-            claims=self._storage_classes(),
+            priority_classes=None if classes is None else dict(classes),
+            claims=None if claims is None else {key: claim.storage_class or None for key, claim in claims},
             scheduler_inputs=scheduler_inputs.scheduler_inputs(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
             warnings=(*warnings, *told, *grouped("Pod", _about(pods))),
         )
-
-    def _namespaces(self) -> dict[str, Labels] | None:
-        found = self._tuple("Namespace")
-        return None if found is None else {name: labels for name, labels, _, _ in found}
-
-    def _cluster_uid(self) -> str:
-        return next((uid for name, _, _, uid in self._tuple("Namespace") or () if name == "kube-system"), "")
-
-    def _storage_classes(self) -> dict[tuple[str, str], str | None] | None:
-        claims = self._tuple("PersistentVolumeClaim")
-        return None if claims is None else {key: claim.storage_class or None for key, claim in claims}
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
         return self.collectors[kind].unique() if kind in self.seen else None
@@ -138,9 +124,6 @@ class Collection:
     def _whole(self, kind: str) -> tuple[Any, ...] | None:
         """Return the objects of a kind; None also where one of them could not be read."""
         return None if self.collectors[kind].lost else self._tuple(kind)
-
-    def _map(self, kind: str) -> dict[Any, Any] | None:
-        return dict(self.collectors[kind].unique()) if kind in self.seen else None
 
 
 def _about(pods: tuple[Pod, ...]) -> Iterator[tuple[str, str]]:
@@ -166,11 +149,7 @@ class Document(msgspec.Struct, rename="camel"):
 
 
 def read_pod(raw: bytes) -> Pod:
-    """Return one pod; where it is malformed, one that stays.
-
-    Raises:
-        ValueError: not even its name can be read.
-    """
+    """Return one pod; where it is malformed, one that stays; raise ValueError if not even its name can be read."""
     collector = Collection().collector("Pod")
     collector.add(raw)
     if not collector.items:

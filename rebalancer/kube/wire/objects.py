@@ -3,7 +3,6 @@
 A PodDisruptionBudget that cannot be read allows nothing.
 """
 
-from collections.abc import Hashable
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any
@@ -98,15 +97,12 @@ class NodeWire(msgspec.Struct):
 
 
 def node(wire: NodeWire) -> Node:
-    """Return the node.
-
-    Raises:
-        ValueError: it has no name, or a quantity in its status cannot be read.
-    """
+    """Return the node; raise ValueError if it has no name, or a quantity in its status cannot be read."""
     if not wire.metadata.name:
         raise ValueError("it has no name")
     spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
     conditions, annotations = status.conditions or [], wire.metadata.annotations or NodeAnnotations()
+    times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
     return Node(
         name=wire.metadata.name,
         labels=wire.metadata.labels or {},
@@ -117,13 +113,13 @@ def node(wire: NodeWire) -> Node:
         capacity=parse_resources(status.capacity or {}),
         addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
         created=aware(wire.metadata.creation_timestamp),
-        seen=_newest(conditions),
+        seen=max((time for time in times if time is not None), default=None),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
         images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
         keeping=annotations.keeping,
         pressure=annotations.marks,
         held_until=annotations.held_until,
-        avoided=annotations.is_avoided,
+        avoided=annotations.avoid is not msgspec.UNSET,  # by a run that steers, whatever the keys of its taints
         terminating=wire.metadata.deletion_timestamp is not None,
     )
 
@@ -131,11 +127,6 @@ def node(wire: NodeWire) -> Node:
 def _node_stand_in(raw: bytes, problem: str) -> Node:
     """Return what stands for a node that cannot be read: neither source nor destination, and its pods stay."""
     return Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem)
-
-
-def _newest(conditions: list[_NodeCondition]) -> datetime | None:
-    times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
-    return max((time for time in times if time is not None), default=None)
 
 
 def aware(time: datetime | None) -> datetime | None:
@@ -146,15 +137,6 @@ def aware(time: datetime | None) -> datetime | None:
 class _PriorityClassWire(msgspec.Struct):
     value: Int32
     metadata: Metadata = msgspec.field(default_factory=Metadata)
-
-
-def _priority_class(wire: _PriorityClassWire) -> tuple[str, int]:
-    return wire.metadata.name, wire.value
-
-
-def _lowest_class(raw: bytes, _problem: str) -> tuple[str, int]:
-    """Return the lowest value there is: as a threshold it protects every pod with a priority."""
-    return _name_of(raw), LOWEST
 
 
 class _NamespaceMetadata(Metadata):
@@ -299,18 +281,27 @@ class _Selecting(msgspec.Struct):
     selector: dict[str, Any] | None = None
 
 
-def _budget_key(budget: DisruptionBudget) -> Hashable:
-    return (budget.namespace, budget.name) if budget.name else None
-
-
 _NAME, _FIRST = attrgetter("name"), itemgetter(0)
-_ALONE, _CLOSED = "left alone, and so are its pods", "allows no disruption"
-_LOWEST = "counts as the lowest, so that no priority is below it"
 KINDS: tuple[Kind[Any, Any], ...] = (
-    Kind("Node", NodeWire, node, _NAME, _node_stand_in, _ALONE),
+    Kind("Node", NodeWire, node, _NAME, _node_stand_in, "left alone, and so are its pods"),
     Kind("Namespace", _NamespaceWire, _namespace, _FIRST, otherwise="its labels count as unknown"),
-    Kind("PodDisruptionBudget", _BudgetWire, _budget, _budget_key, _budget_stand_in, _CLOSED),
-    Kind("PriorityClass", _PriorityClassWire, _priority_class, _FIRST, _lowest_class, _LOWEST),
+    Kind(
+        "PodDisruptionBudget",
+        _BudgetWire,
+        _budget,
+        lambda budget: (budget.namespace, budget.name) if budget.name else None,
+        _budget_stand_in,
+        "allows no disruption",
+    ),
+    Kind(
+        "PriorityClass",
+        _PriorityClassWire,
+        lambda wire: (wire.metadata.name, wire.value),
+        _FIRST,
+        # as a threshold the lowest value there is protects every pod with a priority
+        lambda raw, _problem: (_name_of(raw), LOWEST),
+        "counts as the lowest, so that no priority is below it",
+    ),
     Kind("NodeMetrics", _NodeMetricsWire, _node_metrics, _NAME),
     Kind("PodMetrics", _PodMetricsWire, _pod_metrics, attrgetter("namespace", "name")),
 )

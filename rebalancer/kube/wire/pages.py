@@ -170,11 +170,7 @@ class ListCollector(Generic[W, T]):
         return grouped(self._kind.name, self._malformed_ones)
 
     def add_page(self, page: bytes) -> str:
-        """Add one page of a list and return its continue token, empty at the end.
-
-        Raises:
-            ValueError: it is not a page of a list of this kind.
-        """
+        """Add one page of a list and return its continue token, empty at the end."""
         try:
             decoded = self._page.decode(page)
             converted = [self._kind.convert(each) for each in items_of(decoded, self._kind.name)]
@@ -247,12 +243,7 @@ class ListCollector(Generic[W, T]):
 
 
 def grouped(kind: str, remarks: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for what is said of objects, with their names: `12 Pod objects (a, b, c and 9 more): each ...`.
-
-    Args:
-        kind: of all of them.
-        remarks: name of an object, and what is said of it.
-    """
+    """Return a line for each thing said of objects by name: `12 Pod objects (a, b, c and 9 more): each ...`."""
     names: dict[str, list[str]] = {}
     for name, says in sorted(remarks):
         names.setdefault(says, []).append(name)

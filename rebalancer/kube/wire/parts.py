@@ -5,9 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rebalancer.cluster.pod import Owner, PodAffinityTerm, PreferredTerm, SpreadConstraint, WeightedPodTerm
+from rebalancer.cluster.pod import Owner, PodAffinityTerm, PreferredTerm, WeightedPodTerm
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, parse_label_selector
-from rebalancer.cluster.taints import Toleration
 
 T = TypeVar("T")
 Quantities = dict[str, str | int | float]
@@ -45,27 +44,13 @@ def _tidied(value: Any, never_null: frozenset[str]) -> Any:
     }
 
 
-def tolerations(raw: bytes) -> tuple[Toleration, ...]:
-    """Return the tolerations of a pod; a key that is null is one that is absent, and tolerates any."""
-    return decode_model(raw, tuple[Toleration, ...], frozenset()) or ()
-
-
-def spread_constraints(raw: bytes) -> tuple[SpreadConstraint, ...]:
-    """Return the topology spread constraints of a pod, with the API's defaults."""
-    return decode_model(raw, tuple[SpreadConstraint, ...]) or ()
-
-
 def owners(raw: bytes) -> tuple[Owner, ...]:
     """Return the ownerReferences; each has a kind."""
     return tuple(map(checked, decode(raw, list[Owner]) or ()))
 
 
 def checked(owner: Owner) -> Owner:
-    """Return an ownerReference that has a kind.
-
-    Raises:
-        ValueError: it has none, so it might be a DaemonSet.
-    """
+    """Return an ownerReference; raise ValueError if it has no kind, since it might be a DaemonSet."""
     if not owner.kind:
         raise ValueError("an owner has no kind")
     return owner

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Pod
-from rebalancer.cluster.selectors import Labels
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.annotations import Annotations, noted
 from rebalancer.kube.wire.objects import aware
@@ -86,9 +85,7 @@ class ListedPod(PodWire, gc=False, rename="camel"):
     items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _PlainMetadata(msgspec.Struct):
-    name: Any = None
-    namespace: Any = None
+class _PlainMetadata(parts.Naming):
     uid: Any = None
 
 
@@ -98,26 +95,18 @@ class _PlainPod(msgspec.Struct):
 
 
 class PodDecoder:
-    """Turns pods into the model, sharing what replicas have in common.
-
-    Args:
-        specs: shared with other kinds that have specs of pods.
-    """
+    """Turns pods into the model, sharing what replicas have in common, and specs with other kinds that have them."""
 
     def __init__(self, specs: Specs | None = None) -> None:
         self._specs = specs or Specs()
         # Thousands of replicas share a few of each: equal bytes are decoded once, which makes `is` a valid cache key.
-        self._labels = cache(_labels)
+        self._labels = cache(lambda raw: decode(raw, dict[str, str]) or {})
         self._owners = cache(parts.owners)
         self._statuses = cache(ContainerStatus)
         self._noted = cache(noted)
 
     def convert(self, wire: PodWire) -> Pod:
-        """Return the pod.
-
-        Raises:
-            ValueError: it has no name, or its labels or owners cannot be read.
-        """
+        """Return the pod; raise ValueError if it has no name, or its labels or owners cannot be read."""
         metadata, spec, status = wire.metadata, wire.spec, wire.status or _PodStatus()
         pod_spec, annotations = self._specs.of(spec), metadata.annotations or _NO_ANNOTATIONS
         conditions = _conditions(status.conditions) if status.conditions else ()
@@ -169,10 +158,6 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple([self._statuses(*_status_fields(each)) for each in statuses]) if statuses else ()
-
-
-def _labels(raw: bytes) -> Labels:
-    return decode(raw, dict[str, str]) or {}
 
 
 def _named(name: str) -> str:

@@ -80,12 +80,7 @@ KINDS: tuple[Kind[Any, Any], ...] = (
 
 
 def scheduler_inputs(items: Items, whole: Items) -> SchedulerInputs:
-    """Return the objects.
-
-    Args:
-        items: what was read of a kind.
-        whole: the same, but None also if an object of the kind could not be read.
-    """
+    """Return the objects: `whole` has those of a kind, but None also if one of them could not be read."""
 
     def mapped(kind: str) -> dict[Any, Any] | None:
         found = whole(kind)

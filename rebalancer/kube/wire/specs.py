@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from rebalancer.cluster.pod import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, PodSpec
+from rebalancer.cluster.pod import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, PodSpec, SpreadConstraint
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
+from rebalancer.cluster.taints import Toleration
 from rebalancer.kube.wire import parts
 from rebalancer.kube.wire.objects import Int32
 from rebalancer.kube.wire.parts import decode, decode_model
@@ -199,9 +200,10 @@ def _spec(spec: SpecWire, declared: _OfSpec) -> PodSpec:
         node_terms=node.required.terms if node.required else None,
         preferred=node.preferred,
         node_affinity=affinity.node_affinity is not None,
-        tolerations=parts.tolerations(bytes(spec.tolerations)),
+        # of tolerations a key that is null is one that is absent, and tolerates any
+        tolerations=decode_model(bytes(spec.tolerations), tuple[Toleration, ...], frozenset()) or (),
         anti_affinity=affinity.pod_anti_affinity.required,
-        spread=parts.spread_constraints(bytes(spec.topology_spread_constraints)),
+        spread=decode_model(bytes(spec.topology_spread_constraints), tuple[SpreadConstraint, ...]) or (),
         priority=spec.priority,
         priority_class=spec.priority_class_name or "",
         local_storage=declared.local,

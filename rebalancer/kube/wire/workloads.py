@@ -27,11 +27,9 @@ class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         selector: None where it has none that counts.
         template: None where no pod is made from it any more, or it cannot be read.
-        owner: its controller, such as the Deployment of a ReplicaSet.
         changing: of a Deployment, whether a rollout is under way.
         finishing: of a Job, whether its last pods run.
         surges: of a Deployment, whether a rollout would replace its only pod by one that is Ready before.
-        notes: what our annotations on it say; None if there are none.
     """
 
     key: tuple[str, str]
