@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from http.client import responses
 from typing import TypeVar
 
 import msgspec
@@ -111,11 +112,6 @@ class HttpAnswer:
         """Return whether the server carried out the request."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
-    @property
-    def is_broken(self) -> bool:
-        """Return whether the server or a proxy has failed; the request may have taken effect nevertheless."""
-        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-
     def explanation(self) -> Status:
         """Return the Status in the body; an empty one when the body is something else (a proxy's page)."""
         try:
@@ -126,7 +122,7 @@ class HttpAnswer:
 
     def text(self) -> str:
         """Return the server's message, cut to `TEXT_LIMIT`, or the name of the status code."""
-        return cut(self.explanation().message) or _phrase(self.status)
+        return cut(self.explanation().message) or responses.get(self.status, "no explanation")
 
     def retry_after(self) -> float | None:
         """Return the seconds to wait before the next try; None where the server does not say.
@@ -159,8 +155,10 @@ def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:
         verb, resource = verb_and_resource(method, path)
         return Forbidden(f"no permission to {verb} {resource}: {answer.text()}")
     message = f"the API server answers {answer.status} to {method} {path}: {answer.text()}"
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.is_broken:  # busy or broken for now
-        return Transient(message, retry_after=answer.retry_after(), maybe_done=answer.is_broken)
+    # The server or a proxy has failed; the request may have taken effect nevertheless.
+    is_broken = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    if is_broken or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return Transient(message, retry_after=answer.retry_after(), maybe_done=is_broken)
     if answer.status == HTTPStatus.NOT_FOUND:
         return NotFound(message)
     if answer.status == HTTPStatus.GONE:
@@ -207,10 +205,3 @@ def cut(text: str) -> str:
     """Return a text from the server on one line, cut to `TEXT_LIMIT` characters."""
     line = " ".join(text.split())
     return line if len(line) <= TEXT_LIMIT else line[: TEXT_LIMIT - 1] + "…"
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "no explanation"

@@ -26,12 +26,10 @@ from rebalancer.untrusted.exchange import GivenUp, within
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second
 
-# One HTTP request as it is handed to urllib3, and whether it has left this process.
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request.
+    """One HTTP request, and whether it has left this process.
 
     Attributes:
         until: when it is given up, headers and body together.
@@ -55,14 +53,11 @@ class Request:
             return {}
         return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
 
-    def guarded(self) -> Iterator[bytes] | None:
-        """Return the body as an iterator, which urllib3 reads once the connection is established.
+    def guarded(self, body: bytes) -> Iterator[bytes]:
+        """Yield the body once the connection is established: then urllib3 begins to read it.
 
         Without its body a request does nothing, so this is the last moment at which the gate can stop it.
         """
-        return None if self.body is None else self._pieces(self.body)
-
-    def _pieces(self, body: bytes) -> Iterator[bytes]:
         self.gate()
         if not self.until.left():
             raise Transient("the time was up before the request was sent", connected=False)
@@ -70,22 +65,15 @@ class Request:
         yield body
 
 
-# Why a request got no answer: the message names the part that is missing.
-
-
 #: In the words of `http.client` about a proxy's answer 407 to CONNECT.
 _ASKS_WHO_WE_ARE = "Tunnel connection failed: 407"
 
 
 def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) -> ClusterError:
-    """Return our error for an error of urllib3.
+    """Return our error for an error of urllib3, which names the part that is missing: the server, or the proxy if any.
 
-    Args:
-        error: urllib3's error.
-        server: the API server, in words.
-        proxy: the address of the proxy on the way; empty for none.
-        sent: whether a body was sent.  urllib3 does not tell: a connection through a proxy that breaks after that is
-            the same `ProxyError` as one that the proxy refuses.
+    Whether a body was sent urllib3 does not tell: a connection through a proxy that breaks after that is the same
+    `ProxyError` as one that the proxy refuses.
     """
     cause = error.args[0] if error.args else None
     if isinstance(error, SSLError) and isinstance(cause, ssl.SSLCertVerificationError):
@@ -164,11 +152,10 @@ class Client:
     Safe to share between threads.
 
     Attributes:
-        connection: where the server is, and the credentials.
         request_timeout: seconds without any data from the server after which a request is given up.
-        retry_policy: how reads are tried again.
         observe: called with every request; the status code is `NO_ANSWER` where no answer came.
-        is_patient: whether loading credentials may take longer than the request that needs them.
+        is_patient: whether loading credentials may take longer than the request that needs them: for short requests,
+            which would end a slow plugin again and again.
         ending: set once the program is told to end: from then on a request takes a few seconds at most.
     """
 
@@ -180,10 +167,6 @@ class Client:
     is_patient: bool = False
     ending: threading.Event = field(default_factory=threading.Event)
 
-    def patient(self) -> "Client":
-        """Return a client for short requests that must not end a slow plugin: it would be ended again and again."""
-        return replace(self, is_patient=True)
-
     def get(
         self,
         path: str,
@@ -194,32 +177,22 @@ class Client:
     ) -> bytes:
         """Read `path`, trying again as the retry policy and the deadline allow.
 
-        429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.
-
-        Raises:
-            Unreachable: no usable answer in time.
-            NoCredentials: the server does not accept the credentials, nor fresh ones.
-            Forbidden: the message names verb and resource.
-            NotFound: there is no such object.
-            Expired: the continue token in the query is too old.
-            Rejected: anything else that is not a success, and an answer of more than `largest` bytes.
+        429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.  An answer that is not a success is
+        the error that `answers` makes of it, and one of more than `largest` bytes is `Rejected`.
         """
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self.retry_policy.clock)
-        return self.retry_policy.call(until, self._get_once, path, query or {}, until, largest)
+        target = f"{path}?{urlencode(query)}" if query else path
 
-    def _get_once(self, path: str, query: Mapping[str, str], until: Deadline, largest: int) -> bytes:
-        answer = self._send(Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest))
-        if answer.is_success:
-            return answer.body
-        raise error_of(answer, "GET", path)
+        def get_once() -> bytes:
+            answer = self._send(Request("GET", target, until, largest=largest))
+            if answer.is_success:
+                return answer.body
+            raise error_of(answer, "GET", path)
+
+        return self.retry_policy.call(until, get_once)
 
     def look(self, path: str, *, deadline: Deadline | None = None) -> HttpAnswer:
-        """Read `path` once, and return the answer whatever its status is; only a 401 is an error.
-
-        Raises:
-            Transient: there is no answer.
-            Unreachable, NoCredentials: as for `write`.
-        """
+        """Read `path` once, and return the answer whatever its status is; only a 401 is an error, or no answer."""
         until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         return self._send(Request("GET", path, until, largest=LARGEST_OBJECT))
 
@@ -234,18 +207,13 @@ class Client:
     ) -> HttpAnswer:
         """Send a body once, and return the answer whatever its status is; only a 401 is an error.
 
-        Args:
-            method: POST, PUT, or PATCH with a JSON patch (RFC 6902).
-            path: where to send it.
-            body: the JSON document.
-            deadline: the request is given up at this time, or after the request time-out if that ends sooner.
-            gate: called before the body is sent, and again before it is sent with fresh credentials; an error that it
-                raises stops the request.
+        The body of a PATCH is a JSON patch (RFC 6902).  The request is given up at the deadline, or after the request
+        time-out if that ends sooner.  The gate is called before the body is sent, and again before it is sent with
+        fresh credentials; an error that it raises stops the request.
 
         Raises:
             Transient: there is no answer; its `maybe_done` says whether the server may have acted.
             Unreachable: no answer is possible (the server's certificate is not trusted).
-            NoCredentials: as for `get`.
         """
         until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
@@ -298,7 +266,7 @@ class Client:
         response = access.pool.urlopen(
             request.method,
             self.connection.server + request.target,
-            body=request.guarded(),
+            body=None if request.body is None else request.guarded(request.body),
             headers=headers,
             timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
             preload_content=False,

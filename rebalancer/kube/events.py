@@ -43,8 +43,6 @@ class Event:
     Attributes:
         type_: `Normal` or `Warning`.
         reason: the strategy, or `EvictionFailed`.
-        note: what happened, in words; see `note_of`.
-        action: what was tried.
         time: nanoseconds since 1970.
     """
 
@@ -64,13 +62,9 @@ def reporting_instance(hostname: str | None = None) -> str:
 
 
 def note_of(node: str, because: str, error: str = "", restarted: str = "") -> str:
-    """Return the note of an eviction from `node`: the descheduler's words, then our reason.
+    """Return the note of an eviction from a node: the descheduler's words, then our reason, or why it failed.
 
-    Args:
-        node: the pod's node.
-        because: why the pod was to be evicted.
-        error: why the eviction failed; empty when it did not.
-        restarted: the Deployment whose rollout is restarted instead; empty if there is none.
+    If the rollout of a Deployment is restarted instead, its name is given.
     """
     if restarted:
         return f"the rollout of Deployment {restarted} is restarted, so that its pod leaves {node}: {because}"
@@ -85,7 +79,6 @@ class Events:
     Args:
         reporting_instance: who reports; see `reporting_instance`.
         retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
-        clock: measures the time that `close` takes, in seconds.
 
     Attributes:
         problem: why the first undelivered Event was not delivered; empty when all were.
@@ -123,12 +116,9 @@ class Events:
     def close(
         self, seconds: float, hurried: Callable[[], bool] = lambda: False, seconds_hurried: float = math.inf
     ) -> int:
-        """Deliver the waiting Events within a limited time, and return how many Events were not delivered.
+        """Deliver the waiting Events within so many seconds, and return how many Events were not delivered.
 
-        Args:
-            seconds: how long this may take.
-            hurried: returns whether there is less time than that; called again and again.
-            seconds_hurried: how long it may take from the moment `hurried` returns True.
+        From the moment when `hurried` returns True, which is called again and again, `seconds_hurried` are left.
         """
         self._deadline = end = Deadline.after(seconds, self._clock)
         self._waiting.put(None)
@@ -148,11 +138,8 @@ class Events:
                 self._retry_policy.call(self._deadline, self._deliver, event)
                 self._delivered += 1
             except ClusterError as error:
-                if self._has_time():  # otherwise the problem is the lack of time, which `close` notes
+                if self._deadline is None or self._deadline.left():  # else `close` notes that there was no time left
                     self._note_problem(str(error))
-
-    def _has_time(self) -> bool:
-        return self._deadline is None or self._deadline.left() > 0
 
     def _deliver(self, event: Event) -> None:
         path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")
@@ -202,5 +189,4 @@ def _cut_bytes(text: str, limit: int) -> str:
     whole = text.encode()
     if len(whole) <= limit:
         return text
-    ellipsis = "…"
-    return whole[: limit - len(ellipsis.encode())].decode(errors="ignore") + ellipsis
+    return whole[: limit - len("…".encode())].decode(errors="ignore") + "…"

@@ -44,7 +44,6 @@ class PodLook:
 
     Attributes:
         uid: of the pod to evict; another UID under the same name means that this pod is gone.
-        retry_policy: how long to wait between the last looks.
     """
 
     client: Client
@@ -72,11 +71,7 @@ class PodLook:
             raise Transient("the eviction is in doubt, and the pod is still there")
 
     def body(self) -> bytes | None:
-        """Return the pod as it is now; None where it is gone, replaced or terminating.
-
-        Raises:
-            ClusterError: that is not known.
-        """
+        """Return the pod as it is now; None where it is gone, replaced or terminating."""
         answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.retry_policy.clock))
         if is_not_found(answer):
             return None
@@ -145,11 +140,7 @@ class EvictionRequest:
         raise Unclear(f"an earlier try had no clear answer, and this one was refused: {_words(verdict)}")
 
     def conclude(self, error: ClusterError) -> Verdict:
-        """Return the verdict when no further request is sent; in doubt, look at the pod for the last time first.
-
-        Args:
-            error: why no further request is sent.
-        """
+        """Return the verdict when, for this reason, no further request is sent; in doubt, look at the pod first."""
         if not self._is_in_doubt:
             return Failed(str(error))
         if self._look.is_gone_at_last():

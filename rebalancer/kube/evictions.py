@@ -9,6 +9,9 @@ Steps for one pod:
 5. Still in doubt at the end: look for 5 s more, then the verdict is Unknown.
 6. Where the pod has changed meanwhile, read it, ask every protection again, and begin anew, three times at most.
 
+How long to wait between two tries is in `halt`, with the settings of `run.live.LiveSink`; the doubt is in
+`eviction_request`; when a request counts as sent, in `client`.
+
 Example: the answer at 0 s is a 504, which leaves a doubt.  At 0.4 s the pod has a deletionTimestamp: granted, and
 no second request is sent.
 
@@ -121,15 +124,8 @@ class Evictions:
     ) -> Verdict:
         """Ask the API server to evict one pod, but not a newer pod with the same name, nor one that has changed.
 
-        Args:
-            namespace: of the pod.
-            name: of the pod.
-            uid: of the pod; the server compares it.
-            resource_version: of the pod when it was decided upon; the server compares it unless it is empty.
-            recheck: asks every protection again about a pod that has changed.
-            profile: the profile that evicts it.
-            strategy: the strategy that evicts it.
-            reason: why, in words; goes into the request's annotations.
+        So the server compares its UID, and its version when it was decided upon unless that is empty.  About a pod
+        that has changed `recheck` asks every protection again.  The reason goes into the request's annotations.
 
         Returns:
             Granted, also when the pod is seen to be gone after a request whose answer was lost; refused by a PDB, a
@@ -177,13 +173,8 @@ class Evictions:
         options: dict[str, object] = {"preconditions": {"uid": uid, **version}}
         if self._grace_period_seconds is not None:
             options["gracePeriodSeconds"] = self._grace_period_seconds
-        eviction = {
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": metadata,
-            "deleteOptions": options,
-        }
-        return json.dumps(eviction).encode()
+        kind = {"apiVersion": "policy/v1", "kind": "Eviction"}
+        return json.dumps({**kind, "metadata": metadata, "deleteOptions": options}).encode()
 
     def _ask(self, path: str, body: bytes) -> Verdict:
         wait = self._busy_until - self._retry_policy.clock()
@@ -193,15 +184,11 @@ class Evictions:
         try:
             return verdict_of(answer, path)
         except Transient as error:
-            if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-                self._hold_back(error.retry_after)
+            if self._is_shared and answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+                # All threads wait as long as the server asks one of them to, but no longer than one pod is tried.
+                asked = min(error.retry_after or self._retry_policy.shortest_wait, self._retry_policy.seconds)
+                self._busy_until = max(self._busy_until, self._retry_policy.clock() + asked)
             raise
-
-    def _hold_back(self, seconds: float | None) -> None:
-        """Let all threads wait as long as the server asks one of them to, but no longer than one pod is tried."""
-        if self._is_shared:
-            asked = min(seconds or self._retry_policy.shortest_wait, self._retry_policy.seconds)
-            self._busy_until = max(self._busy_until, self._retry_policy.clock() + asked)
 
 
 class _Said(msgspec.Struct):
@@ -233,7 +220,8 @@ def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
     error = error_of(answer, "POST", path)
     if _is_about(answer, "resourceversion"):
         raise Modified(str(error))
-    if _is_undone(answer):
+    is_not_called = answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _WEBHOOK_NOT_CALLED in said.message
+    if is_not_called or answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT):  # nothing was done
         raise Transient(str(error), retry_after=answer.retry_after())
     if isinstance(error, Transient):
         raise error
@@ -249,13 +237,6 @@ def _is_agreed(answer: HttpAnswer) -> bool:
     except Unreadable:
         return False
     return said.kind == "Status" and said.status == "Success"
-
-
-def _is_undone(answer: HttpAnswer) -> bool:
-    """Return whether nothing was done yet, and another try may succeed."""
-    if answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        return _WEBHOOK_NOT_CALLED in answer.explanation().message
-    return answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT)
 
 
 def _refused_by(answer: HttpAnswer) -> Code | None:

@@ -29,12 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A point in time after which no request is sent any more.
-
-    Attributes:
-        at: seconds on `clock`.
-        clock: in seconds, like `boottime`.
-    """
+    """A point in time, in seconds on a clock, after which no request is sent any more."""
 
     at: float
     clock: Clock = boottime
@@ -71,7 +66,6 @@ class Halt:
 
     Args:
         seconds: after which no write may begin.
-        clock: in seconds, like `boottime`.
         permit: may end the writes earlier.
         began: from when the seconds count, on the clock; None for now.
         signalled: see the attribute; that of a client makes its requests end soon after a signal.
@@ -111,11 +105,7 @@ class Halt:
         return "" if self.deadline.left() else f"the deadline of {self._seconds:g} s after the snapshot has passed"
 
     def check(self) -> None:
-        """Make sure that a write may begin.
-
-        Raises:
-            Halted: no write may begin any more.
-        """
+        """Raise `Halted` if no write may begin any more."""
         if reason := self.reason:
             raise Halted(f"not asked for: {reason}")
 
@@ -134,7 +124,6 @@ class RetryPolicy:
         longest_wait: seconds that a wait lasts at most, unless the server asks for more.
         tries_unconnected: tries when no connection can be established: a server that is not there is
             reported within seconds.
-        clock: in seconds, like `boottime`.
         sleep: waits for a number of seconds; None waits until they have passed or `stop` is set.
         jitter: returns a random number between two bounds.
         stop: once set, nothing is tried again, and a wait ends.
@@ -179,11 +168,7 @@ class RetryPolicy:
         return max(self.shortest_wait, ceiling / 2), ceiling
 
     def wait(self, seconds: float) -> None:
-        """Wait before another try.
-
-        Raises:
-            Unreachable: `stop` was set meanwhile.
-        """
+        """Wait before another try; raise `Unreachable` if `stop` is set meanwhile."""
         (self.sleep or self.stop.wait)(seconds)
         if self.stop.is_set():
             raise Unreachable("told to stop while waiting for another try")

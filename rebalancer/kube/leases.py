@@ -50,7 +50,6 @@ class Lease:
         holder: the holder's identity; empty where nobody holds the Lease.
         duration: seconds after the last renewal in which nobody else may take it.
         renewed: when it was last renewed, by the holder's clock; None where that is not set.
-        acquired: when the holder took it.
         transitions: how often the holder changed.
         version: the resourceVersion that was read; a write is refused when the object has changed since.
         annotations: all of them; a write replaces them.
@@ -76,17 +75,10 @@ class _Stored:
         self._collection = path_of(*version, "namespaces", namespace, plural)
         self._path = self._collection + path_of(name)
 
-    def _written(
-        self, client: Client, deadline: Deadline, document: Mapping[str, object], *, new: bool
-    ) -> bytes | None:
-        """Create the object, or replace the version that was read; None where another process was faster.
-
-        Raises:
-            NotFound: the object, or the namespace, is gone.
-            ClusterError: it cannot be written.
-        """
+    def _written(self, client: Client, until: Deadline, document: Mapping[str, object], *, new: bool) -> bytes | None:
+        """Create the object, or replace the version that was read; None where another process was faster."""
         method, path = ("POST", self._collection) if new else ("PUT", self._path)
-        answer = client.write(method, path, json.dumps(document).encode(), deadline=deadline)
+        answer = client.write(method, path, json.dumps(document).encode(), deadline=until)
         if answer.status == HTTPStatus.CONFLICT:
             return None
         if not answer.is_success:
@@ -103,18 +95,11 @@ class Leases(_Stored):
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
         super().__init__(client, namespace, name, "apis", *_API_VERSION.split("/"), "leases")
-        self._patient = client.patient()
+        self._patient = replace(client, is_patient=True)
         self._seconds = seconds
 
     def read(self, seconds: float | None = None) -> Lease | None:
-        """Return the Lease; None where there is none.
-
-        Args:
-            seconds: for this request with all that belongs to it; as for all others when None.
-
-        Raises:
-            ClusterError: it cannot be read.
-        """
+        """Return the Lease; None where there is none.  With `seconds` these are for all that belongs to the request."""
         client, deadline = self._asking(seconds)
         try:
             body = client.get(self._path, deadline=deadline)
@@ -123,35 +108,18 @@ class Leases(_Stored):
         return self._decoded(body)
 
     def create(self, lease: Lease) -> Lease | None:
-        """Create the Lease, and return it; None where another process was faster.
-
-        Raises:
-            ClusterError: it cannot be created.
-        """
+        """Create the Lease, and return it; None where another process was faster."""
         return self._write(lease, new=True)
 
     def update(self, lease: Lease, seconds: float | None = None) -> Lease | None:
         """Replace the version that `lease` names, and return the new one; None where it has changed since.
 
-        Args:
-            lease: the new content.
-            seconds: for this request with all that belongs to it; as for all others when None.
-
-        Raises:
-            NotFound: the Lease is gone.
-            ClusterError: it cannot be written.
+        With `seconds` these are for all that belongs to the request.  A Lease that is gone is `NotFound`.
         """
         return self._write(lease, seconds)
 
     def annotate(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
-        """Change its annotations, whoever holds it; where there is none, create one that nobody holds.
-
-        Args:
-            change: returns the annotations anew.
-
-        Raises:
-            ClusterError: it cannot be written, or others write to it all the time.
-        """
+        """Change its annotations, whoever holds it; where there is none, create one that nobody holds."""
         for _ in range(_TRIES):
             found = self.read()
             lease = found or Lease("", 1.0, None, None, 0, "")
@@ -166,11 +134,9 @@ class Leases(_Stored):
         return None if body is None else self._decoded(body)
 
     def _asking(self, seconds: float | None) -> tuple[Client, Deadline]:
-        return (
-            (self._patient, Deadline.after(self._seconds))
-            if seconds is None
-            else (self._client, Deadline.after(seconds))
-        )
+        if seconds is None:
+            return self._patient, Deadline.after(self._seconds)
+        return self._client, Deadline.after(seconds)
 
     def _encoded(self, lease: Lease) -> Mapping[str, object]:
         metadata = {"name": self.name, "namespace": self.namespace, "annotations": dict(lease.annotations)}
@@ -249,11 +215,7 @@ class MemoryMap(_Stored):
         super().__init__(client, namespace, name, "api", "v1", "configmaps")
 
     def read(self) -> MapContent:
-        """Return what it holds; nothing where there is none.
-
-        Raises:
-            ClusterError: it cannot be read.
-        """
+        """Return what it holds; nothing where there is none."""
         try:
             body = self._client.get(self._path, deadline=Deadline.after(_MAP_SECONDS), largest=LARGEST_OBJECT)
         except NotFound:
@@ -265,15 +227,7 @@ class MemoryMap(_Stored):
         return MapContent(found.data or {}, {key: each for key, each in found.metadata.items() if key in kept})
 
     def write(self, before: MapContent, changes: Mapping[str, str | None]) -> bool:
-        """Replace the version that was read; return False if it has changed since.
-
-        Args:
-            before: as it was read; what is not changed stays.
-            changes: texts by key; None takes the key out.
-
-        Raises:
-            ClusterError: it cannot be written.
-        """
+        """Replace the version that was read; return False if it has changed since.  None takes a key out."""
         data = {**before.data, **changes}
         document = {
             "apiVersion": "v1",

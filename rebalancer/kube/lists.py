@@ -8,7 +8,7 @@ continues from a later state, so the pages would mix two states.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from rebalancer.kube.answers import Expired
@@ -53,10 +53,9 @@ class Items(Generic[W, T]):
     Args:
         kind: as documents spell it.
         wire: what an object is decoded as.
-        convert: makes of it what is kept.
+        convert: makes of it what is kept in `items`.
 
     Attributes:
-        items: what is kept.
         more: how many objects are on the pages to come; None where the server does not say.
     """
 
@@ -68,11 +67,7 @@ class Items(Generic[W, T]):
         self._convert = convert
 
     def add_page(self, page: bytes) -> str:
-        """Add one page; return its continue token, empty after the last page.
-
-        Raises:
-            ValueError: it is not a page of a list of this kind.
-        """
+        """Add one page; return its continue token, empty after the last page."""
         decoded = decode_json(page, self._page)
         self.items += map(self._convert, items_of(decoded, self._kind))
         self.more = decoded.metadata.remaining_item_count
@@ -89,26 +84,17 @@ def read_list(
     deadline: Deadline | None = None,
     after_page: Callable[[CollectorT], None] = lambda _: None,
 ) -> CollectorT:
-    """Read a whole list and return the collector that holds it.
+    """Read a whole list, like `/api/v1/pods`, and return the collector that holds it.
 
-    Args:
-        client: the API server.
-        path: of the collection, like `/api/v1/pods`.
-        new_collector: makes an empty collector; called again when the list is begun again.
-        page_size: objects per page; 0 reads all at once.
-        query: selectors and the like.
-        deadline: for all pages together; at most five minutes from now.
-        after_page: called with the collector after each page.
-
-    Raises:
-        ClusterError: as `Client.get`.
+    Each time the list is begun a new collector is made; it is shown to `after_page` after each page.  The deadline is
+    for all pages together, and at most five minutes from now.  With a page size of 0 all is read at once.
     """
     until = Deadline.after(LONGEST_READ_SECONDS).or_sooner(deadline)
     for limit in (*[page_size] * (1 + RESTARTS), 0):
         try:
             collector = new_collector()
-            for _ in _pages(client, path, collector, {**(query or {}), **_limited(limit)}, until):
-                after_page(collector)
+            asked = {**(query or {}), **({"limit": str(limit)} if limit else {})}
+            _add_pages(client, path, collector, asked, until, after_page)
             return collector  # noqa: TRY300
         except Expired as error:
             logger.warning("reading %s again from its start: %s", path, error)
@@ -116,19 +102,17 @@ def read_list(
     raise expired
 
 
-def _limited(limit: int) -> dict[str, str]:
-    return {"limit": str(limit)} if limit else {}
-
-
-def _pages(
-    client: Client, path: str, collector: PageCollector, query: Mapping[str, str], until: Deadline
-) -> Iterator[None]:
-    """Add the pages to the collector one by one."""
+def _add_pages(
+    client: Client,
+    path: str,
+    collector: CollectorT,
+    query: dict[str, str],
+    until: Deadline,
+    after_page: Callable[[CollectorT], None],
+) -> None:
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
-    token = ""
     while True:
-        following = {"continue": token} if token else {}
-        token = collector.add_page(client.get(path, {**query, **following}, deadline=until, largest=largest))
-        yield
-        if not token:
+        query["continue"] = collector.add_page(client.get(path, query, deadline=until, largest=largest))
+        after_page(collector)
+        if not query["continue"]:
             return

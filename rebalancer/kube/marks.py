@@ -128,7 +128,6 @@ class MarkedNode:
     Attributes:
         uid: of the node: a new node may get the same name.
         taints: as the API server has them; None where it has no list.
-        annotations: as the API server has them; None where it has none.
     """
 
     name: str

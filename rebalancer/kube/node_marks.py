@@ -17,7 +17,7 @@ other field.  A test for null passes where the field is absent.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -85,7 +85,6 @@ class NodeMarks:
     """Changes nodes one by one; safe to share between threads.
 
     Attributes:
-        retry_policy: how one node's change is tried again.
         gate: called before every patch, retries included; raises to stop it.
         doubted: called with the name of a node whose patch may still be carried out, since it had no answer; whatever
             becomes of the next try.
@@ -97,13 +96,7 @@ class NodeMarks:
     doubted: Callable[[str], None] = lambda _: None
 
     def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
-        """Change a node to what is wanted; send nothing if it already is so.  A node that is gone is not an error.
-
-        Raises:
-            Transient: it was not done in time; `maybe_done` says whether the last try may have succeeded.
-            Forbidden, Rejected, Unreachable: it cannot be done.
-            Halted: the gate stopped it.
-        """
+        """Change a node to what is wanted; send nothing if it already is so.  A node that is gone is not an error."""
         self.retry_policy.call(deadline, self._try, name, wanted, deadline)
 
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
@@ -150,20 +143,18 @@ def _judge(answer: HttpAnswer, path: str) -> None:
 
 def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, ClusterError]:
     """Act on every node, and return what went wrong, by the node's name; an error on one does not stop the others."""
+    problems: dict[str, ClusterError] = {}
     pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="marks")
     try:
         futures = {name: pool.submit(act, name) for name in sorted(set(names))}
-        return {name: error for name, future in futures.items() if (error := _error(future))}
+        for name, future in futures.items():
+            try:
+                future.result()
+            except ClusterError as error:
+                problems[name] = error
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _error(future: "Future[None]") -> ClusterError | None:
-    try:
-        future.result()
-    except ClusterError as error:
-        return error
-    return None
+    return problems
 
 
 def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
@@ -236,28 +227,17 @@ def clear_leftovers(
 ) -> Leftovers:
     """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then.
 
-    Args:
-        client: the API server.
-        kind: of the marks.
-        gate: called before every write; raises to prevent it.
-        dry_run: whether to find them only, without a write.
-
-    Raises:
-        ClusterError: nodes cannot be listed.
+    The gate is called before every write, and raises to prevent it.  A dry run only finds them.
     """
     deadline = Deadline.after(CLEAR_SECONDS)
-    found = _find(client, kind, deadline)
+    try:
+        nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
+    found = [each for each in nodes if kind.is_on(each)]
     in_use = tuple(each for each in found if kind.is_in_use(each))
     over = tuple(each for each in found if each not in in_use)
     writer = NodeMarks(client, CONFLICTS, gate)
     names = () if dry_run else [each.name for each in over]
     problems = on_each(names, lambda name: writer.change(name, kind.cleared, deadline))
     return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
-
-
-def _find(client: Client, kind: KindOfMark, deadline: Deadline) -> list[MarkedNode]:
-    try:
-        nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
-    except ValueError as error:
-        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
-    return [each for each in nodes if kind.is_on(each)]

@@ -26,8 +26,6 @@ class WritePurpose:
         writes: who writes what.
         consequence: what was not done without the permission.
         otherwise: what to do without it.
-        group: the API group of what is written.
-        resource: what is written.
     """
 
     writes: str
@@ -35,12 +33,6 @@ class WritePurpose:
     otherwise: str
     group: str = ""
     resource: str = "nodes"
-
-    @property
-    def rule(self) -> str:
-        """The rule of a ClusterRole that permits it, as YAML."""
-        group = self.group or '""'
-        return f"  - apiGroups: [{group}]\n    resources: [{self.resource}]\n    verbs: [{', '.join(WRITE_VERBS)}]"
 
 
 STEERING = WritePurpose("steering sets soft taints", "Nothing was evicted", "run without steering")
@@ -65,24 +57,21 @@ def demand_writes(client: Client, purpose: WritePurpose) -> None:
 
     Raises:
         Forbidden: it may not; the message has the rule to add.
-        ClusterError: the API server does not say.
     """
     group, resource = purpose.group, purpose.resource
     deadline = Deadline.after(_SECONDS, client.retry_policy.clock)
     missing = [verb for verb in WRITE_VERBS if not may(client, deadline, verb, group, resource)]
     if missing:
+        shown = group or '""'
+        rule = f"  - apiGroups: [{shown}]\n    resources: [{resource}]\n    verbs: [{', '.join(WRITE_VERBS)}]"
         raise Forbidden(
             f"{purpose.writes}, and there is no permission to {' and '.join(missing)} {resource}. "
-            f"{purpose.consequence}. Add this rule to the ClusterRole, or {purpose.otherwise}:\n{purpose.rule}"
+            f"{purpose.consequence}. Add this rule to the ClusterRole, or {purpose.otherwise}:\n{rule}"
         )
 
 
 def may(client: Client, deadline: Deadline, verb: str, group: str, resource: str) -> bool:
-    """Return whether these credentials may do something; a resource may have a subresource, as `pods/eviction`.
-
-    Raises:
-        ClusterError: the API server does not say.
-    """
+    """Return whether these credentials may do something; a resource may have a subresource, as `pods/eviction`."""
     name, _, subresource = resource.partition("/")
     attributes = {"verb": verb, "group": group, "resource": name}
     attributes |= {"subresource": subresource} if subresource else {}

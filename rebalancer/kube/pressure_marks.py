@@ -125,11 +125,7 @@ class PressureMarks:
         return Wanted(self._others(node), note, ANNOTATION, dict.fromkeys(self._labels(node)))
 
     def on(self, node: MarkedNode, run: str, pressures: tuple[Pressure, ...]) -> Wanted:
-        """Return the node with this mark of pressure.
-
-        Raises:
-            Occupied: others have set a label or taint of the same key.
-        """
+        """Return the node with this mark; raise `Occupied` if others have set a label or taint of the same key."""
         rule = pressures[0].rule
         label, taint = (sign.on(rule) if sign else None for sign in (self.signs.label, self.signs.taint))
         before = mark_of(node)
@@ -149,7 +145,11 @@ class PressureMarks:
         return labels | {label.key: label.value}
 
     def _tainted(self, node: MarkedNode, taint: Sign | None) -> list[Taint]:
-        wanted = [each for each in node.taints or () if taint and is_soft(each) and _is(taint, each)]
+        wanted = [
+            each
+            for each in node.taints or ()
+            if taint and is_soft(each) and (each.get("key"), each.get("value")) == (taint.key, taint.value)
+        ]
         others = self._others(node)
         kept = [each for each in node.taints or () if each in wanted or each in others]
         if taint is None or wanted:
@@ -179,10 +179,6 @@ class PressureMarks:
 
 def _covers(sign: Sign, taint: Taint) -> bool:
     return is_soft(taint) and sign.covers(str(taint.get("key")), str(taint.get("value") or ""))
-
-
-def _is(sign: Sign, taint: Taint) -> bool:
-    return (taint.get("key"), taint.get("value")) == (sign.key, sign.value)
 
 
 def _named(text: str) -> Sign | None:

@@ -55,12 +55,7 @@ class _Rollout(msgspec.Struct):
 
 
 class Rollouts:
-    """Restarts rollouts.
-
-    Args:
-        halt: once it has come, nothing is restarted.
-        now: the wall clock, in UTC.
-    """
+    """Restarts rollouts, until the halt comes."""
 
     def __init__(self, client: Client, halt: Halt, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._client = client
@@ -70,10 +65,7 @@ class Rollouts:
     def restart(self, pod: Pod, name: str, recheck: Callable[[Pod], Refused | None]) -> Verdict:
         """Restart the rollout of the Deployment of this name, so that its only pod is replaced.
 
-        Args:
-            pod: the pod, as it was when it was decided upon.
-            name: of its Deployment.
-            recheck: what keeps the pod, if it has changed meanwhile.
+        If the pod has changed since it was decided upon, `recheck` says what keeps it now.
 
         Raises:
             CycleStopped: a signal came, the deadline has passed, or the permit ended.
