@@ -12,7 +12,7 @@ BUDGET = {
     "rebalancer/cluster": 1710,
     "rebalancer/engine": 2060,
     "rebalancer/eviction": 720,
-    "rebalancer/kube": 6400,
+    "rebalancer/kube": 6020,
     "rebalancer/marking": 430,
     "rebalancer/memory": 430,
     "rebalancer/policy": 2970,
@@ -21,7 +21,7 @@ BUDGET = {
     "rebalancer/run": 7010,
     "rebalancer/scheduling": 6710,
     "rebalancer/telemetry": 650,
-    "rebalancer/untrusted": 500,
+    "rebalancer/untrusted": 490,
     "rebalancer/usage": 1890,
     "strategies": 1130,
 }
