@@ -36,7 +36,7 @@ from rebalancer.policy.arguments import Args, Count, IncludeOrExclude, Int, Name
 from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.scheduling.anti_affinity import AntiAffinityIndex
 from rebalancer.scheduling.eligibility import EligibleNodes, OtherNodes
-from rebalancer.scheduling.node_affinity import Preferences, unmet
+from rebalancer.scheduling.fit import Preferences, unmet
 from rebalancer.scheduling.spread import Domains, Topology
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.steering import Landing, Move, Steer, Wave
+from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 
 
@@ -248,7 +248,7 @@ class Compaction:
             self._landed(placement)
         self._judge(placements)
 
-    def _judge(self, placements: Sequence[Landing]) -> None:
+    def _judge(self, placements: Sequence[ActualPlacement]) -> None:
         self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(placements) else 0
         if self._elsewhere == ELSEWHERE:
             self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
@@ -265,7 +265,7 @@ class Compaction:
                 moved.append((move, verdict))
         return moved
 
-    def _landed(self, placement: Landing) -> None:
+    def _landed(self, placement: ActualPlacement) -> None:
         node = self._cluster.node(placement.node) if placement.node else None
         if node is not None:
             self._cluster.place(placement.move.pod, node)

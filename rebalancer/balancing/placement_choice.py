@@ -27,7 +27,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import Resources, add
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import Landing, Move
+from rebalancer.eviction.steering import ActualPlacement, Move
 from rebalancer.eviction.verdict import Refused, refused
 
 _Key = tuple[str, Owner | None]
@@ -124,7 +124,7 @@ class UnsteeredPlacement:
         """Return None: where replicas stand is the scheduler's business."""
         return None
 
-    def occupied_by(self, placement: Landing) -> Collection[str]:
+    def occupied_by(self, placement: ActualPlacement) -> Collection[str]:
         """Return the nodes on which a replacement may run: all that were likely, as nobody has looked."""
         return placement.move.likely
 
@@ -206,7 +206,7 @@ class SteeredPlacement:
             return None
         return gathered.pod, refused(Code.NO_DESTINATION, gathers=gathered.expected)
 
-    def occupied_by(self, placement: Landing) -> Collection[str]:
+    def occupied_by(self, placement: ActualPlacement) -> Collection[str]:
         """Return the node where a replacement runs; it is a destination before others from now on."""
         if placement.node is None:
             return ()

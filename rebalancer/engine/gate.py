@@ -21,8 +21,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.in_flight import InFlight
 from rebalancer.engine.ledger import Entry, Ledger, RecordedSteer
-from rebalancer.engine.limits import LimitCounter, Limits
-from rebalancer.engine.owner_shares import Cooldown, OwnerShares
+from rebalancer.engine.limits import Cooldown, LimitCounter, Limits, OwnerShares
 from rebalancer.engine.patience import Patience
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted

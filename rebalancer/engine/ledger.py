@@ -10,7 +10,7 @@ from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import Destination, Held, Landing, Move, Steer, Wave
+from rebalancer.eviction.steering import ActualPlacement, Destination, Held, Move, Steer, Wave
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 
 _NAMED = 5  # pods that are named
@@ -50,11 +50,11 @@ class SteeredWaves:
     """A wave that was begun, and what became of it.
 
     Attributes:
-        landings: one for each of its pods that went, in order; empty if that was not waited for.
+        placements: one for each of its pods that went, in order; empty if that was not waited for.
     """
 
     wave: Wave
-    landings: tuple[Landing, ...] = ()
+    placements: tuple[ActualPlacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,24 +176,24 @@ class RecordedSteer:
         self._ledger.waves.append(SteeredWaves(wave))
         self._steer.begin(wave)
 
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
-        """Wait for the landings.
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
+        """Wait for the placements.
 
         Raises:
             CycleStopped: replacements stay pending, or do not come; others would not for the same reason.
         """
-        landings = self._steer.settle(wave, moved)
-        self._ledger.waves[-1] = SteeredWaves(wave, landings)
-        for pod in [each.move.pod for each in landings if each.ready_seconds is not None]:
+        placements = self._steer.settle(wave, moved)
+        self._ledger.waves[-1] = SteeredWaves(wave, placements)
+        for pod in [each.move.pod for each in placements if each.ready_seconds is not None]:
             self._replaced(pod)
-        if pending := [f"{each.move.pod.namespace}/{each.replacement}" for each in landings if each.is_pending]:
+        if pending := [f"{each.move.pod.namespace}/{each.replacement}" for each in placements if each.is_pending]:
             raise CycleStopped(f"replacements stay pending, so nothing more is evicted: {_named(pending)}")
-        if missing := [str(each.move.pod) for each in landings if each.is_missing]:
+        if missing := [str(each.move.pod) for each in placements if each.is_missing]:
             raise CycleStopped(
                 "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), so nothing more is "
                 f"evicted: {_named(missing)}"
             )
-        return landings
+        return placements
 
     def end(self) -> None:
         """End steering: no node is avoided any more."""

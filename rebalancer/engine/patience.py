@@ -28,7 +28,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
-from rebalancer.engine.owner_shares import OwnerShares
+from rebalancer.engine.limits import OwnerShares
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.memory.document import Memory, PastMove, Reading, owner_key

@@ -108,7 +108,7 @@ class Wave:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class ActualPlacement:
     """What became of a pod's replacement.
 
     Attributes:
@@ -168,7 +168,7 @@ class Steer(Protocol):
         """
         ...
 
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
         """Wait until the replacements have landed, and return where.
 
         Args:
@@ -176,10 +176,10 @@ class Steer(Protocol):
             moved: its moves whose pods go, with the verdicts; a pod with the verdict `Unknown` may not have gone.
 
         Returns:
-            One landing for each move, in their order.
+            One placement for each move, in their order.
 
         Raises:
-            CycleStopped: the run has to end.  (Not because replacements are pending or missing: landings say so.)
+            CycleStopped: the run has to end.  (Not because replacements are pending or missing: placements say so.)
         """
         ...
 
@@ -202,9 +202,9 @@ class DrySteer:
     def begin(self, wave: Wave) -> None:
         """Do nothing."""
 
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:  # noqa: ARG002  the interface
-        """Return the landings as they are foreseen."""
-        return tuple(Landing(move, move.expected, ready_seconds=0.0) for move, _ in moved)
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:  # noqa: ARG002  the interface
+        """Return the placements as they are foreseen."""
+        return tuple(ActualPlacement(move, move.expected, ready_seconds=0.0) for move, _ in moved)
 
     def end(self) -> None:
         """Do nothing."""

@@ -13,7 +13,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction import observation
 from rebalancer.eviction.causes import Cause
-from rebalancer.eviction.steering import Held, Landing, Move
+from rebalancer.eviction.steering import ActualPlacement, Held, Move
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
 from rebalancer.report.layout import age_text, plural
 from rebalancer.report.overview import overview
@@ -277,7 +277,7 @@ def _asked(entry: Entry) -> dict[str, Any]:
 
 def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
     """Return the avoided nodes and the moved pods of a wave; in a dry run nothing has landed."""
-    landed = {} if dry_run else {id(each.move.pod): each for each in steered.landings}
+    landed = {} if dry_run else {id(each.move.pod): each for each in steered.placements}
     moves = [
         {
             "namespace": move.pod.namespace,
@@ -293,12 +293,12 @@ def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
     return {"avoid": dict(sorted(steered.wave.avoid.items())), "moves": moves}
 
 
-def _landed(landing: Landing | None) -> dict[str, Any] | None:
-    if landing is None:
+def _landed(placement: ActualPlacement | None) -> dict[str, Any] | None:
+    if placement is None:
         return None
-    ready = None if landing.ready_seconds is None else round(landing.ready_seconds, 3)
-    names = {"node": landing.node, "replacement": landing.replacement or None}
-    return {**names, "readySeconds": ready, "foreseen": landing.foreseen}
+    ready = None if placement.ready_seconds is None else round(placement.ready_seconds, 3)
+    names = {"node": placement.node, "replacement": placement.replacement or None}
+    return {**names, "readySeconds": ready, "foreseen": placement.foreseen}
 
 
 #: By node name, then by resource: percent.
@@ -343,10 +343,10 @@ def _as_foreseen(run: StrategyRun, after: _Shares, cluster: Cluster) -> _Shares:
     """Return the nodes as if every replacement had landed where it was expected."""
     shares = {name: dict(share) for name, share in after.items()}
     for steered in run.waves:
-        for landing in steered.landings:
-            if landing.node != landing.move.expected:
-                _add(shares, landing.move, landing.node, cluster, -1)
-                _add(shares, landing.move, landing.move.expected, cluster, 1)
+        for placement in steered.placements:
+            if placement.node != placement.move.expected:
+                _add(shares, placement.move, placement.node, cluster, -1)
+                _add(shares, placement.move, placement.move.expected, cluster, 1)
     return shares
 
 

@@ -21,7 +21,7 @@ from rebalancer.engine.closures import Closures
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
-from rebalancer.eviction.steering import Landing, Move, Wave
+from rebalancer.eviction.steering import ActualPlacement, Move, Wave
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline, Halt
@@ -66,14 +66,14 @@ class _Arrival:
     seen: Pod | None = None
     ready_seconds: float | None = None
 
-    def placement(self, *, is_over: bool) -> Landing:
+    def placement(self, *, is_over: bool) -> ActualPlacement:
         """Return what became of the replacement; unless the wait is over, one may still come, or get a node."""
         node = (self.seen.node or None) if self.seen else None
         name = self.seen.name if self.seen and (node or is_over) else ""
         # Another controller moves such a pod in its own time: its replacement may come later.
         by_others = isinstance(self.verdict, Refused) or (isinstance(self.verdict, Granted) and self.verdict.background)
         is_missing = is_over and self.is_expected and not by_others and self.seen is None
-        return Landing(self.move, node, name, self.ready_seconds, is_missing)
+        return ActualPlacement(self.move, node, name, self.ready_seconds, is_missing)
 
 
 class Arrivals:
@@ -140,7 +140,7 @@ class Arrivals:
             not each.is_expected or each.ready_seconds is not None or seconds >= each.until for each in self._each
         )
 
-    def placements(self, *, is_over: bool) -> tuple[Landing, ...]:
+    def placements(self, *, is_over: bool) -> tuple[ActualPlacement, ...]:
         """Return what became of each, in the order of the moves."""
         return tuple(each.placement(is_over=is_over) for each in self._each)
 
@@ -235,7 +235,7 @@ class LiveSteer:
         _LOG.info("a wave of %d pods begins; %d nodes are avoided", len(wave.moves), len(wave.avoid))
         self._sleep(_WATCHERS_SECONDS)
 
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
         """Wait until the replacements are bound and Ready, or their time is up, and return where they are.
 
         If the run is told to end meanwhile, return what was seen so far.

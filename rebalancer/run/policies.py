@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 import rebalancer
-from rebalancer.engine.plugins import plugin, strategies
+from rebalancer.engine.strategy import plugin, strategies
 from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import DURATION_PATTERN, Plugin
 from rebalancer.policy.evictor import DEFAULT_EVICTOR

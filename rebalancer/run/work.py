@@ -17,7 +17,7 @@ from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cyc
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
-from rebalancer.engine.plugins import strategies
+from rebalancer.engine.strategy import strategies
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import DrySteer, Held

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rebalancer.engine.plugins import builtin
+from rebalancer.engine.strategy import builtin
 from tests.bench.large_cluster import cluster
 
 RUNS = 7

@@ -5,8 +5,7 @@ from rebalancer.cluster.selectors import parse_selector_text
 from rebalancer.cluster.taints import Taint, Toleration
 from rebalancer.report.words import text
 from rebalancer.scheduling.eligibility import EligibleNodes
-from rebalancer.scheduling.fit import why_repelled
-from rebalancer.scheduling.node_affinity import Preferences
+from rebalancer.scheduling.fit import Preferences, why_repelled
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
 from tests.conformance.snapshots import cluster, nodes, pod, snapshot

@@ -96,22 +96,22 @@ class Landings:
         return "\n".join([*lines, f"nodes that a report names: {dict(sorted(self.sizes.items()))}"])
 
 
-def run(binaries: Path, seed: int, nodes: int, evictions: int, landings: Landings, end: float) -> None:
+def run(binaries: Path, seed: int, nodes: int, evictions: int, placements: Landings, end: float) -> None:
     """Evict so many pods of one random cluster, and compare where their replacements land.
 
     `end`, by the monotonic clock, is when no more pods are evicted.
     """
     with ControlPlane(binaries, stages=STAGES) as running:
-        Stage(running.api, Random(seed), landings).run(nodes, evictions, end)
+        Stage(running.api, Random(seed), placements).run(nodes, evictions, end)
 
 
 class Stage:
     """A cluster with controllers at work."""
 
-    def __init__(self, api: Api, random: Random, landings: Landings) -> None:
+    def __init__(self, api: Api, random: Random, placements: Landings) -> None:
         self._api = api
         self._random = random
-        self._landings = landings
+        self._landings = placements
         self._kinds: dict[str, str] = {}
         self._failed: set[str] = set()  # a Job waits ever longer after each pod that failed
 

@@ -24,7 +24,7 @@ EQUIVALENT: Mapping[str, str] = {
         )
     },
     "rebalancer/engine/closures.py: 0 -> (1) on: self._length = 0": "the first failure sets it anew",
-    "rebalancer/engine/owner_shares.py: owner is None or self._lost[owner] < self._most(self._had[owner]) -> "
+    "rebalancer/engine/limits.py: owner is None or self._lost[owner] < self._most(self._had[owner]) -> "
     "(self._lost[owner] < self._most(self._had[owner])) on: "
     "if owner is None or self._lost[owner] < self._most(self._had[owner]):": (
         "nothing is counted for pods without an owner, so that they have always lost less than one"

@@ -20,7 +20,7 @@ from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Claim, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.snapshot import DisruptionBudget
-from rebalancer.eviction.steering import Landing, Move, Wave
+from rebalancer.eviction.steering import ActualPlacement, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.scheduling.simulator.sampling import nodes_to_score
@@ -221,7 +221,7 @@ class PlayedSteer:
     """Carries waves out in a simulation: replacements arrive in any order, each as soon as its pod has gone.
 
     Attributes:
-        landings: all of them, in order.
+        placements: all of them, in order.
         on_avoided: how many of them are on a node that was avoided.
     """
 
@@ -230,7 +230,7 @@ class PlayedSteer:
     def __init__(self, simulation: Simulation, min_gain: float) -> None:
         self._simulation = simulation
         self.min_gain = min_gain
-        self.landings: list[Landing] = []
+        self.placements: list[ActualPlacement] = []
         self.on_avoided = self.waves = 0
 
     def closed(self, wave: Wave) -> frozenset[str]:
@@ -240,7 +240,7 @@ class PlayedSteer:
         self._simulation.avoid = wave.avoid
         self.waves += 1
 
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[Landing, ...]:
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
         simulation = self._simulation
         gone = {move.pod.name: simulation.pods.pop(move.pod.name) for move, _ in moved}
         arriving = sorted(gone)
@@ -251,10 +251,12 @@ class PlayedSteer:
             came.setdefault(workload.name, []).append(simulation.create(workload, simulation.names))
         # Replacements of one owner are alike: a run takes the oldest for that of the first pod that went.
         pods = [came[gone[move.pod.name].workload.name].pop(0) for move, _ in moved]
-        landings = tuple(Landing(move, pod.node, pod.name, 1.0) for (move, _), pod in zip(moved, pods, strict=True))
-        self.landings += landings
-        self.on_avoided += sum(each.node in wave.avoid for each in landings)
-        return landings
+        placements = tuple(
+            ActualPlacement(move, pod.node, pod.name, 1.0) for (move, _), pod in zip(moved, pods, strict=True)
+        )
+        self.placements += placements
+        self.on_avoided += sum(each.node in wave.avoid for each in placements)
+        return placements
 
     def end(self) -> None:
         self._simulation.avoid = {}
@@ -291,7 +293,7 @@ class Played:
     @property
     def foreseen(self) -> float:
         """The share of replacements that landed as foreseen."""
-        found = [*self.unsteered, *(each.foreseen for steer in self.steers for each in steer.landings)]
+        found = [*self.unsteered, *(each.foreseen for steer in self.steers for each in steer.placements)]
         return sum(found) / len(found) if found else 1.0
 
     @property

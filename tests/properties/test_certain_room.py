@@ -119,7 +119,7 @@ def test_no_order_and_no_landing_strands_a_replacement(data: Any) -> None:
 
 
 def stranded(places: list[Node], there: list[tuple[Pod, str]], coming: list[Pod]) -> list[Pod]:
-    """Return pods whose replacement finds no node in some order and with some landings; pods that go stay for long."""
+    """Return pods whose replacement finds no node in some order, with some placements; pods that go stay for long."""
     turns = [(pod, waits) for pod in coming for waits in WAITS[pod.owners[0].kind]]
     for pod, waits in turns:
         others = [each for each in there if not (waits and each == (pod, pod.node))]

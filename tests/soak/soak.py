@@ -127,8 +127,8 @@ def _cycle(
     assert not ledger.stopped
     assert not any(run.error for run in ledger.runs), ledger.runs
     if steer:
-        for landing in steer.landings:
-            tally.count(now, before[landing.move.pod.name], simulation.pods[landing.replacement])
+        for placement in steer.placements:
+            tally.count(now, before[placement.move.pod.name], simulation.pods[placement.replacement])
         return ledger
     for entry in ledger.evictions:
         simulation.ending.add(entry.pod.name)

@@ -30,7 +30,7 @@ def busy_and_idle_pools():
     return cluster(nodes, pods, {each.name: 10 for each in pods})
 
 
-def landings(ledger):
+def placements(ledger):
     return {(each.pod.node, each.destination.nodes[0]) for each in ledger.evictions}
 
 
@@ -46,8 +46,8 @@ def test_pods_stay_in_their_pool(steer):
     mixed = decide(busy_and_idle_pools(), by_deviation(8, None, scheduler), steer=steer)
     apart = decide(busy_and_idle_pools(), by_deviation(8, POOLS, scheduler), steer=steer)
 
-    assert {source for source, _ in landings(mixed)} == {"l1"}
-    assert landings(apart) == {("l1", "l2"), ("s1", "s2")}
+    assert {source for source, _ in placements(mixed)} == {"l1"}
+    assert placements(apart) == {("l1", "l2"), ("s1", "s2")}
 
 
 @pytest.mark.parametrize("steer", [None, DrySteer(1.5, ("a", "b"))])

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
+from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, DrySteer
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
@@ -144,7 +144,7 @@ class Elsewhere(DrySteer):
         self.ended = 0
 
     def settle(self, wave, moved):
-        return tuple(Landing(move, self.where, "new" if self.where else "", 1.0) for move, _ in moved)
+        return tuple(ActualPlacement(move, self.where, "new" if self.where else "", 1.0) for move, _ in moved)
 
     def end(self):
         self.ended += 1

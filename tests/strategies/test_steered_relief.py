@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, DrySteer, Landing
+from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, DrySteer
 from tests import make
 from tests.measured import KEYS, RELIEF, cluster, low, node, pod
 
@@ -122,7 +122,7 @@ class Elsewhere(DrySteer):
         self.ended = 0
 
     def settle(self, wave, moved):
-        return tuple(Landing(move, "n2", "new", 1.0) for move, _ in moved)
+        return tuple(ActualPlacement(move, "n2", "new", 1.0) for move, _ in moved)
 
     def end(self):
         self.ended += 1
@@ -151,7 +151,7 @@ def test_two_waves_in_a_row_that_land_elsewhere_end_the_steering():
     steer = Elsewhere()
     ledger = steered(crowded(), steer=steer)
 
-    assert [wave.landings[0].node for wave in ledger.runs[0].waves][-2:] == ["n2", "n2"]
+    assert [wave.placements[0].node for wave in ledger.runs[0].waves][-2:] == ["n2", "n2"]
     assert [notice.cause.code for notice in ledger.warnings if notice.cause.code is Code.LANDED_ELSEWHERE]
     assert steer.ended == 1
 
@@ -218,7 +218,7 @@ def test_an_owner_can_spare_the_next_pod_once_the_replacement_is_ready(ready, ev
 
     class Slow(DrySteer):
         def settle(self, wave, moved):
-            return tuple(Landing(move, move.expected, "new", ready) for move, _ in moved)
+            return tuple(ActualPlacement(move, move.expected, "new", ready) for move, _ in moved)
 
     pods = [*(pod(f"w{i}", owners="web") for i in range(4)), *(pod(f"c{i}", f"n{i}") for i in (2, 3, 4))]
     on = cluster(

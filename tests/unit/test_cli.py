@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from rebalancer import __version__
 from rebalancer.cli.main import main
-from rebalancer.engine.plugins import builtin
+from rebalancer.engine.strategy import builtin
 from tests import forks
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 

@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from rebalancer.engine.plugins import GROUP, builtin, strategies
+from rebalancer.engine.strategy import GROUP, builtin, strategies
 from rebalancer.errors import UsageError
 from tests.unit.offered import Own
 

@@ -11,7 +11,7 @@ from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import Percentages
 from rebalancer.cluster.resources import arriving
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.steering import Landing, Move, Steer, Wave
+from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
 
 #: Steering ends after so many waves in a row that mostly landed on other nodes than foreseen.
@@ -96,7 +96,7 @@ class Steered:
         lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
         return with_pod_gone(because, points).with_details(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
 
-    def _carry_out(self, wave: Wave) -> Sequence[Landing]:
+    def _carry_out(self, wave: Wave) -> Sequence[ActualPlacement]:
         """Evict the pods of a wave, wait for the replacements, and take in where they landed."""
         self._steer.begin(wave)
         moved: list[tuple[Move, Verdict]] = []
@@ -117,6 +117,6 @@ class Steered:
         return placements
 
 
-def mostly_elsewhere(placements: Sequence[Landing]) -> bool:
+def mostly_elsewhere(placements: Sequence[ActualPlacement]) -> bool:
     """Return whether most replacements landed on other nodes than foreseen."""
     return sum(not each.foreseen for each in placements) * 2 > len(placements)

@@ -5,10 +5,10 @@ As pods come and go, everything that depends on them is updated at once, or when
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
 from rebalancer.scheduling.simulator.claims import names
-from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes
+from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes, OneNode
 from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Tallies
@@ -260,3 +260,52 @@ def newest_minor(nodes: Iterable[Node]) -> int:
     """
     versions = (_KUBERNETES.match(node.kubelet_version) for node in nodes)
     return max((int(version[1]) for version in versions if version), default=NEWEST_MINOR)
+
+
+S = TypeVar("S", bound=np.generic)
+
+#: So many nodes are asked about one by one.
+_FEW = 8
+
+
+class Shapes(Generic[S]):
+    """Answers to one question that depends only on the shape of the pod and the node.
+
+    Args:
+        state: the cluster.
+        ask: answers for a pod and some nodes, in their order, or for one of them.
+        shape: returns what is equal for pods with equal answers; by default what they request.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        ask: Callable[[Pod, Nodes], NDArray[S]],
+        shape: Callable[[Pod], object] | None = None,
+    ) -> None:
+        self._state = state
+        self._ask = ask
+        self._shape = shape or (lambda pod: state.requested.of(pod.spec))
+        self._known: dict[object, tuple[NDArray[S], int]] = {}  # and how many changes of the state they reflect
+
+    def by_node(self, pod: Pod) -> NDArray[S]:
+        """Return the answers for a pod, by index of the node; they follow the cluster, so others must not keep them."""
+        key, changes = self._shape(pod), self._state.changes
+        answers, seen = self._known.get(key, (None, 0))
+        if answers is None:
+            answers = self._ask(pod, self._state.everywhere)
+        elif seen < len(changes):
+            changed = sorted(set(changes[seen:]))
+            if len(changed) > _FEW:
+                answers[changed] = self._ask(pod, Nodes(changed))
+            else:
+                for index in changed:
+                    answers[index] = self._ask(pod, OneNode(index))
+        else:
+            return answers
+        self._known[key] = answers, len(changes)
+        return answers
+
+    def of(self, pod: Pod, nodes: Nodes) -> NDArray[S]:
+        """Return the answers for a pod and some nodes, in their order, as they are now."""
+        return self.by_node(pod).take(nodes.indexes)

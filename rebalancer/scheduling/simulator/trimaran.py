@@ -54,8 +54,7 @@ from rebalancer.scheduling.simulator.configuration import (
 )
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, rounded
 from rebalancer.scheduling.simulator.plugin import Score, UnknownPlacementError
-from rebalancer.scheduling.simulator.shapes import Shapes
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.state import Shapes, State
 
 MEAN = "AVG"
 DEVIATION = "STD"

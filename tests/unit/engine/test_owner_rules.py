@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.engine.owner_shares import OwnerShares
+from rebalancer.engine.limits import OwnerShares
 from rebalancer.policy.usage import REST
 from tests.make import NOW, cluster, decide, node, owner, pod
 from tests.unit.engine.stand_ins import Scripted

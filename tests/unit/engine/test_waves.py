@@ -1,4 +1,4 @@
-"""Waves go through the gate like all that strategies ask for, and stand in the ledger with their landings."""
+"""Waves go through the gate like all that strategies ask for, and stand in the ledger with their placements."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.strategy import Balance
 from rebalancer.eviction.causes import Code, cause
-from rebalancer.eviction.steering import HOT, DrySteer, Landing, Move, Wave
+from rebalancer.eviction.steering import HOT, ActualPlacement, DrySteer, Move, Wave
 from rebalancer.policy.arguments import Args
 from tests import make
 
@@ -61,7 +61,7 @@ def test_a_dry_run_foresees_every_landing():
 
     (steered,) = ledger.runs[0].waves
     assert steered.wave.avoid == {"n1": HOT}
-    assert [(each.move.pod.name, each.node, each.foreseen) for each in steered.landings] == [
+    assert [(each.move.pod.name, each.node, each.foreseen) for each in steered.placements] == [
         ("a", "n2", True),
         ("b", "n2", True),
     ]
@@ -70,7 +70,7 @@ def test_a_dry_run_foresees_every_landing():
 def test_a_wave_belongs_to_the_strategy_that_made_it():
     first, second = run(DrySteer(2.0, KEYS)).runs
 
-    assert [len(each.landings) for each in (*first.waves, *second.waves)] == [2, 0]
+    assert [len(each.placements) for each in (*first.waves, *second.waves)] == [2, 0]
 
 
 def test_of_many_pending_replacements_five_are_named():
@@ -99,7 +99,7 @@ def test_replacements_that_stay_pending_or_do_not_come_end_the_cycle_and_are_nam
 
     assert ledger.stopped == stopped
     assert [run.evicted for run in ledger.runs] == [2, 0]
-    assert [landing.node for landing in ledger.runs[0].waves[0].landings] == [None, None]
+    assert [placement.node for placement in ledger.runs[0].waves[0].placements] == [None, None]
 
 
 @pytest.mark.parametrize("keeper", [{"budgets": (make.pdb("web", 1),)}, {"sparing": True}], ids=["PDB", "owner"])
@@ -119,4 +119,4 @@ def test_limits_stay_spent_when_a_replacement_is_ready():
 def test_a_landing_elsewhere_is_not_as_foreseen():
     move = Move(make.pod("a"), "n2", ("n2", "n3"), BECAUSE)
 
-    assert [Landing(move, node).foreseen for node in ("n2", "n3", "n1", None)] == [True, True, False, False]
+    assert [ActualPlacement(move, node).foreseen for node in ("n2", "n3", "n1", None)] == [True, True, False, False]

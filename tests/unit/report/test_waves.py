@@ -1,6 +1,6 @@
 """Waves in the report: what is avoided, what moves, where it landed, and what the nodes come to."""
 
-from rebalancer.eviction.steering import DrySteer, Landing
+from rebalancer.eviction.steering import ActualPlacement, DrySteer
 from rebalancer.report.document import Finished, document
 from rebalancer.report.layout import Page
 from rebalancer.report.nodes import show_waves
@@ -14,7 +14,7 @@ class Astray(DrySteer):
     """Replacements land on n2."""
 
     def settle(self, wave, moved):
-        return tuple(Landing(move, "n2", "new", 2.5) for move, _ in moved)
+        return tuple(ActualPlacement(move, "n2", "new", 2.5) for move, _ in moved)
 
 
 def report(steer, *, dry_run):

@@ -66,8 +66,8 @@ def test_after_a_rollout_the_replacement_is_of_another_replica_set():
     pods = [make.pod(name, uid=f"uid-of-{name}", node="n2", ready=True) for name in names]
     arrivals.look(pods, 1.0)
 
-    (landing,) = arrivals.placements(is_over=arrivals.is_over(1.0))
-    assert (landing.replacement, landing.node) == ("web-7f4-ccccc", "n2")
+    (placement,) = arrivals.placements(is_over=arrivals.is_over(1.0))
+    assert (placement.replacement, placement.node) == ("web-7f4-ccccc", "n2")
     assert siblings_of([going.pod], lambda _: "web") == {"default": ""}
 
 
@@ -77,9 +77,9 @@ def test_only_pods_that_may_be_replacements_are_asked_for(evicted, server):
     server.add(as_object("sibling", node="n3", ready=True, labels=labels))
     came = as_object("a2", node="n2", ready=True, age=1, labels=labels)
 
-    (landing,) = evicted(lambda: replace(server, "a", came), going=(move("a", labels=labels),))
+    (placement,) = evicted(lambda: replace(server, "a", came), going=(move("a", labels=labels),))
 
-    assert landing.replacement == "a2"
+    assert placement.replacement == "a2"
     asked = {each.query.get("labelSelector") for each in server.sent("GET", "*/namespaces/default/pods")}
     assert asked == {"pod-template-hash in (5d9)"}
 
@@ -93,9 +93,9 @@ def test_pods_that_were_there_before_are_no_replacements(evicted, server):
         server.add(as_object("dying", node="n3", leaving=30, age=1))
         server.add(as_object("a2", node="n2", ready=True, age=2))
 
-    (landing,) = evicted(then)
+    (placement,) = evicted(then)
 
-    assert landing.replacement == "a2"
+    assert placement.replacement == "a2"
 
 
 @pytest.mark.parametrize("comes", [True, False], ids=["pending", "never: a quota, or its owner was scaled down"])
@@ -104,18 +104,18 @@ def test_a_replacement_is_waited_for_no_longer_than_settle(evicted, server, time
     came = as_object("a2") if comes else as_object("other", owner="db")
     began = time.now
 
-    (landing,) = evicted(lambda: replace(server, "a", came))
+    (placement,) = evicted(lambda: replace(server, "a", came))
 
-    assert (landing.is_pending, landing.is_missing, landing.node) == (comes, not comes, None)
+    assert (placement.is_pending, placement.is_missing, placement.node) == (comes, not comes, None)
     assert 60 <= time.now - began < 66
 
 
 @pytest.mark.parametrize("verdict", [Granted(background=True), refused(Code.IN_PROGRESS)])
 def test_a_pod_that_another_controller_moves_may_be_replaced_later(evicted, verdict):
     """A virtual machine migrates for minutes, say: the run goes on without it."""
-    (landing,) = evicted(verdict=verdict)
+    (placement,) = evicted(verdict=verdict)
 
-    assert (landing.is_missing, landing.is_pending, landing.node) == (False, False, None)
+    assert (placement.is_missing, placement.is_pending, placement.node) == (False, False, None)
 
 
 @pytest.mark.parametrize(
@@ -138,17 +138,17 @@ def test_a_replacement_that_goes_is_followed_by_the_next(evicted, server, time, 
         later(server, time, 8, lambda: server.add(as_object("a3", node="n3", ready=True, age=9)))
         later(server, time, 20, lambda: server.add(as_object("b2", owner="db", node="n2", ready=True, age=20)))
 
-    landing, _ = evicted(then, going=(move("a"), move("b", owner="db")))
+    placement, _ = evicted(then, going=(move("a"), move("b", owner="db")))
 
-    assert (landing.node, landing.replacement) == ("n3", "a3")
-    assert 8 <= landing.ready_seconds < 15
+    assert (placement.node, placement.replacement) == ("n3", "a3")
+    assert 8 <= placement.ready_seconds < 15
 
 
 def test_a_replacement_that_has_done_its_work_is_not_waited_for(evicted, server, time):
     """A Job's pod may have ended before it is looked at."""
-    (landing,) = evicted(lambda: replace(server, "a", as_object("a2", node="n2", age=1, phase="Succeeded")))
+    (placement,) = evicted(lambda: replace(server, "a", as_object("a2", node="n2", age=1, phase="Succeeded")))
 
-    assert (landing.node, landing.ready_seconds) == ("n2", 0.0)
+    assert (placement.node, placement.ready_seconds) == ("n2", 0.0)
     assert time.waits == [1.0]
 
 
@@ -159,10 +159,10 @@ def test_a_controller_that_waits_for_the_old_pod_gets_its_grace_period(evicted, 
         server.add(as_object("db-0", owner="db", node="n1", leaving=120))
         later(server, time, 110, lambda: server.add(as_object("db-0", uid="new", owner="db", node="n2", ready=True)))
 
-    (landing,) = evicted(then, going=(move("db-0", owner="db"),))
+    (placement,) = evicted(then, going=(move("db-0", owner="db"),))
 
-    assert landing.node == "n2"
-    assert landing.ready_seconds >= 110
+    assert placement.node == "n2"
+    assert placement.ready_seconds >= 110
 
 
 def test_a_pod_that_nobody_replaces_is_not_waited_for(steer, server, time):
@@ -172,9 +172,9 @@ def test_a_pod_that_nobody_replaces_is_not_waited_for(steer, server, time):
     steer.begin(wave(alone, move("b")))
     began = time.now
 
-    landings = steer.settle(wave(alone, move("b")), [(alone, GRANTED), (move("b"), Unknown("no answer"))])
+    placements = steer.settle(wave(alone, move("b")), [(alone, GRANTED), (move("b"), Unknown("no answer"))])
 
-    assert [(each.node, each.is_pending) for each in landings] == [(None, False)] * 2
+    assert [(each.node, each.is_pending) for each in placements] == [(None, False)] * 2
     assert time.now - began < 5
 
 
@@ -219,8 +219,8 @@ def test_a_node_that_cannot_be_marked_ends_the_run(steer, server):
 def unready(evicted, server):
     """Pod a of web has gone, its replacement a2 is not Ready, and pod b is next."""
     server.add(as_object("b", node="n1", ready=True))
-    (landing,) = evicted(lambda: replace(server, "a", as_object("a2", node="n2", age=1)))
-    assert (landing.node, landing.ready_seconds) == ("n2", None)
+    (placement,) = evicted(lambda: replace(server, "a", as_object("a2", node="n2", age=1)))
+    assert (placement.node, placement.ready_seconds) == ("n2", None)
 
 
 @pytest.mark.usefixtures("unready")

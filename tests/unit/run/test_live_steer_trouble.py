@@ -13,9 +13,9 @@ def test_a_look_that_fails_is_tried_again(steer, server):
     replace(server, "a", as_object("a2", node="n2", ready=True))
     server.fail("GET", "*/pods", status=403, times=2)
 
-    (landing,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
+    (placement,) = steer.settle(wave(move("a")), [(move("a"), GRANTED)])
 
-    assert landing.node == "n2"
+    assert placement.node == "n2"
 
 
 def test_a_look_lasts_ten_seconds_at_most(steer, server, time, halt):

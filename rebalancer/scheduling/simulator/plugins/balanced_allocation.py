@@ -24,8 +24,7 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.scheduling.equivalence import BySpec
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes
 from rebalancer.scheduling.simulator.plugins.node_resources_fit import EVEN
-from rebalancer.scheduling.simulator.shapes import Shapes
-from rebalancer.scheduling.simulator.state import State, counted
+from rebalancer.scheduling.simulator.state import Shapes, State, counted
 
 _SITS_OUT = 33
 _BY_CHANGE = 36

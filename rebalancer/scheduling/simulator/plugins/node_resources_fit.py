@@ -17,8 +17,7 @@ from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.scheduling.equivalence import BySpec
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes, rounded
 from rebalancer.scheduling.simulator.plugin import Refusals
-from rebalancer.scheduling.simulator.shapes import Shapes
-from rebalancer.scheduling.simulator.state import State, counted, scored_of
+from rebalancer.scheduling.simulator.state import Shapes, State, counted, scored_of
 
 TOO_MANY = "Too many pods"
 EVEN: Mapping[str, int] = {CPU: 1, MEMORY: 1}
