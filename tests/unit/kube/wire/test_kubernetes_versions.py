@@ -14,6 +14,8 @@ from tests.unit.kube.wire.documents import read
 
 Object = dict[str, Any]
 
+#: The versions (1.x) whose fields stand below.
+VERSIONS = range(29, 37)
 OWNED = {
     "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}]
 }
