@@ -36,10 +36,7 @@ def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Can
     target.  A pod of 0.9 does not go if 10 points were above at first: it takes less than a tenth.  Where there are too
     many pods it does: each takes one of the number of pods, and none takes more.
 
-    Args:
-        candidates: of one class, the oldest first.
-        excess: what is above target now.
-        first: the sum that was above target at the beginning, beside the number of pods.
+    The candidates are of one class, the oldest first; `first` is what was above target at the beginning, without pods.
     """
     least = 0.0 if excess.of_pods else round(first * _LEAST_SHARE, _DECIMALS)
     ranked = ((_rank(each, excess, least), each) for each in candidates)
@@ -56,15 +53,7 @@ def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, flo
 
 
 class Selection:
-    """Which pods relief, filling and emptying may move.
-
-    Args:
-        cluster: the cluster they run in.
-        evict: what protects pods, and knows which of them rest.
-        usage: what pods use.
-        wanted: returns whether the strategy's arguments allow a pod.
-        rest: how long a replacement rests.
-    """
+    """Which pods relief, filling and emptying may move: those that the strategy's arguments want, after their rest."""
 
     def __init__(
         self, cluster: Cluster, evict: Evict, usage: MeasuredUsage, wanted: Callable[[Pod], bool], rest: timedelta

@@ -51,12 +51,7 @@ from rebalancer.scheduling.worlds import Worlds
 class Placements:
     """The simulated scheduler: asked about the plan, and about what may happen besides.
 
-    Args:
-        cluster: the cluster.
-        evict: whom to tell what is assumed.
-
-    Attributes:
-        worlds: what may happen besides.
+    It tells `evict` what is assumed.  `worlds` is what may happen besides.
 
     Raises:
         ConfigurationError: the scheduler's configuration cannot be read.

@@ -78,13 +78,7 @@ class _Offer:
 
 
 class Filling:
-    """Moves pods from nodes above the mean to where they are needed.
-
-    Args:
-        moves: what makes the moves.
-        destinations: where pods may go.
-        band: where nodes should be.
-    """
+    """Moves pods from nodes above the mean to where they are needed, so that nodes are in their band."""
 
     def __init__(self, moves: Moves, destinations: Destinations, band: Band) -> None:
         self._moves = moves

@@ -34,11 +34,7 @@ _Key = tuple[str, Owner | None]
 
 
 class Replicas:
-    """Counts pods by owner and node; it follows the cluster in the present scope.
-
-    Args:
-        cluster: the cluster.
-    """
+    """Counts pods by owner and node; it follows the cluster in the present scope."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._counts: dict[_Key, Counter[str]] = {}
@@ -47,12 +43,7 @@ class Replicas:
         cluster.follow(self)
 
     def first_gathered(self, node: Node, moves: Iterable[Move]) -> Move | None:
-        """Return the first move after which all pods of its owner, now on several nodes, would be on one.
-
-        Args:
-            node: the node that these moves empty.
-            moves: of all its pods.
-        """
+        """Return the first of these moves off a node that brings all pods of its owner from several nodes to one."""
         moves = tuple(moves)
         expected: dict[_Key, set[str]] = {}
         for move in moves:

@@ -149,14 +149,7 @@ Spare = Mapping[str, Sequence[int]]
 
 
 class Competitors:
-    """Pods that may all come first, summed up.
-
-    Args:
-        kinds: how many come of each kind.
-
-    Attributes:
-        size: how many they are.
-    """
+    """Pods that may all come first, summed up: so many of each kind, `size` in all."""
 
     def __init__(self, kinds: Mapping[ReplacementKind, int]) -> None:
         self._requests = [({PODS: 1, **kind.pod.spec.requests}, count) for kind, count in kinds.items()]

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 4540,
+    "rebalancer/balancing": 4490,
     "rebalancer/cli": 2010,
     "rebalancer/cluster": 1710,
     "rebalancer/engine": 2050,
@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1140,
     "rebalancer/report": 2860,
     "rebalancer/run": 7010,
-    "rebalancer/scheduling": 6690,
+    "rebalancer/scheduling": 6660,
     "rebalancer/telemetry": 650,
     "rebalancer/untrusted": 490,
     "rebalancer/usage": 1890,

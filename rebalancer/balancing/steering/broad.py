@@ -53,11 +53,7 @@ _TRIES = 60
 
 
 class BroadWaves:
-    """Puts waves together that go to many nodes.
-
-    Args:
-        planning: what waves are planned with.
-    """
+    """Puts waves together that go to many nodes."""
 
     def __init__(self, planning: Planning) -> None:
         self._planning = planning

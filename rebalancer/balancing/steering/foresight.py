@@ -32,11 +32,7 @@ _TAINTS = "TaintToleration"
 
 
 class Foresight:
-    """Asks the scheduler, while nodes carry soft taints.
-
-    Args:
-        cluster: the cluster.
-        keys: the keys of the soft taints.
+    """Asks the scheduler, while nodes carry soft taints with these keys.
 
     Attributes:
         simulation: what the scheduler would do.

@@ -19,12 +19,7 @@ class Fullness:
     It follows the cluster in the present scope.  A pod that comes is charged to both.  One that goes is taken off the
     source, and off the peak if the figures are of one moment.  Over a time window it may not have been this pod that
     made the peak; so there the peak stays, to be on the safe side.
-
-    Args:
-        cluster: the cluster.
-        usage: the figures.
-        names: the resources of the goal.
-        compared: names of the nodes among which pods are moved.
+    Pods are moved among the nodes that are compared, by the resources of the goal.
     """
 
     def __init__(self, cluster: Cluster, usage: MeasuredUsage, names: Sequence[str], compared: Collection[str]) -> None:

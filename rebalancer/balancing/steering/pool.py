@@ -15,12 +15,7 @@ from rebalancer.cluster.pod import Pod
 class Pool:
     """Candidates by node; those of a node are looked up when they are first needed.
 
-    Args:
-        cluster: the cluster.
-        selection: which pods may be moved.
-        fullness: the nodes.
-        targets: on nodes above these percentages, pods that stay are recorded with the reason.
-        limit: the most evictions from each node.
+    On nodes above the targets, pods that stay are recorded with the reason.  Each node loses `limit` pods at most.
     """
 
     def __init__(

@@ -21,11 +21,7 @@ ELSEWHERE = 2
 class Steered:
     """Makes waves until no move pays, or until replacements land on other nodes than foreseen.
 
-    Args:
-        planning: what waves are planned with; above its ceilings a node should lose pods.
-        steer: what carries waves out.
-        waves: what puts waves together.
-        mean: of all nodes, by resource.
+    Above the ceilings that waves are planned with a node should lose pods; the mean is that of all nodes.
     """
 
     def __init__(self, planning: Planning, steer: Steer, waves: Waves, mean: Percentages) -> None:

@@ -56,11 +56,7 @@ _MANY = 100
 
 
 class Waves:
-    """Puts waves together.
-
-    Args:
-        planning: what waves are planned with.
-    """
+    """Puts waves together."""
 
     def __init__(self, planning: Planning) -> None:
         self._planning = planning

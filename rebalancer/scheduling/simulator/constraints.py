@@ -53,12 +53,7 @@ class Constraint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Constraints:
-    """Works out the constraints of pods.
-
-    Args:
-        state: the cluster.
-        defaults: for pods that declare none.
-    """
+    """Works out the constraints of pods; those that declare none have the defaults."""
 
     def __init__(self, state: State, defaults: Sequence[SpreadConstraint] = SYSTEM_DEFAULTS) -> None:
         self._state = state

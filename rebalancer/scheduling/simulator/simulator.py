@@ -60,12 +60,7 @@ PREEMPTS = "pods of a lower priority might have to make room, and nobody knows w
 
 
 class Simulator:
-    """Answers for one cluster, by its state at the time of the question.
-
-    Args:
-        state: the cluster.
-        profiles: by name of the scheduler.
-    """
+    """Answers for one cluster, by its state at the time of the question; profiles go by the scheduler's name."""
 
     def __init__(self, state: State, profiles: Mapping[str, Profile]) -> None:
         self._state = state

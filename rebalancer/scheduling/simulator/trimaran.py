@@ -274,11 +274,7 @@ def makers(
 ) -> Mapping[str, Callable[[], Score]]:
     """Return what makes each plugin of a profile; it raises ConfigurationError for arguments it cannot read.
 
-    Args:
-        state: the cluster.
-        config: the profile.
-        target: of TargetLoadPacking.
-        ask: returns real usage; None where nobody measures.
+    The target is that of TargetLoadPacking; without `ask` nobody measures real usage.
     """
 
     def loads(plugin: str) -> Loads:

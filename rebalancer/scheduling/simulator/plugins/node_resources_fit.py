@@ -107,14 +107,7 @@ def _quotient(dividend: int, divisor: int) -> int:
 
 
 class NodeResourcesFit:
-    """Refuses full nodes, and scores the others.
-
-    Args:
-        state: the cluster.
-        scorer: the strategy: what nodes score.
-        weights: of the resources that are scored.
-        ignored: returns whether an extended resource is ignored.
-    """
+    """Refuses full nodes, and scores the others by these resources; extended ones may be ignored where room counts."""
 
     name = "NodeResourcesFit"
 
