@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 4490,
+    "rebalancer/balancing": 4500,
     "rebalancer/cli": 2010,
     "rebalancer/cluster": 1710,
     "rebalancer/engine": 2050,

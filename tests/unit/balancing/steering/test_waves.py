@@ -37,3 +37,18 @@ def test_empty_zones_leave_a_pod_that_has_to_stay_in_its_own_the_nodes_there(zon
     pods = [pod("a", **web), pod("b", owners=None), pod("c", "n2", owners=None), *more]
 
     assert found(nodes, pods, {"a": 10, "b": 60, "c": 30, "web-0": 0, "web-1": 0}) == lands
+
+
+def test_pods_that_can_go_nowhere_do_not_keep_those_behind_them():
+    """By requests n2 takes `a` and `b` alone; a hundred pods would bring more than `a`, a hundred more than `b`."""
+    crowd = [pod(f"{name}-{number}", cpu="9") for name in ("more-than-a", "more-than-b") for number in range(100)]
+    a, b, there = pod("a"), pod("b"), pod("c", "n2", owners=None, cpu="2")
+    usage = {each.name: 12 if "than-a" in each.name else 8 for each in crowd} | {"a": 10, "b": 4, "c": 10}
+    on = cluster([node("n1"), node("n2")], [*crowd, a, b, there], usage)
+    waves = Waves(planner(on, {"cpu": 20}, {"cpu": 50}))
+
+    first = waves.next_wave({})
+    on.evicted(a)
+    second = waves.next_wave({})
+
+    assert [[each.name for each in wave.pods] if wave else [] for wave in (first, second)] == [["a"], ["b"]]
