@@ -5,7 +5,7 @@
    a part of them as a rule, waves to many nodes come first: see `rebalancer.balancing.steering.broad`.)
 2. All other nodes are avoided alike.  If the pod would not do well on each node where it may land then, its
    destination alone receives, and other nodes are avoided, hot ones more; if that is not enough, all alike.  If it
-   still does not land there, the next move is tried.
+   still does not land there, the next move is tried; moves that failed so for an earlier wave come last.
 3. Pods join that bring at least half as much wherever they may land, in each possible history (see
    `rebalancer.scheduling.worlds`): with the others of the wave there as they landed in that history, with room for a
    quarter more than they use, for pods that others create meanwhile, and with spreading over zones no worse.
