@@ -48,9 +48,6 @@ class LargeServer(FakeApiServer):
         found = {path: [each for each in items if each["kind"] == kind] for kind, path in PATHS.items()}
         self._pages = {path: pages(kind, found[path]) for kind, path in PATHS.items()}
 
-    def process(self, request: Request) -> Reply:
-        return self.reply(request)
-
     def reply(self, request: Request) -> Reply:
         if request.method == "GET" and request.path in self._pages:
             return Reply(200, self._pages[request.path][int(request.query.get("continue", "0"))])
