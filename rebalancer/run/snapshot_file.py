@@ -49,7 +49,7 @@ class SnapshotFile:
 
 
 class SnapshotDocument(Document, rename="camel"):
-    """A document of a file; `rebalancer snapshot` adds what is no object of the cluster."""
+    """One document of a snapshot file; `rebalancer snapshot` adds a part that is not a cluster object."""
 
     rebalancer: Recorded | None = None
 

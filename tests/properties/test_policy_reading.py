@@ -125,8 +125,8 @@ def uncommented(text: str) -> list[str]:
 @given(POLICIES | OLD_POLICIES)
 def test_any_document_is_a_policy_or_an_error(document):
     """Nothing but PolicyError is raised, near policies of both versions, in YAML and in JSON."""
-    outcome(yaml.safe_dump(document))
-    outcome(json.dumps(document))
+    for text in (yaml.safe_dump(document), json.dumps(document)):
+        assert isinstance(outcome(text), LoadedPolicy | PolicyError)
 
 
 @given(POLICIES | OLD_POLICIES)

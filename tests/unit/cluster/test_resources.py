@@ -1,4 +1,4 @@
-"""Resource lists, what is no quantity, and amounts in words; quantities and requests have properties."""
+"""Resource lists, what is not a valid quantity, and amounts in words; quantities and requests have properties."""
 
 import pytest
 

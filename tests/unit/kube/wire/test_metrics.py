@@ -25,7 +25,7 @@ def of_pod(*containers, **fields):
 
 
 def test_a_nodes_usage_is_in_millicores_and_bytes():
-    """Rounded up, as quantities are; less than nothing is no measurement; the time has its zone."""
+    """Rounded up, as quantities are; a negative value is not a measurement; the time has its zone."""
     usage = {"cpu": "1500000001n", "memory": "2Ki", "ephemeral-storage": "-1"}
     metrics = {"kind": "NodeMetrics", "metadata": {"name": "n1"}, "timestamp": "2026-01-15T12:00:00Z", "usage": usage}
 
