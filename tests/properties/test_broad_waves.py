@@ -54,7 +54,7 @@ def slow(parts):
     chosen, held = [], set()
     for offer in offers:
         pods, each = [other.candidate.pod for other in chosen], offer.candidate.pod
-        if len(chosen) == len(receivers) // 4 or (chosen and offer.gain < chosen[0].gain / 2):
+        if len(chosen) == len(receivers) // 2 or (chosen and offer.gain < chosen[0].gain / 2):
             break
         if 2 * offer.candidate.points["cpu"] > room or each.node in {other.node for other in pods}:
             continue

@@ -3,7 +3,7 @@
 1. Nodes at or below the mean in every resource receive, or the emptiest 15 % of all if these are more.  All others
    are avoided alike, with two taints: then all of them lose 300 points.  With one taint on some, these would lose 150,
    which is often not enough.
-2. The pods that bring most go, at most one of each node.  A wave has one move per four destinations, and at most 48.
+2. The pods that bring most go, at most one of each node.  A wave has one move for two destinations, and at most 100.
 3. A pod goes only if at least a tenth of the nodes that it fits on are destinations that outrank every avoided node,
    both while evicted pods still end and afterwards.  So whichever part the scheduler scores very likely has some of
    them.
@@ -12,7 +12,7 @@
    Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.
 5. A pod that PDBs, shares or limits let not go with the others of its wave waits for a later one.
 
-An example: of 1000 nodes 120 receive, so a wave has at most 30 moves.  A pod fits on all nodes, and 110 destinations
+An example: of 1000 nodes 120 receive, so a wave has at most 60 moves.  A pod fits on all nodes, and 110 destinations
 outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.
 """
 
@@ -33,8 +33,8 @@ from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
 
 #: A wave has at most so many moves, and one for so many destinations.
-_MOST_MOVES = 48
-_DESTINATIONS_PER_MOVE = 4
+_MOST_MOVES = 100
+_DESTINATIONS_PER_MOVE = 2
 #: At least this share of the nodes that a pod fits on are good destinations: about ten of a hundred that are scored.
 _LEAST_SHARE = 0.1
 #: At least this share of all nodes receives.
