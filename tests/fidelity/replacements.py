@@ -5,11 +5,13 @@ seconds.  Only pods are evicted of which it is foreseen that they land somewhere
 """
 
 import time
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from random import Random
+from statistics import mean
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -46,7 +48,7 @@ class Foreseen:
     """
 
     in_turn: Answer
-    named: Collection[str]
+    named: Mapping[str, float]
 
 
 @dataclass
@@ -56,12 +58,14 @@ class Landings:
     Attributes:
         counts: by what came of it, and by group.
         sizes: how often a report would name so many nodes.
+        shares: by tenths, the share that a report tells for each node that it names, and whether the pod landed there.
         elsewhere: replacements that landed on a node that is not named.
         missing: replacements that did not come.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
+    shares: defaultdict[int, list[tuple[float, bool]]] = field(default_factory=lambda: defaultdict(list))
     elsewhere: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -82,6 +86,8 @@ class Landings:
             self.counts["in turn", group] += landed in foreseen.in_turn.nodes
             self.counts["named", group] += landed in foreseen.named
         self.sizes[len(foreseen.named)] += 1
+        for node, share in foreseen.named.items():
+            self.shares[ceil(10 * share)].append((share, node == landed))
         if landed not in foreseen.named:
             self.elsewhere.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {foreseen.named}")
 
@@ -93,7 +99,12 @@ class Landings:
         lines += [f"{each:25}" + "".join(f"{self.counts[column, each]:14,}" for column in columns) for each in groups]
         left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
         lines += ["", *(f"not evicted, {what:45} {count:6,}" for what, count in left)]
-        return "\n".join([*lines, f"nodes that a report names: {dict(sorted(self.sizes.items()))}"])
+        lines += [f"nodes that a report names: {dict(sorted(self.sizes.items()))}", ""]
+        lines.append("share that a report tells, part of the replacements that landed there, nodes told of:")
+        for _, told in sorted(self.shares.items()):
+            means = (mean(column) for column in zip(*told, strict=True))
+            lines.append("{:10.0%} {:11.0%}".format(*means) + f" {len(told):6,}")
+        return "\n".join(lines)
 
 
 def run(binaries: Path, seed: int, nodes: int, evictions: int, placements: Landings, end: float) -> None:
@@ -240,14 +251,14 @@ def expect(cluster: Cluster, pod: Pod, node: str) -> None:
     cluster.remove(pod)
 
 
-def named_by_a_report(cluster: Cluster, expected: Mapping[Pod, str]) -> Mapping[Pod, Collection[str]]:
+def named_by_a_report(cluster: Cluster, expected: Mapping[Pod, str]) -> Mapping[Pod, Mapping[str, float]]:
     """Return the nodes that a report names for pods that were noted and go in this order."""
     with cluster.scope():
         for pod in expected:
             cluster.remove(pod)
         worlds = cluster.index(Worlds)
         worlds.played(expected)
-        return {pod: tuple(worlds.shares(pod)) for pod in expected}
+        return {pod: worlds.shares(pod) for pod in expected}
 
 
 def random_owners(random: Random, count: int) -> list[Object]:
