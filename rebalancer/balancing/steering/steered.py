@@ -1,6 +1,7 @@
 """Carries steering out: wave by wave, each planned on where the replacements of the one before really landed."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from rebalancer.balancing.cause_details import arrival, why_relieved, with_pod_gone
 from rebalancer.balancing.relief import staying_over
@@ -68,28 +69,25 @@ class Steered:
 
     def _wave(self, draft: Draft) -> Wave:
         moves: list[Move] = []
-        with self._planning.cluster.scope():
+        with ExitStack() as undo:
             for offer in draft.offers:
                 pod, usage = offer.candidate.pod, offer.candidate.usage
                 shares = draft.shares.get(pod, {})
                 likely = tuple(shares) or draft.destinations
-                moves.append(Move(pod, offer.destination, likely, self._made(offer), usage, shares))
+                moves.append(Move(pod, offer.destination, likely, self._made(offer, undo), usage, shares))
         return Wave(draft.avoid, tuple(moves))
 
-    def _made(self, offer: Offer) -> Cause:
-        """Make a move after the wave's earlier ones, and return why the pod goes, with the figures then."""
-        pod, points = offer.candidate.pod, offer.candidate.points
-        source = self._planning.fullness.sources[pod.node]
+    def _made(self, offer: Offer, undo: ExitStack) -> Cause:
+        """Count a move in after the wave's earlier ones, and return why the pod goes, with the figures then."""
+        pod, points, usage = offer.candidate.pod, offer.candidate.points, offer.candidate.usage
+        source, peak = self._planning.fullness.sources[pod.node], self._planning.fullness.peaks[offer.destination]
         excess = source.above(self._planning.ceilings)
         edges = self._planning.ceilings if excess.points else self._mean
         because = why_relieved(source, edges, filling=not excess.points)
         relieved = excess.total - excess.left(points)
-        node = self._planning.cluster.node(offer.destination)
-        assert node is not None
-        self._planning.cluster.remove(pod)
-        self._planning.cluster.place(pod, node)
-        peak, usage = self._planning.fullness.peaks[offer.destination], arriving(offer.candidate.usage)
-        lands_on = arrival(peak, usage, tuple(excess.points or self._mean))
+        undo.enter_context(source.exchanged([usage], ()))
+        undo.enter_context(peak.exchanged((), [arriving(usage)]))
+        lands_on = arrival(peak, arriving(usage), tuple(excess.points or self._mean))
         return with_pod_gone(because, points).with_details(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
 
     def _carry_out(self, wave: Wave) -> Sequence[ActualPlacement]:
