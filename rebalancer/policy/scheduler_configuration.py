@@ -21,9 +21,10 @@ from rebalancer.scheduling.simulator.configuration import (
     ConfigurationError,
     Extender,
     ProfileConfig,
+    converted,
     unknown_plugins,
 )
-from rebalancer.scheduling.simulator.plugin_arguments import READERS
+from rebalancer.scheduling.simulator.profile import ARGUMENTS
 
 T = TypeVar("T")
 
@@ -162,10 +163,10 @@ def _check_arguments(profile: DocumentNode, findings: Findings) -> None:
             findings.error(entry.place, f"{name} is configured twice" if name else "the name of the plugin is missing")
         seen.add(name)
         args = entry.at("args")
-        if args and name in READERS:
+        if args and name in ARGUMENTS:
             try:
-                READERS[name](args.plain(nulls=False))
-            except (ConfigurationError, ValueError) as error:
+                converted(name, args.plain(nulls=False), ARGUMENTS[name])
+            except ConfigurationError as error:
                 _misread(args, str(error).removeprefix(f"{name}: "), findings)
 
 

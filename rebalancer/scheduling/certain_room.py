@@ -37,12 +37,12 @@ from itertools import accumulate, chain, repeat, starmap
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import HostPort, Pod, PodAffinityTerm
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.plugins.node_ports import conflict
+from rebalancer.scheduling.simulator.plugins.resources import conflict, ports
 from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.rules import condition_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
@@ -111,7 +111,7 @@ class Ties:
         return self._apart(one, other, near=False)
 
     def _fills_a_node(self, one: Pod, other: Pod) -> bool:
-        if any(conflict(here, there) for here in _ports(one) for there in _ports(other)):
+        if any(conflict(here, there) for here in ports(one) for there in ports(other)):
             return True
         if (one.spec.placement.disks or one.claims) and (other.spec.placement.disks or other.claims):
             return True  # disks that may not be shared, and the number of volumes that a node may have
@@ -137,11 +137,6 @@ class Ties:
             for condition in conditions
             for each in labels
         )
-
-
-def _ports(pod: Pod) -> Sequence[HostPort]:
-    placement = pod.spec.placement
-    return (*placement.host_ports, *placement.sidecar_ports)
 
 
 #: By resource, what is left of each of some nodes once the pod has what it requests.

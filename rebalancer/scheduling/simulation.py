@@ -37,8 +37,8 @@ from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulated_cluster import SimulatedCluster, either
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
-from rebalancer.scheduling.simulator.constraints import SELECTING_OWNERS
 from rebalancer.scheduling.simulator.nodes import Mask, Nodes
+from rebalancer.scheduling.simulator.plugins.pod_topology_spread import SELECTING_OWNERS
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
 from rebalancer.scheduling.simulator.simulator import Simulator

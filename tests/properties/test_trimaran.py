@@ -12,9 +12,9 @@ from rebalancer.scheduling.simulator.nodes import Nodes
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import (
     LoadVariationRiskBalancing,
-    Target,
+    PackingArgs,
     TargetLoadPacking,
-    Variation,
+    VariationArgs,
 )
 from tests import make
 from tests.models import trimaran
@@ -62,15 +62,15 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
 def test_load_is_packed_as_the_slow_model_packs_it(data: st.DataObject) -> None:
     """Pods that run, and pods that the plan expects on a node; some leave again."""
     loads = data.draw(all_loads())
-    target = Target(data.draw(st.integers(1, 100)), data.draw(st.sampled_from([0.0, 1.0, 1.5])), 1000)
+    target, multiplier = data.draw(st.integers(1, 100)), data.draw(st.sampled_from([0.0, 1.0, 1.5]))
+    args = PackingArgs(target_utilization=target, default_requests_multiplier=str(multiplier))
     state = State(make.snapshot(NODES, []))
-    plugin = TargetLoadPacking(state, lambda: loads, target)
+    plugin = TargetLoadPacking(state, args, lambda: loads)
     there: dict[str, list[Pod]] = {name: [] for name in NAMES}
     for number in range(data.draw(st.integers(1, 6))):
         pod = data.draw(pods(f"p{number}"))
         assert list(plugin.scores(pod, Nodes(range(len(NODES))))) == [
-            trimaran.packing(pod, node, there[node.name], loads, target.utilization, target.multiplier, target.assumed)
-            for node in NODES
+            trimaran.packing(pod, node, there[node.name], loads, target, multiplier, 1000) for node in NODES
         ]
         home = data.draw(st.sampled_from(NAMES))
         runs = data.draw(st.booleans())
@@ -87,7 +87,8 @@ def test_risk_is_what_the_slow_model_finds(data: st.DataObject) -> None:
     """With means, samples, deviations, any margin and any sensitivity but 0."""
     loads, pod = data.draw(all_loads()), data.draw(pods("p"))
     margin, sensitivity = data.draw(st.floats(0, 5)), data.draw(st.floats(0.25, 4))
-    plugin = LoadVariationRiskBalancing(State(make.snapshot(NODES, [])), lambda: loads, Variation(margin, sensitivity))
+    args = VariationArgs(safe_variance_margin=margin, safe_variance_sensitivity=sensitivity)
+    plugin = LoadVariationRiskBalancing(State(make.snapshot(NODES, [])), args, lambda: loads)
 
     expected = [trimaran.balancing(pod, node, loads, margin, sensitivity) for node in NODES]
 

@@ -3,24 +3,31 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+from rebalancer.cluster.measured import LoadsWanted, NodeLoads
 from rebalancer.scheduling.simulator.configuration import (
     Configuration,
     ProfileConfig,
+    converted,
     enabled,
     unknown_plugins,
 )
 from rebalancer.scheduling.simulator.plugin import Filter, Score
-from rebalancer.scheduling.simulator.plugin_arguments import ARGUMENTS
-from rebalancer.scheduling.simulator.plugins.balanced_allocation import NodeResourcesBalancedAllocation
-from rebalancer.scheduling.simulator.plugins.image_locality import ImageLocality
 from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodAffinity
-from rebalancer.scheduling.simulator.plugins.node_affinity import NodeAffinity
-from rebalancer.scheduling.simulator.plugins.node_ports import NodePorts
-from rebalancer.scheduling.simulator.plugins.node_resources_fit import NodeResourcesFit
-from rebalancer.scheduling.simulator.plugins.pod_capacity_of_node import PodCapacityOfNode
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
-from rebalancer.scheduling.simulator.plugins.taint_toleration import NodeUnschedulable, TaintToleration
+from rebalancer.scheduling.simulator.plugins.resources import (
+    NodePorts,
+    NodeResourcesBalancedAllocation,
+    NodeResourcesFit,
+    PodCapacityOfNode,
+)
+from rebalancer.scheduling.simulator.plugins.traits import (
+    ImageLocality,
+    NodeAffinity,
+    NodeUnschedulable,
+    TaintToleration,
+)
 from rebalancer.scheduling.simulator.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,
@@ -28,21 +35,27 @@ from rebalancer.scheduling.simulator.plugins.volumes import (
     VolumeZone,
 )
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.trimaran import AskLoads, shared_target
-from rebalancer.scheduling.simulator.trimaran import makers as trimaran
+from rebalancer.scheduling.simulator.trimaran import LoadVariationRiskBalancing, TargetLoadPacking, TrimaranArgs
 
-#: The plugins of Kubernetes, and one more, in the order in which the scheduler asks them.
+#: The plugins of Kubernetes, and some more, in the order in which the scheduler asks them.
 _PLUGINS: Mapping[str, Callable[..., Filter | Score]] = {
     each.name: each
     for each in (
         *(NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions),
         *(NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity),
         *(NodeResourcesBalancedAllocation, ImageLocality, PodCapacityOfNode),
+        *(TargetLoadPacking, LoadVariationRiskBalancing),
     )
 }
 
+#: What the arguments of a plugin are read as, where it takes any.
+ARGUMENTS: Mapping[str, Any] = {name: each.Args for name, each in _PLUGINS.items() if hasattr(each, "Args")}
+
 #: Filters whose answer depends only on the pod's spec and the node.
 _STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
+
+#: Returns the usage of nodes from a source; raises StrategyError where there is none.
+AskLoads = Callable[[LoadsWanted], NodeLoads]
 
 
 @dataclass(frozen=True)
@@ -78,37 +91,39 @@ def profiles(
         ConfigurationError: a plugin's arguments cannot be read.
     """
     wanted = configuration or Configuration()
-    extended = any(each.filter_verb or each.prioritize_verb for each in wanted.extenders)
-    unknown = "an extender of the scheduler has a say" if extended else ""
-    target, percentage = shared_target(wanted), wanted.percentage_of_nodes_to_score or 0
-    return {
-        each.scheduler_name: _profile(
-            each, {**_plugins(state, each), **trimaran(state, each, target, ask)}, percentage, unknown
-        )
-        for each in wanted.profiles
-    }
+    # It keeps one target for all profiles: that of the last one that enables it.
+    packing = [each for each in wanted.profiles if TargetLoadPacking.name in enabled(each, "score")]
+    shared = {TargetLoadPacking.name: _arguments(TargetLoadPacking.name, packing[-1])} if packing else {}
+
+    def plugin(config: ProfileConfig, name: str) -> Filter | Score:
+        if name not in ARGUMENTS:
+            return _PLUGINS[name](state)
+        args = _arguments(name, config)
+        if not isinstance(args, TrimaranArgs):
+            return _PLUGINS[name](state, args)
+        return _PLUGINS[name](state, shared.get(name, args), partial(ask, args.source) if ask else None)
+
+    return {each.scheduler_name: _profile(wanted, each, partial(plugin, each)) for each in wanted.profiles}
 
 
-def _profile(
-    config: ProfileConfig, makers: Mapping[str, Callable[[], Filter | Score]], percentage: int, unknown: str
-) -> Profile:
-    strange = unknown_plugins(config)
+def _arguments(name: str, config: ProfileConfig) -> object:
+    return converted(name, config.args(name), ARGUMENTS[name])
+
+
+def _profile(wanted: Configuration, config: ProfileConfig, plugin: Callable[[str], Filter | Score]) -> Profile:
+    unknown = ""
+    if any(each.filter_verb or each.prioritize_verb for each in wanted.extenders):
+        unknown = "an extender of the scheduler has a say"
+    if strange := unknown_plugins(config):
+        unknown = f"nothing is known of the scheduler's plugin {strange[0]}"
+    percentage = config.percentage_of_nodes_to_score
     filters, weights = enabled(config, "filter"), enabled(config, "score")
-    made = {name: make() for name, make in makers.items() if name in filters or name in weights}
+    made = {name: plugin(name) for name in _PLUGINS if name in filters or name in weights}
     refusing = {name: each for name, each in made.items() if name in filters and isinstance(each, Filter)}
     return Profile(
         still=[each for name, each in refusing.items() if name in _STILL],
         moving=[each for name, each in refusing.items() if name not in _STILL],
         scores=[(each, weights[name]) for name, each in made.items() if name in weights and isinstance(each, Score)],
-        percentage=percentage if config.percentage_of_nodes_to_score is None else config.percentage_of_nodes_to_score,
-        unknown=f"nothing is known of the scheduler's plugin {strange[0]}" if strange else unknown,
+        percentage=(wanted.percentage_of_nodes_to_score or 0) if percentage is None else percentage,
+        unknown=unknown,
     )
-
-
-def _plugins(state: State, config: ProfileConfig) -> dict[str, Callable[[], Filter | Score]]:
-    """Return what makes each plugin."""
-
-    def made(name: str) -> Filter | Score:
-        return _PLUGINS[name](state, *(ARGUMENTS[name](config.args(name)) if name in ARGUMENTS else ()))
-
-    return {name: partial(made, name) for name in _PLUGINS}

@@ -23,7 +23,7 @@ from rebalancer.scheduling.simulator.plugin import (
     Refusals,
     UnknownPlacementError,
 )
-from rebalancer.scheduling.simulator.plugins.node_affinity import named_nodes
+from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import (
     Order,

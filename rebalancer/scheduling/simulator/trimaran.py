@@ -1,4 +1,4 @@
-"""Trimaran's plugins: their arguments, and how they are made.
+"""Trimaran's plugins, which score nodes by their real usage.
 
 Source: the documentation of Trimaran in kubernetes-sigs/scheduler-plugins, and its plugins of 0.35 observed.  Values
 that make no sense (a target of 0, a negative margin) stand for the default, as they do there.  The plugins read
@@ -30,11 +30,12 @@ Example: 4 cores of which 10 % are used, and a pod with a request of 400m: 10 + 
 A pod with a limit of 1200m was bound there half a minute ago: 25 + 30 = 55 % score 40 * 45 / 60 = 30.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cached_property
 from math import inf
+from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -42,50 +43,79 @@ import numpy as np
 from rebalancer.cluster.measured import METRICS_SERVER, LoadFigure, LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import ContainerCpu, Pod
-from rebalancer.cluster.resources import CPU, MEMORY, Resources, parse_milli_quantity
+from rebalancer.cluster.resources import CPU, MEMORY, parse_milli_quantity
 from rebalancer.errors import StrategyError
-from rebalancer.scheduling.simulator.configuration import (
-    Args,
-    Configuration,
-    ConfigurationError,
-    ProfileConfig,
-    converted,
-    enabled,
-)
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, rounded
-from rebalancer.scheduling.simulator.plugin import Score, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.state import Shapes, State
 
 MEAN = "AVG"
 DEVIATION = "STD"
 SAMPLE = "Latest"
+LOAD_WATCHER = "LoadWatcher"
 
-#: Returns the figures by which a plugin scores; raises UnknownPlacementError where they are not known.
-Loads = Callable[[], NodeLoads]
+T = TypeVar("T")
+A = TypeVar("A", bound="TrimaranArgs")
 
 
-def loads_of(plugin: str, ask: Callable[[], NodeLoads] | None) -> Loads:
-    """Return the figures for a plugin, asked for when the plugin first scores a pod.
+class _Provider(msgspec.Struct, frozen=True):
+    type: str = ""
+
+
+class TrimaranArgs(msgspec.Struct, rename="camel", frozen=True):
+    """Whom a plugin asks for usage."""
+
+    watcher_address: str = ""
+    metric_provider: _Provider = _Provider()
+
+    @property
+    def source(self) -> LoadsWanted:
+        """The same as the cluster is asked for it."""
+        return LoadsWanted(LOAD_WATCHER if self.watcher_address else self.metric_provider.type or METRICS_SERVER)
+
+
+class ByLoad(ABC, Generic[A, T]):
+    """A plugin that scores nodes by their usage; one without figures scores 0.
 
     Args:
-        plugin: the plugin's name.
-        ask: returns the figures, and raises StrategyError without them; None where nobody measures.
+        state: the cluster.
+        args: the plugin's arguments.
+        ask: returns the figures, or raises StrategyError; None where nobody measures.
     """
 
-    @cache
-    def answered() -> NodeLoads | str:
+    name: str
+
+    def __init__(self, state: State, args: A, ask: Callable[[], NodeLoads] | None) -> None:
+        self._state = state
+        self._args = args
+        self._ask = ask
+        self._scores = Shapes(state, self._score, self._shape)
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
+        """Return the scores."""
+        return self._scores.of(pod, nodes)
+
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
+        loads, shape = self._answer, self._shape(pod)
+        if isinstance(loads, str):
+            raise UnknownPlacementError(f"{self.name} goes by the real usage of nodes, which is not known: {loads}")
+        scores = [self._on(index, shape, loads) for index in nodes]
+        return np.array(scores, dtype=np.int64).reshape(nodes.shape)
+
+    @cached_property
+    def _answer(self) -> NodeLoads | str:
         try:
-            return "there is no source of it here" if ask is None else ask()
+            return "there is no source of it here" if self._ask is None else self._ask()
         except StrategyError as error:
             return str(error)
 
-    def loads() -> NodeLoads:
-        found = answered()
-        if isinstance(found, str):
-            raise UnknownPlacementError(f"{plugin} goes by the real usage of nodes, which is not known: {found}")
-        return found
+    @abstractmethod
+    def _shape(self, pod: Pod) -> T:
+        """Return what the scores for a pod hang on."""
 
-    return loads
+    @abstractmethod
+    def _on(self, index: int, shape: T, loads: NodeLoads) -> int:
+        """Return the score of a node."""
 
 
 def last(figures: Iterable[LoadFigure], kind: str, operators: tuple[str, ...]) -> float | None:
@@ -97,62 +127,82 @@ def last(figures: Iterable[LoadFigure], kind: str, operators: tuple[str, ...]) -
     return found
 
 
-_TYPE = "CPU"
 #: How long load-watcher's source may take to notice a pod, in seconds.
 _NOTICED_AFTER = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The plugin's arguments: target in percent, factor for requests, millicores where a container has neither."""
+class PackingArgs(TrimaranArgs, rename="camel", frozen=True):
+    """The target in percent, and what pods are taken to use."""
 
-    utilization: int = 40
-    multiplier: float = 1.5
-    assumed: int = 1000
+    target_utilization: int = 0
+    default_requests: Mapping[str, str | float] | None = None
+    default_requests_multiplier: str = "1.5"
+
+    def __post_init__(self) -> None:
+        if self.target_utilization > WHOLE:
+            raise ValueError("targetUtilization is a percentage, at most 100")
+        self.multiplier()
+        self.assumed()
+
+    def target(self) -> int:
+        """Return the target."""
+        return self.target_utilization if self.target_utilization > 0 else 40
+
+    def multiplier(self) -> float:
+        """Return by what a request is multiplied.
+
+        Raises:
+            ValueError: it is not a number that can be used.
+        """
+        try:
+            number = float(self.default_requests_multiplier)
+        except ValueError:
+            number = -1
+        if not 0 <= number < inf:
+            raise ValueError(f"defaultRequestsMultiplier {self.default_requests_multiplier!r} is not a usable number")
+        return number
+
+    def assumed(self) -> int:
+        """Return what a container with neither request nor limit is taken to use, in millicores."""
+        return 1000 if self.default_requests is None else parse_milli_quantity(self.default_requests.get("cpu", 0))
 
 
-class TargetLoadPacking:
+class TargetLoadPacking(ByLoad[PackingArgs, int]):
     """Scores nodes by the cpu that they would use."""
 
     name = "TargetLoadPacking"
+    Args = PackingArgs
 
-    def __init__(self, state: State, loads: Loads, target: Target = Target()) -> None:
-        self._state = state
-        self._loads = loads
-        self._target = target
-        self._scores = Shapes(state, self._score, self._predicted)
+    def __init__(self, state: State, args: PackingArgs, ask: Callable[[], NodeLoads] | None) -> None:
+        super().__init__(state, args, ask)
+        self._target, self._multiplier, self._assumed = args.target(), args.multiplier(), args.assumed()
 
-    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
-        """Return the scores; a node without figures scores 0.
+    def _shape(self, pod: Pod) -> int:
+        """Return how much cpu a pod is taken to use, in millicores."""
+        return sum(map(self._predicted, pod.spec.placement.cpus)) + pod.spec.placement.overhead_cpu
 
-        Raises:
-            UnknownPlacementError: usage is not known.
-        """
-        return self._scores.of(pod, nodes)
+    def _predicted(self, container: ContainerCpu) -> int:
+        if container.limit is not None:
+            return container.limit
+        return self._assumed if container.request is None else rounded(container.request * self._multiplier)
 
-    def _predicted(self, pod: Pod) -> int:
-        return predicted(pod, self._target)
-
-    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
-        loads, asked = self._loads(), self._predicted(pod)
-        scores = [self._of(index, asked, loads) for index in nodes]
-        return np.array(scores, dtype=np.int64).reshape(nodes.shape)
-
-    def _of(self, index: int, asked: int, loads: NodeLoads) -> int:
+    def _on(self, index: int, shape: int, loads: NodeLoads) -> int:
         node = self._state.nodes[index]
-        percent = last(loads.figures.get(node.name, ()), _TYPE, (MEAN, SAMPLE))
+        percent = last(loads.figures.get(node.name, ()), "CPU", (MEAN, SAMPLE))
         if percent is None:
             return 0
-        busy = _busy(node, percent, asked + self._young(index, loads.ended))
-        return packed(busy, self._target.utilization)
+        busy, target = _busy(node, percent, shape + self._young(index, loads.ended)), self._target
+        if busy <= target:
+            return rounded((WHOLE - target) * busy / target + target)
+        return 0 if busy > WHOLE else rounded(target * (WHOLE - busy) / (WHOLE - target))
 
     def _young(self, index: int, ended: datetime) -> int:
         """Return how much cpu the pods of a node are taken to use that are not measured yet, in millicores."""
         name, latest = self._state.names[index], int(ended.timestamp()) - _NOTICED_AFTER
-        return sum(self._predicted(pod) for pod in self._state.residents[index] if is_young(pod, name, latest))
+        return sum(self._shape(pod) for pod in self._state.residents[index] if _is_young(pod, name, latest))
 
 
-def is_young(pod: Pod, node: str, latest: int) -> bool:
+def _is_young(pod: Pod, node: str, latest: int) -> bool:
     """Return whether a pod came to a node after a time, in seconds since 1970; a pod that is expected there did."""
     return pod.node != node or int(pod.bound.timestamp()) > latest
 
@@ -163,66 +213,36 @@ def _busy(node: Node, percent: float, more: int) -> float:
     return WHOLE * (percent / WHOLE * capacity + more) / capacity if capacity else 0.0
 
 
-def predicted(pod: Pod, target: Target) -> int:
-    """Return how much cpu a pod is taken to use, in millicores."""
-    return sum(_predicted(each, target) for each in pod.spec.placement.cpus) + pod.spec.placement.overhead_cpu
-
-
-def _predicted(container: ContainerCpu, target: Target) -> int:
-    if container.limit is not None:
-        return container.limit
-    return target.assumed if container.request is None else rounded(container.request * target.multiplier)
-
-
-def packed(busy: float, target: int) -> int:
-    """Return the score of a node, by how busy it would be in percent."""
-    if busy <= target:
-        return rounded((WHOLE - target) * busy / target + target)
-    return 0 if busy > WHOLE else rounded(target * (WHOLE - busy) / (WHOLE - target))
-
-
 #: By resource, the type of its figures.
 _TYPES = {CPU: "CPU", MEMORY: "Memory"}
 
 
-@dataclass(frozen=True, slots=True)
-class Variation:
-    """The plugin's arguments: the weight of the deviation, and how strongly small deviations count."""
+class VariationArgs(TrimaranArgs, rename="camel", frozen=True):
+    """The weight of the deviation, and how strongly small deviations count; what is negative stands for 1."""
 
-    margin: float = 1.0
-    sensitivity: float = 1.0
+    safe_variance_margin: float = 1.0
+    safe_variance_sensitivity: float = 1.0
 
 
-class LoadVariationRiskBalancing:
+class LoadVariationRiskBalancing(ByLoad[VariationArgs, tuple[int, int]]):
     """Scores nodes by the risk that they are overloaded."""
 
     name = "LoadVariationRiskBalancing"
+    Args = VariationArgs
 
-    def __init__(self, state: State, loads: Loads, variation: Variation = Variation()) -> None:
-        self._state = state
-        self._loads = loads
-        self._variation = variation
-        self._scores = Shapes(state, self._score, _shape)
+    def _shape(self, pod: Pod) -> tuple[int, int]:
+        """Return what a pod requests as the plugin counts it: no pod-level requests, sidecars as init containers."""
+        plain = pod.spec.placement.requests_of_containers
+        requests = pod.spec.requests if plain is None else plain
+        return requests.get(CPU, 0), requests.get(MEMORY, 0)
 
-    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
-        """Return the scores; a node without figures scores 0.
-
-        Raises:
-            UnknownPlacementError: usage is not known.
-        """
-        return self._scores.of(pod, nodes)
-
-    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
-        loads, requests = self._loads(), requests_of(pod)
-        found = (self._state.nodes[index] for index in nodes)
-        scores = [self._on(node, requests, loads.figures.get(node.name, ())) for node in found]
-        return np.array(scores, dtype=np.int64).reshape(nodes.shape)
-
-    def _on(self, node: Node, requests: Resources, figures: Sequence[LoadFigure]) -> int:
+    def _on(self, index: int, shape: tuple[int, int], loads: NodeLoads) -> int:
+        node = self._state.nodes[index]
+        figures = loads.figures.get(node.name, ())
         scores = [
-            self._of(load, requests.get(name, 0), node.allocatable.get(name, 0))
-            for name, kind in _TYPES.items()
-            if (load := load_of(figures, kind))
+            self._of(load, request, node.allocatable.get(name, 0))
+            for (name, kind), request in zip(_TYPES.items(), shape, strict=True)
+            if (load := _load_of(figures, kind))
         ]
         return rounded(min(scores, default=0))
 
@@ -237,23 +257,15 @@ class LoadVariationRiskBalancing:
 
     def _spread(self, deviation: float) -> float:
         """Return what the deviation adds to the risk; a sensitivity of 0 leaves only a deviation of 100 %."""
-        sensitivity = self._variation.sensitivity
-        power = deviation ** (1 / sensitivity) if sensitivity else float(deviation >= 1)
-        return min(power * self._variation.margin, 1.0)
+        margin, sensitivity = self._args.safe_variance_margin, self._args.safe_variance_sensitivity
+        if sensitivity:
+            deviation **= 1 / sensitivity if sensitivity > 0 else 1.0
+        else:
+            deviation = float(deviation >= 1)
+        return min(deviation * (margin if margin >= 0 else 1.0), 1.0)
 
 
-def _shape(pod: Pod) -> object:
-    requests = requests_of(pod)
-    return requests.get(CPU), requests.get(MEMORY)
-
-
-def requests_of(pod: Pod) -> Resources:
-    """Return what a pod requests as the plugin counts it: no pod-level requests, sidecars as init containers."""
-    plain = pod.spec.placement.requests_of_containers
-    return pod.spec.requests if plain is None else plain
-
-
-def load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | None:
+def _load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | None:
     """Return mean and standard deviation in percent; None if there is no figure of this type."""
     if all(figure.type != kind for figure in figures):
         return None
@@ -261,99 +273,3 @@ def load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | N
     if mean is None:
         mean = last(figures, kind, (SAMPLE, ""))
     return mean or 0.0, last(figures, kind, (DEVIATION,)) or 0.0
-
-
-LOAD_WATCHER = "LoadWatcher"
-
-#: Returns the usage of nodes from that source; raises StrategyError where there is none.
-AskLoads = Callable[[LoadsWanted], NodeLoads]
-
-
-def makers(
-    state: State, config: ProfileConfig, target: Target, ask: AskLoads | None
-) -> Mapping[str, Callable[[], Score]]:
-    """Return what makes each plugin of a profile; it raises ConfigurationError for arguments it cannot read.
-
-    The target is that of TargetLoadPacking; without `ask` nobody measures real usage.
-    """
-
-    def loads(plugin: str) -> Loads:
-        wanted = loads_wanted(plugin, config.args(plugin))
-        return loads_of(plugin, partial(ask, wanted) if ask else None)
-
-    packs, balances = TargetLoadPacking, LoadVariationRiskBalancing
-    return {
-        packs.name: lambda: packs(state, loads(packs.name), target),
-        balances.name: lambda: balances(state, loads(balances.name), variation(config.args(balances.name))),
-    }
-
-
-class _Provider(msgspec.Struct):
-    type: str = ""
-
-
-class _Trimaran(msgspec.Struct, rename="camel"):
-    watcher_address: str = ""
-    metric_provider: _Provider = msgspec.field(default_factory=_Provider)
-
-
-def loads_wanted(plugin: str, args: Args) -> LoadsWanted:
-    """Return whom the plugin asks for usage."""
-    wire = converted(plugin, args, _Trimaran)
-    return LoadsWanted(LOAD_WATCHER if wire.watcher_address else wire.metric_provider.type or METRICS_SERVER)
-
-
-class _Packing(_Trimaran, rename="camel"):
-    target_utilization: int = 0
-    default_requests: Mapping[str, str | float] | None = None
-    default_requests_multiplier: str = "1.5"
-
-
-def packing(args: Args) -> Target:
-    """Return the target of TargetLoadPacking.
-
-    Raises:
-        ConfigurationError: an argument has no value that can be used.
-    """
-    wire = converted(TargetLoadPacking.name, args, _Packing)
-    if wire.target_utilization > WHOLE:
-        raise ConfigurationError(f"{TargetLoadPacking.name}: targetUtilization is a percentage, at most 100")
-    target = Target(multiplier=_multiplier(wire.default_requests_multiplier))
-    if wire.target_utilization > 0:
-        target = replace(target, utilization=wire.target_utilization)
-    if wire.default_requests is None:
-        return target
-    return replace(target, assumed=parse_milli_quantity(wire.default_requests.get("cpu", 0)))
-
-
-def _multiplier(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number < inf:
-        raise ConfigurationError(f"{TargetLoadPacking.name}: defaultRequestsMultiplier {text!r} is not a usable number")
-    return number
-
-
-def shared_target(configuration: Configuration) -> Target:
-    """Return the target that counts in all profiles: the plugin keeps one, that of the last profile that enables it.
-
-    Raises:
-        ConfigurationError: an argument has no value that can be used.
-    """
-    name = TargetLoadPacking.name
-    having = [each for each in configuration.profiles if name in enabled(each, "score")]
-    return packing(having[-1].args(name)) if having else Target()
-
-
-class _Variation(_Trimaran, rename="camel"):
-    safe_variance_margin: float = 1.0
-    safe_variance_sensitivity: float = 1.0
-
-
-def variation(args: Args) -> Variation:
-    """Return the margin and the sensitivity of LoadVariationRiskBalancing."""
-    wire = converted(LoadVariationRiskBalancing.name, args, _Variation)
-    margin, sensitivity = wire.safe_variance_margin, wire.safe_variance_sensitivity
-    return Variation(1.0 if margin < 0 else margin, 1.0 if sensitivity < 0 else sensitivity)

@@ -9,6 +9,7 @@ A namespaceSelector goes by the labels of namespaces: where those of one are not
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from rebalancer.cluster.pod import Pod
@@ -30,21 +31,28 @@ _ByKey = Mapping[str, Mapping[str | None, int]]
 _Selected = Sequence[tuple[str, Labels]]
 
 
-class InterPodAffinity:
-    """Refuses and scores nodes by the pods that run there.
+class InterPodAffinityArgs(msgspec.Struct, rename="camel", frozen=True):
+    """How terms of running pods count.
 
-    Args:
-        state: the cluster.
-        hard_weight: the weight of a running pod's required affinity for the pods that it selects.
-        ignore_running: whether preferences of running pods are ignored for pods without preferences of their own.
+    Attributes:
+        hard_pod_affinity_weight: the weight of their required affinity for the pods that it selects.
+        ignore_preferred_terms_of_existing_pods: for pods without preferences of their own.
     """
 
-    name = "InterPodAffinity"
+    hard_pod_affinity_weight: int = 1
+    ignore_preferred_terms_of_existing_pods: bool = False
 
-    def __init__(self, state: State, hard_weight: int = 1, ignore_running: bool = False) -> None:
+
+class InterPodAffinity:
+    """Refuses and scores nodes by the pods that run there."""
+
+    name = "InterPodAffinity"
+    Args = InterPodAffinityArgs
+
+    def __init__(self, state: State, args: InterPodAffinityArgs) -> None:
         self._state = state
-        self._hard_weight = hard_weight
-        self._ignore_running = ignore_running
+        self._ignore_running = args.ignore_preferred_terms_of_existing_pods
+        self._hard_weight = args.hard_pod_affinity_weight
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes that a required term of the pod, or of a running one, rules out."""

@@ -1,6 +1,7 @@
 """PodTopologySpread: no domain may, or should, have many more of the selected pods than another.
 
-Source: the Kubernetes documentation, Pod Topology Spread Constraints.  Terminating pods do not count.
+Source: the Kubernetes documentation, Pod Topology Spread Constraints (cluster-level defaults; the selectors of the
+Services, ReplicaSets, ReplicationControllers and StatefulSets that the pod belongs to).  Terminating pods do not count.
 
 A hard constraint counts pods on the nodes that have all the keys of the pod's hard constraints.  It refuses a domain if
 its pods, with the new one if selected, would exceed those of the smallest domain by more than `maxSkew`.  With fewer
@@ -13,29 +14,114 @@ Example: zones with 3, 2 and 1 pods and `maxSkew` 1.  Hard: a new pod that is se
 Soft: log(5) = 1.61, so the sums are 5, 3 and 2, and the scores 40, 80 and 100.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.cluster.pod import Pod, SpreadConstraint
-from rebalancer.scheduling.simulator.constraints import (
-    PREFERRED,
-    REQUIRED,
-    SYSTEM_DEFAULTS,
-    Admission,
-    Constraint,
-    Constraints,
-)
+from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
+from rebalancer.cluster.taints import untolerated
+from rebalancer.scheduling.equivalence import asked_labels
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes
-from rebalancer.scheduling.simulator.plugin import Reasons, Refusals
+from rebalancer.scheduling.simulator.plugin import Reasons, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.replacement import of_constraint
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
+from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
 
-SKEWED = ("node(s) didn't match pod topology spread constraints",)
-NO_LABEL = ("node(s) didn't match pod topology spread constraints (missing required label)",)
+_REQUIRED = "DoNotSchedule"
+_PREFERRED = "ScheduleAnyway"
+_HONOR = "Honor"
+_SKEWED = ("node(s) didn't match pod topology spread constraints",)
+_NO_LABEL = ("node(s) didn't match pod topology spread constraints (missing required label)",)
 _HALF = 0.5
+
+#: By kind of the owners whose selectors count for default constraints, where those were read into.
+SELECTING_OWNERS = {
+    "ReplicaSet": "replica_sets",
+    "ReplicationController": "replication_controllers",
+    "StatefulSet": "stateful_sets",
+}
+
+
+class _Declared(msgspec.Struct, rename="camel", frozen=True):
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+
+
+class PodTopologySpreadArgs(msgspec.Struct, rename="camel", frozen=True):
+    """The default constraints of the profile; unless they are a list, they are kube-scheduler's own."""
+
+    default_constraints: tuple[_Declared, ...] = ()
+    defaulting_type: str = "System"
+
+
+_BY_SYSTEM = (_Declared(3, HOSTNAME, _PREFERRED), _Declared(5, "topology.kubernetes.io/zone", _PREFERRED))
+
+
+class _Constraint(msgspec.Struct, frozen=True, gc=False):
+    """A constraint as it applies to a pod, its selector worked out."""
+
+    topology_key: str
+    max_skew: int
+    matcher: Matcher
+    min_domains: int
+    by_affinity: bool
+    by_taints: bool
+
+
+def _constraint(declared: SpreadConstraint, selector: LabelSelector | None, pod: Pod) -> _Constraint:
+    condition = MatchedPods(frozenset((pod.namespace,)), selector)
+    return _Constraint(
+        declared.topology_key,
+        declared.max_skew,
+        Matcher((condition,), running_only=True),
+        declared.min_domains or 1,
+        declared.node_affinity_policy == _HONOR,
+        declared.node_taints_policy == _HONOR,
+    )
+
+
+class _DefaultSelectors:
+    """The selectors of default constraints: those of a pod's Services and of its controller, combined."""
+
+    def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
+        self._inputs = scheduler_inputs
+        self._services: defaultdict[tuple[str, str, str], list[LabelSelector]] = defaultdict(list)
+        for (namespace, _), selector in (scheduler_inputs.services or {}).items():
+            if selector:
+                first = selector.requirements[0]
+                self._services[namespace, first.key, first.values[0]].append(selector)
+
+    def of(self, pod: Pod) -> LabelSelector:
+        """Return the selector, empty where nothing selects the pod."""
+        if self._inputs.services is None:
+            raise UnknownPlacementError("default spreading goes by Services, which were not read")
+        by_services: dict[str, str] = {}
+        for label in pod.labels.items():
+            for each in self._services.get((pod.namespace, *label), ()):
+                if each.matches(pod.labels):
+                    by_services.update({asked.key: asked.values[0] for asked in each.requirements})
+        selector = EVERYTHING.narrowed(by_services, by_services)
+        owner = next((each for each in pod.owners if each.controller), None)
+        owned = self._by_owner(owner.kind).get((pod.namespace, owner.name)) if owner else None
+        if owned is None:
+            return selector
+        return LabelSelector(tuple(sorted({*selector.requirements, *owned.requirements})))
+
+    def _by_owner(self, kind: str) -> Mapping[tuple[str, str], LabelSelector | None]:
+        if kind not in SELECTING_OWNERS:
+            return {}
+        selectors: Mapping[tuple[str, str], LabelSelector | None] | None = getattr(self._inputs, SELECTING_OWNERS[kind])
+        if selectors is None:
+            raise UnknownPlacementError(f"default spreading goes by {kind}s, which were not read")
+        return selectors
 
 
 class _Ground(NamedTuple):
@@ -51,35 +137,51 @@ class _Ground(NamedTuple):
 
 
 class PodTopologySpread:
-    """Refuses and scores nodes by how evenly pods are spread.
-
-    Args:
-        state: the cluster.
-        defaults: default constraints of the profile; None for kube-scheduler's own.
-    """
+    """Refuses and scores nodes by how evenly pods are spread."""
 
     name = "PodTopologySpread"
+    Args = PodTopologySpreadArgs
 
-    def __init__(self, state: State, defaults: Sequence[SpreadConstraint] | None = None) -> None:
+    def __init__(self, state: State, args: PodTopologySpreadArgs) -> None:
         self._state = state
-        self._by_system = defaults is None
-        self._constraints = Constraints(state, SYSTEM_DEFAULTS if defaults is None else defaults)
-        self._admission = Admission(state)
+        self._by_system = args.defaulting_type != "List"
+        declared = _BY_SYSTEM if self._by_system else args.default_constraints
+        self._defaults = [
+            SpreadConstraint(each.max_skew, each.topology_key, each.when_unsatisfiable, None) for each in declared
+        ]
+        self._selectors = _DefaultSelectors(state.scheduler_inputs)
+        self._constraints: dict[object, tuple[PodSpec, Labels, list[_Constraint]]] = {}
+        self._admitted: dict[object, Mask] = {}
         self._grounds: dict[object, _Ground] = {}
         self._none = np.zeros(len(state.nodes), dtype=np.bool_)
 
+    def _constraints_of(self, pod: Pod, when: str) -> list[_Constraint]:
+        """Return the constraints of one kind: the pod's own, or, if it declares none, the defaults."""
+        key = (id(pod.spec), id(pod.labels), pod.namespace, pod.owners, when)
+        known = self._constraints.get(key)
+        if known is None:  # the value keeps what is told by its identity alive
+            known = self._constraints[key] = (pod.spec, pod.labels, self._work_out(pod, when))
+        return known[2]
+
+    def _work_out(self, pod: Pod, when: str) -> list[_Constraint]:
+        declared = [each for each in pod.spec.spread or self._defaults if each.when_unsatisfiable == when]
+        if pod.spec.spread:
+            return [_constraint(each, of_constraint(each, pod.labels), pod) for each in declared]
+        selector = self._selectors.of(pod) if declared else None
+        return [_constraint(each, selector, pod) for each in declared] if selector else []
+
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes where a hard constraint would be broken, or that lack a topology label."""
-        constraints = self._constraints.of(pod, REQUIRED)
+        constraints = self._constraints_of(pod, _REQUIRED)
         if not constraints:
             return None
         found: list[tuple[Mask, Reasons]] = []
         for each in constraints:
-            found.append((self._full(pod, each, self._ground(pod, each, constraints)), SKEWED))
-            found.append((self._state.lacking(each.topology_key), NO_LABEL))
+            found.append((self._full(pod, each, self._ground(pod, each, constraints)), _SKEWED))
+            found.append((self._state.lacking(each.topology_key), _NO_LABEL))
         return Refusals.joined(found)
 
-    def _full(self, pod: Pod, constraint: Constraint, ground: _Ground) -> Mask:
+    def _full(self, pod: Pod, constraint: _Constraint, ground: _Ground) -> Mask:
         """Return the nodes of domains that take no more pods."""
         numbers = self._by_domain(constraint, ground.nodes)
         counted = numbers[ground.domains]
@@ -88,9 +190,9 @@ class PodTopologySpread:
         full: Mask = ground.domains & (numbers > most)
         return full.take(self._state.domain_of(constraint.topology_key))
 
-    def _ground(self, pod: Pod, constraint: Constraint, constraints: Sequence[Constraint]) -> _Ground:
+    def _ground(self, pod: Pod, constraint: _Constraint, constraints: Sequence[_Constraint]) -> _Ground:
         """Return where a hard constraint counts; that does not change, so it is worked out once for pods alike."""
-        key, admitted = constraint.topology_key, self._admission.nodes(pod, constraint)
+        key, admitted = constraint.topology_key, self._admission(pod, constraint)
         alike = (key, tuple([each.topology_key for each in constraints]), id(admitted))
         known = self._grounds.get(alike)
         if known is None:
@@ -100,10 +202,28 @@ class PodTopologySpread:
             known = self._grounds[alike] = _Ground(nodes, domains)
         return known
 
+    def _admission(self, pod: Pod, constraint: _Constraint) -> Mask | None:
+        """Return which nodes count by the pod's affinity and tolerations; None for all."""
+        spec, by_taints = pod.spec, constraint.by_taints
+        by_affinity = constraint.by_affinity and bool(spec.node_selector or spec.node_terms is not None)
+        if not by_affinity and not by_taints:
+            return None
+        key = (self._state.demands.of(spec), by_affinity, by_taints)
+        known = self._admitted.get(key)
+        if known is None:
+            known = self._admitted[key] = np.zeros(len(self._state.nodes), dtype=np.bool_)
+            asked = asked_labels(spec.node_selector, spec.node_terms or ()) if by_affinity else frozenset()
+            for group in self._state.alike.groups(asked):
+                node = self._state.nodes[group[0]]
+                known[group] = (not by_affinity or spec.selects_node(node.labels, node.name)) and not (
+                    by_taints and untolerated(spec.tolerations, node.taints)
+                )
+        return known
+
     def _counting(self, admitted: Mask | None, lacking: Mask) -> Mask:
         return ~lacking if admitted is None else admitted & ~lacking
 
-    def _by_domain(self, constraint: Constraint, counting: Mask) -> NDArray[Any]:
+    def _by_domain(self, constraint: _Constraint, counting: Mask) -> NDArray[Any]:
         """Return how many pods a constraint counts in each domain, by its number, on the nodes that count."""
         key = constraint.topology_key
         nodes, counts = self._counted(constraint)
@@ -112,14 +232,14 @@ class PodTopologySpread:
         )
         return numbers
 
-    def _counted(self, constraint: Constraint) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def _counted(self, constraint: _Constraint) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the nodes with pods that a constraint counts, and how many."""
         found = self._state.tallies.tally(constraint.matcher).counts
         return np.fromiter(found, np.intp, len(found)), np.fromiter(found.values(), np.float64, len(found))
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return 100 for the nodes with the lowest sum, less for others; None without soft constraints."""
-        constraints = self._constraints.of(pod, PREFERRED)
+        constraints = self._constraints_of(pod, _PREFERRED)
         if not constraints:
             return None
         lacking = self._lacking(constraints) if pod.spec.spread or not self._by_system else self._none
@@ -131,7 +251,7 @@ class PodTopologySpread:
         scores[~nodes.of(lacking)] = _reversed(np.floor(sums) + (sums - np.floor(sums) >= _HALF))
         return scores
 
-    def _sums(self, pod: Pod, constraint: Constraint, scored: Nodes, lacking: Mask) -> NDArray[np.float64]:
+    def _sums(self, pod: Pod, constraint: _Constraint, scored: Nodes, lacking: Mask) -> NDArray[np.float64]:
         """Return what a soft constraint adds to the sum of each node, 0 without the label."""
         key, domain_of = constraint.topology_key, scored.of(self._state.domain_of(constraint.topology_key))
         if key == HOSTNAME:
@@ -140,7 +260,7 @@ class PodTopologySpread:
             by_node[nodes] = counts
             pods, size = scored.of(by_node), len(scored)
         else:
-            admitted = self._admission.nodes(pod, constraint)
+            admitted = self._admission(pod, constraint)
             pods = self._by_domain(constraint, self._counting(admitted, lacking)).take(domain_of)
             size = self._size(key, domain_of)
         labelled = ~scored.of(self._state.lacking(key))
@@ -152,7 +272,7 @@ class PodTopologySpread:
         are_there = np.bincount(domain_of, minlength=len(domains)).tolist()
         return len({value or "" for value, is_there in zip(domains, are_there, strict=True) if is_there})
 
-    def _lacking(self, constraints: Sequence[Constraint]) -> Mask:
+    def _lacking(self, constraints: Sequence[_Constraint]) -> Mask:
         """Return the nodes that lack a topology label; as a rule there is none."""
         without = [self._state.lacking(each.topology_key) for each in constraints]
         lacking: Mask = np.logical_or.reduce([self._none, *without])

@@ -5,7 +5,7 @@ import pytest
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
-from rebalancer.scheduling.simulator.plugins.node_resources_fit import (
+from rebalancer.scheduling.simulator.plugins.resources import (
     Column,
     most_allocated,
     requested_to_capacity_ratio,

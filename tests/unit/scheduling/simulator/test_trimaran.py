@@ -10,11 +10,11 @@ from rebalancer.cluster.pod import Condition, ContainerCpu, Placement
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.errors import StrategyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
-from rebalancer.scheduling.simulator.configuration import ConfigurationError, read_configuration
+from rebalancer.scheduling.simulator.configuration import ConfigurationError, converted, read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.trimaran import Target, Variation, loads_wanted, packing, variation
+from rebalancer.scheduling.simulator.trimaran import PackingArgs, TrimaranArgs
 from tests import make
 from tests.unit.scheduling.simulator.configured import configured
 
@@ -94,9 +94,10 @@ def test_a_node_is_known_by_its_name_alone():
         ([("CPU", "AVG", 30), ("CPU", "STD", 25)], {"safeVarianceSensitivity": 0}, 75),
         ([("CPU", "AVG", 30), ("CPU", "STD", 100)], {"safeVarianceSensitivity": 0}, 25),
         ([("CPU", "AVG", 30), ("CPU", "STD", 10)], {"safeVarianceMargin": -1}, 70),  # (0.3 + 0.2 + 0.1) / 2
+        ([("CPU", "AVG", 30), ("CPU", "STD", 10)], {"safeVarianceSensitivity": -2}, 70),
     ],
 )
-def test_a_sensitivity_of_0_is_one_and_a_negative_margin_is_none(figures, args, points):
+def test_a_sensitivity_of_0_counts_and_what_is_negative_stands_for_the_default(figures, args, points):
     """The pod requests a fifth of the cpu and an eighth of the memory that is allocatable."""
     pod = make.pod("a", node="", cpu="800m", memory="2Gi")
     found = loads(n1=[LoadFigure(*each) for each in figures])
@@ -149,17 +150,19 @@ def test_all_profiles_share_the_target_of_the_last():
 @pytest.mark.parametrize(
     ("args", "target"),
     [
-        ({}, Target()),
-        ({"targetUtilization": 0}, Target()),
-        ({"targetUtilization": 70, "defaultRequestsMultiplier": "2"}, Target(70, 2.0)),
-        ({"defaultRequests": {"cpu": "250m"}}, Target(assumed=250)),
-        ({"defaultRequests": {"cpu": 2}}, Target(assumed=2000)),
-        ({"defaultRequests": {"memory": "1Gi"}}, Target(assumed=0)),
+        ({}, (40, 1.5, 1000)),
+        ({"targetUtilization": 0}, (40, 1.5, 1000)),
+        ({"targetUtilization": 70, "defaultRequestsMultiplier": "2"}, (70, 2.0, 1000)),
+        ({"defaultRequests": {"cpu": "250m"}}, (40, 1.5, 250)),
+        ({"defaultRequests": {"cpu": 2}}, (40, 1.5, 2000)),
+        ({"defaultRequests": {"memory": "1Gi"}}, (40, 1.5, 0)),
     ],
 )
 def test_arguments_of_packing(args, target):
     """What makes no sense stands for the default; default requests that leave cpu out are none."""
-    assert packing(args) == target
+    read = converted(PACKING, args, PackingArgs)
+
+    assert (read.target(), read.multiplier(), read.assumed()) == target
 
 
 @pytest.mark.parametrize(
@@ -174,16 +177,8 @@ def test_arguments_of_packing(args, target):
 )
 def test_arguments_that_cannot_be_used(args, message):
     """They end the run before anything is read."""
-    with pytest.raises(ConfigurationError, match=message):
-        packing(args)
-
-
-def test_arguments_of_balancing():
-    """Negative values stand for the default; a sensitivity of 0 does not."""
-    given = {"safeVarianceMargin": -1, "safeVarianceSensitivity": 0}
-
-    assert variation(given) == Variation(1.0, 0.0)
-    assert variation({"safeVarianceSensitivity": -2}) == Variation()
+    with pytest.raises(ConfigurationError, match=f"^TargetLoadPacking: {message}"):
+        converted(PACKING, args, PackingArgs)
 
 
 @pytest.mark.parametrize(
@@ -196,4 +191,4 @@ def test_arguments_of_balancing():
 )
 def test_whom_the_scheduler_asks(args, source):
     """load-watcher by its address, else what load-watcher would ask."""
-    assert loads_wanted(PACKING, args) == LoadsWanted(source)
+    assert converted(PACKING, args, TrimaranArgs).source == LoadsWanted(source)

@@ -12,7 +12,7 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulated_cluster import SimulatedCluster
 from rebalancer.scheduling.simulator.nodes import ByNode
-from rebalancer.scheduling.simulator.plugins.node_resources_fit import Column, NodeResourcesFit, least_allocated
+from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
 from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
@@ -45,7 +45,8 @@ def counting(state: State) -> tuple[Simulator, list[int]]:
         scored.append(np.size(columns[0].asked))
         return least_allocated(columns)
 
-    fit = NodeResourcesFit(state, counted)
+    fit = NodeResourcesFit(state, FitArgs())
+    fit._scorer = counted
     return Simulator(state, {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])}), scored
 
 

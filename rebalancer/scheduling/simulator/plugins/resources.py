@@ -1,0 +1,368 @@
+"""The plugins that look at what nodes have left: resources, pod slots and ports.
+
+NodeResourcesFit: room by requests, and a score by how much is requested.
+
+Source: the Kubernetes documentation, Resource Management; Resource Bin Packing (strategies LeastAllocated,
+MostAllocated, RequestedToCapacityRatio).  Scores of cpu and memory count containers that request nothing with 100m and
+200Mi each; other resources count as requested, and only for pods that request them.
+
+NodeResourcesBalancedAllocation: nodes whose shares of cpu and memory are even.
+
+Source: the Kubernetes documentation, scheduling plugins.  For each node:
+
+1. The share of each resource that is requested, with the pod.
+2. Evenness: 100 less the standard deviation of the shares in percent.  Up to 1.35 this is the score.
+3. Since 1.36 (kubernetes/kubernetes#135573) the score is 50 plus half of: 50, plus evenness with the pod, less evenness
+   without it.  So a pod that changes nothing scores 75.
+
+Example: shares of cpu and memory are 25 % and 50 %, evenness 87 (rounded down).  With a pod that raises cpu to 50 %,
+evenness is 100: the score is 100 up to 1.35, and 50 + 63 // 2 = 81 since 1.36.
+
+Since 1.33 (#130260) the plugin does not score pods that request none of the resources.
+
+NodePorts: only one pod can use a port of a node.
+
+Source: the Kubernetes documentation, `hostPort` of a container.  The address 0.0.0.0 stands for every address of the
+node.  Ports of restartable init containers count since 1.34 (kubernetes/kubernetes#132040).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from math import sqrt
+from operator import add, mul, or_
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalancer.cluster.pod import HostPort, Pod, PodSpec
+from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
+from rebalancer.scheduling.equivalence import BySpec
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes, rounded
+from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.state import Shapes, State, counted, scored_of
+
+_SHORT = {PODS: "Too many pods", CPU: "Insufficient cpu", MEMORY: "Insufficient memory"}
+_NATIVE = (CPU, MEMORY, "ephemeral-storage")
+_EVEN: Mapping[str, int] = {CPU: 1, MEMORY: 1}
+
+#: Points of a shape: utilization in percent, and the score there from 0 to 10.
+_Shape = Sequence[tuple[int, int]]
+_SCORES_PER_POINT = 10
+
+
+class Column(NamedTuple):
+    """One resource: what is requested with the pod and what is offered, node by node, and how much it counts."""
+
+    asked: ByNode
+    offered: ByNode
+    weight: int
+
+
+#: Scores nodes by the columns of the resources; a resource that a node does not offer does not count there.
+Scorer = Callable[[Sequence[Column]], ByNode]
+
+
+def least_allocated(columns: Sequence[Column]) -> ByNode:
+    """Return the weighted mean of what is left on each node, in percent."""
+    return _means(columns, lambda asked, offered: (offered - asked) * (asked < offered))
+
+
+def most_allocated(columns: Sequence[Column]) -> ByNode:
+    """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
+    return _means(columns, lambda asked, offered: asked * (asked < offered) + offered * (asked >= offered))
+
+
+def _means(columns: Sequence[Column], counting: Callable[[ByNode, ByNode], ByNode]) -> ByNode:
+    """Return the weighted means of the shares, in percent, that count of what is offered; 0 where nothing is."""
+    totals, weights = [], []
+    for asked, offered, weight in columns:
+        totals.append(weight * (counting(asked, offered) * WHOLE // (offered + (offered <= 0))))
+        weights.append(weight * (offered > 0))
+    whole = reduce(add, weights)
+    found: ByNode = reduce(add, totals) // (whole + (whole == 0))
+    return found
+
+
+def requested_to_capacity_ratio(shape: _Shape) -> Scorer:
+    """Return the strategy that reads scores off a shape; resources that score 0 are left out of the mean."""
+    points = [(utilization, score * _SCORES_PER_POINT) for utilization, score in shape]
+
+    def score(columns: Sequence[Column]) -> ByNode:
+        means = []
+        cells = zip(*(zip(*map(_listed, column[:2]), strict=True) for column in columns), strict=True)
+        for pairs in cells:
+            found = [_on_line(points, *pair) if pair[1] else 0 for pair in pairs]
+            weights = [column.weight * (here > 0) for column, here in zip(columns, found, strict=True)]
+            total = sum(map(mul, found, weights))
+            means.append(rounded(total / sum(weights)) if any(weights) else 0)
+        return np.array(means, dtype=np.int64).reshape(np.shape(columns[0].offered))
+
+    return score
+
+
+def _listed(column: ByNode) -> list[int]:
+    listed: list[int] = np.atleast_1d(column).tolist()
+    return listed
+
+
+def _on_line(shape: _Shape, asked: int, offered: int) -> int:
+    """Return the score of a utilization; between two points it is cut off towards zero."""
+    utilization = WHOLE if asked > offered else asked * WHOLE // offered
+    before = shape[0]
+    for at, score in shape:
+        if utilization <= at:
+            if at == before[0]:
+                return score
+            return before[1] + int((score - before[1]) * (utilization - before[0]) / (at - before[0]))
+        before = (at, score)
+    return before[1]
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    name: str
+    weight: int = 1
+
+
+def _weights(resources: Sequence[_Resource]) -> Mapping[str, int]:
+    return {each.name: each.weight or 1 for each in resources} or _EVEN
+
+
+class _Point(msgspec.Struct, frozen=True):
+    utilization: int
+    score: int
+
+
+class _Ratio(msgspec.Struct, frozen=True):
+    shape: tuple[_Point, ...] = ()
+
+
+class _Strategy(msgspec.Struct, rename="camel", frozen=True):
+    type: str = "LeastAllocated"
+    resources: tuple[_Resource, ...] = ()
+    requested_to_capacity_ratio: _Ratio = _Ratio()
+
+
+class FitArgs(msgspec.Struct, rename="camel", frozen=True):
+    """How nodes are scored, and which extended resources are ignored where room counts."""
+
+    scoring_strategy: _Strategy = _Strategy()
+    ignored_resources: frozenset[str] = frozenset()
+    ignored_resource_groups: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.scorer()
+
+    def scorer(self) -> Scorer:
+        """Return the strategy.
+
+        Raises:
+            ValueError: it is not known, or has no shape.
+        """
+        shape = self.scoring_strategy.requested_to_capacity_ratio.shape
+        match self.scoring_strategy.type:
+            case "LeastAllocated":
+                return least_allocated
+            case "MostAllocated":
+                return most_allocated
+            case "RequestedToCapacityRatio" if shape:
+                return requested_to_capacity_ratio([(each.utilization, each.score) for each in shape])
+            case "RequestedToCapacityRatio":
+                raise ValueError("RequestedToCapacityRatio needs a shape")
+            case unknown:
+                raise ValueError(
+                    f"unknown scoring strategy {unknown!r}: LeastAllocated, MostAllocated or RequestedToCapacityRatio"
+                )
+
+    def ignores(self, name: str) -> bool:
+        """Return whether a resource does not count."""
+        group, slash, _ = name.partition("/")
+        return name in self.ignored_resources or (bool(slash) and group in self.ignored_resource_groups)
+
+
+class NodeResourcesFit:
+    """Refuses full nodes, and scores the others."""
+
+    name = "NodeResourcesFit"
+    Args = FitArgs
+
+    def __init__(self, state: State, args: FitArgs) -> None:
+        self._state = state
+        self._args = args
+        self._scorer = args.scorer()
+        self._weights = _weights(args.scoring_strategy.resources)
+        self._asked = BySpec(self._requests)
+        self._scored = BySpec(self._amounts)
+        self._short = Shapes(state, self._is_short)
+        self._scores = Shapes(state, self._score)
+
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
+        """Return the nodes without room, and which requests do not fit."""
+        short = self._short.by_node(pod)
+        return Refusals(short.copy(), lambda index: self._lacking(pod, index)) if short.any() else None
+
+    def _is_short(self, pod: Pod, nodes: Nodes) -> Mask:
+        rooms = ((amount, self._state.room(name)) for name, amount in self._asked.of(pod.spec))
+        short: Mask = reduce(or_, [amount > nodes.of(offered) - nodes.of(taken) for amount, (offered, taken) in rooms])
+        return short
+
+    def _lacking(self, pod: Pod, index: int) -> tuple[str, ...]:
+        rooms = ((name, amount, *self._state.room(name)) for name, amount in self._asked.of(pod.spec))
+        lacking = (name for name, amount, offered, taken in rooms if amount > offered[index] - taken[index])
+        return tuple(_SHORT.get(name) or f"Insufficient {name}" for name in lacking)
+
+    def _requests(self, spec: PodSpec) -> list[tuple[str, int]]:
+        asked = ((PODS, 1), *spec.requests.items())
+        return [(name, counted(amount)) for name, amount in asked if amount > 0 and not self._args.ignores(name)]
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
+        """Return the strategy's score of each node with the pod on it."""
+        return self._scores.of(pod, nodes)
+
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
+        columns = [self._column(name, more, nodes) for name, more in self._scored.of(pod.spec)]
+        return self._scorer(columns) if columns else np.zeros(nodes.shape, dtype=np.int64)
+
+    def _amounts(self, spec: PodSpec) -> list[tuple[str, int]]:
+        """Return the resources by which nodes are scored for a pod, and how much of them it takes."""
+        names = [name for name in self._weights if name in _NATIVE or spec.requests.get(name)]
+        requests = {**spec.requests, **scored_of(spec)}
+        return [(name, counted(requests.get(name, 0))) for name in names]
+
+    def _column(self, name: str, more: int, nodes: Nodes) -> Column:
+        offered, taken = self._state.room(name)
+        taken = self._state.assumed.get(name, taken)
+        return Column(nodes.of(taken) + more, nodes.of(offered), self._weights[name])
+
+
+_SITS_OUT = 33
+_BY_CHANGE = 36
+_HALF = 50
+_TWO = 2
+
+
+class BalanceArgs(msgspec.Struct, frozen=True):
+    """The resources whose shares are to be even."""
+
+    resources: tuple[_Resource, ...] = ()
+
+
+class NodeResourcesBalancedAllocation:
+    """Scores nodes by how even their shares are."""
+
+    name = "NodeResourcesBalancedAllocation"
+    Args = BalanceArgs
+
+    def __init__(self, state: State, args: BalanceArgs) -> None:
+        self._state = state
+        self._resources = tuple(_weights(args.resources))
+        self._amounts = BySpec(self._requests)
+        self._scores = Shapes(state, self._score)
+        # Evenness without the pod is the same for all pods that are scored by the same resources.
+        self._before = Shapes(state, self._evenness_before, self._names)
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
+        """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
+        if self._state.minor >= _SITS_OUT and not any(pod.spec.requests.get(name) for name in self._resources):
+            return None
+        return self._scores.of(pod, nodes)
+
+    def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
+        after = self._evenness(self._amounts.of(pod.spec), nodes)
+        if self._state.minor < _BY_CHANGE:
+            return after
+        return _HALF + (_HALF + after - nodes.of(self._before.by_node(pod))) // _TWO
+
+    def _names(self, pod: Pod) -> tuple[str, ...]:
+        return tuple(self._amounts.of(pod.spec))
+
+    def _requests(self, spec: PodSpec) -> Resources:
+        """Return how much of each resource that is scored a pod requests."""
+        names = (name for name in self._resources if name in _NATIVE or spec.requests.get(name))
+        return {name: counted(spec.requests.get(name, 0)) for name in names}
+
+    def _evenness_before(self, pod: Pod, nodes: Nodes) -> ByNode:
+        return self._evenness(dict.fromkeys(self._names(pod), 0), nodes)
+
+    def _evenness(self, more: Resources, nodes: Nodes) -> ByNode:
+        """Return 100 less the standard deviation of the shares in percent, node by node.
+
+        In floating point, as the scheduler does; a resource that a node does not offer does not count there.
+        """
+        columns = [self._shares(name, amount, nodes) for name, amount in more.items()]
+        if len(columns) == _TWO and nodes.shape and not any((column < 0).any() for column in columns):  # as a rule
+            one, other = columns
+            return ((1 - abs((one - other) / _TWO)) * WHOLE).astype(np.int64)
+        rows = zip(*map(nodes.listed, columns), strict=True) if columns else [()] * len(nodes)
+        return np.array([_evenness(shares) for shares in rows], dtype=np.int64).reshape(nodes.shape)
+
+    def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
+        offered, taken = map(nodes.of, self._state.room(name))
+        asked = taken + more
+        share = asked / (offered + (offered <= 0))
+        return (share * (asked < offered) + (asked >= offered)) * (offered > 0) - (offered <= 0)
+
+
+def _evenness(all_shares: Sequence[float]) -> int:
+    shares = [share for share in all_shares if share >= 0]
+    if len(shares) == _TWO:
+        one, other = shares
+        return int((1 - abs((one - other) / _TWO)) * WHOLE)
+    if len(shares) < _TWO:
+        return WHOLE
+    mean = sum(shares) / len(shares)
+    return int((1 - sqrt(sum((share - mean) * (share - mean) for share in shares) / len(shares))) * WHOLE)
+
+
+class PodCapacityOfNode:
+    """Scores nodes by the share of free pod slots in percent; not part of Kubernetes, but of custom schedulers."""
+
+    name = "PodCapacityOfNode"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def scores(self, _pod: Pod, nodes: Nodes) -> ByNode:
+        """Return the shares, rounded down: 21, 17 and 25 of 110 pods score 80, 84 and 77."""
+        offered, taken = map(nodes.of, self._state.room(PODS))
+        scores: ByNode = np.maximum(offered - taken, 0) * WHOLE // np.maximum(offered, 1)
+        return scores
+
+
+_SIDECARS_COUNT = 34
+_ANY = "0.0.0.0"  # noqa: S104  compared, not listened on
+
+
+class NodePorts:
+    """Refuses nodes on which a port is taken."""
+
+    name = "NodePorts"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
+        """Return the nodes where a port that the pod wants is taken."""
+        wanted = self._ports(pod)
+        reason = ("node(s) didn't have free ports for the requested pod ports",)
+        taken = {index: reason for index in nodes if self._taken(wanted, index)} if wanted else {}
+        return Refusals.of(taken, len(self._state.nodes))
+
+    def _taken(self, wanted: Sequence[HostPort], index: int) -> bool:
+        taken = [port for pod in self._state.residents[index] for port in self._ports(pod)]
+        return any(conflict(one, other) for one in wanted for other in taken)
+
+    def _ports(self, pod: Pod) -> Sequence[HostPort]:
+        return ports(pod) if self._state.minor >= _SIDECARS_COUNT else pod.spec.placement.host_ports
+
+
+def ports(pod: Pod) -> Sequence[HostPort]:
+    """Return the ports of its node that a pod takes."""
+    return (*pod.spec.placement.host_ports, *pod.spec.placement.sidecar_ports)
+
+
+def conflict(one: HostPort, other: HostPort) -> bool:
+    """Return whether two ports are the same on some address."""
+    same = (one.port, one.protocol) == (other.port, other.protocol)
+    return same and (one.address == other.address or _ANY in (one.address, other.address))

@@ -1,0 +1,226 @@
+"""The plugins that look at what a node is, whatever runs there: cordoned, tainted, labelled, with images.
+
+TaintToleration and NodeUnschedulable: hard taints and cordons refuse, soft taints (PreferNoSchedule) count against.
+
+Source: the Kubernetes documentation, Taints and Tolerations; Manual Node administration; scheduling profiles (weight
+3).  Scores are reversed: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason
+names the taint (kubernetes/kubernetes#134740; 1.34.2 has the change too).
+
+NodeAffinity: node selector and required affinity refuse, preferred terms score.
+
+Source: the Kubernetes documentation, Assigning Pods to Nodes (`nodeSelector`, node affinity, affinity per profile).
+The scores are the sums of the weights of the terms that match; the highest becomes 100.
+
+ImageLocality: nodes that have the images of a pod already, the larger and the more widespread the better.
+
+Source: the Kubernetes documentation, scheduling plugins; the figures (23 MB, 1000 MB a container) were checked against
+the scheduler of 1.36.  An image counts with its size times the share of nodes that have it, so that one node with a
+new image does not draw every pod.  Images of init containers count since 1.30 (kubernetes/kubernetes#123366);
+those of image volumes since 1.36 (#130231), but the most that a pod can have is still 1000 MB for each container and
+init container.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
+from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
+from rebalancer.cluster.taints import NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
+from rebalancer.scheduling.equivalence import asked_labels
+from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, scaled
+from rebalancer.scheduling.simulator.plugin import Reasons, Refusals
+from rebalancer.scheduling.simulator.state import State
+
+_CORDONED = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
+
+
+class NodeUnschedulable:
+    """Refuses cordoned nodes."""
+
+    name = "NodeUnschedulable"
+
+    def __init__(self, state: State) -> None:
+        cordoned = (index for index, node in enumerate(state.nodes) if node.unschedulable)
+        self._cordoned = Refusals.of(dict.fromkeys(cordoned, ("node(s) were unschedulable",)), len(state.nodes))
+
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
+        """Return the cordoned nodes, unless the pod tolerates that."""
+        return None if any(each.tolerates(_CORDONED) for each in pod.spec.tolerations) else self._cordoned
+
+
+_TAINT_NOT_NAMED = 35
+
+
+class TaintToleration:
+    """Refuses nodes with hard taints, and scores by soft ones."""
+
+    name = "TaintToleration"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
+        self._counts: dict[tuple[Toleration, ...], tuple[Mapping[int, Sequence[Taint]], ByNode]] = {}
+        # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.
+        groups = state.alike.groups(frozenset())
+        self._soft = [group for group in groups if any(map(_is_soft, state.nodes[group[0]].taints))]
+
+    def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
+        """Return the nodes with a hard taint that the pod does not tolerate."""
+        found: dict[int, Reasons] = {}
+        for index in self._hard:
+            taint = untolerated(pod.spec.tolerations, self._state.nodes[index].taints)
+            if taint:
+                named = "(s)" if self._state.minor >= _TAINT_NOT_NAMED else f" {{{taint.key}: {taint.value}}}"
+                found[index] = (f"node(s) had untolerated taint{named}",)
+        return Refusals.of(found, len(self._state.nodes))
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
+        """Return 100 for nodes without untolerated soft taints, less for others."""
+        more = self._state.soft_taints
+        known = self._counts.get(pod.spec.tolerations)
+        if known is None or known[0] is not more:
+            known = self._counts[pod.spec.tolerations] = (more, self._count(pod.spec))
+        return scaled(nodes.of(known[1]), reverse=True)
+
+    def _count(self, spec: PodSpec) -> ByNode:
+        counts = np.zeros(len(self._state.nodes), dtype=np.int64)
+        for group in self._soft:
+            counts[group] = _soft_taints(spec, self._state.nodes[group[0]].taints)
+        found: dict[int, int] = {}  # many nodes share the very same taints
+        for index, taints in self._state.soft_taints.items():
+            if id(taints) not in found:
+                found[id(taints)] = _soft_taints(spec, taints)
+            counts[index] += found[id(taints)]
+        return counts
+
+
+def _soft_taints(spec: PodSpec, taints: Iterable[Taint]) -> int:
+    """Return how many soft taints are not tolerated; only tolerations of that effect, or of any, count."""
+    held = [each for each in spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
+    return sum(_is_soft(taint) and not any(each.tolerates(taint) for each in held) for taint in taints)
+
+
+def _is_soft(taint: Taint) -> bool:
+    return taint.effect == PREFER_NO_SCHEDULE
+
+
+class _NodeTerms(msgspec.Struct, rename="camel", frozen=True):
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class _AddedAffinity(msgspec.Struct, frozen=True):
+    required: _NodeTerms | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[PreferredTerm, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class NodeAffinityArgs(msgspec.Struct, rename="camel", frozen=True):
+    """Terms that the profile adds."""
+
+    added_affinity: _AddedAffinity = _AddedAffinity()
+
+
+class NodeAffinity:
+    """Refuses nodes that a pod does not select, and scores by what it prefers."""
+
+    name = "NodeAffinity"
+    Args = NodeAffinityArgs
+
+    def __init__(self, state: State, args: NodeAffinityArgs) -> None:
+        self._state = state
+        added = args.added_affinity
+        self._required = None if added.required is None else added.required.node_selector_terms
+        self._preferred = added.preferred
+        self._weights: dict[tuple[PreferredTerm, ...], ByNode] = {}
+
+    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
+        """Return the nodes that the profile or the pod does not select."""
+        spec = pod.spec
+        if self._required is None and spec.node_terms is None and not spec.node_selector:
+            return None
+        found: dict[int, Reasons] = {}
+        asked = asked_labels(spec.node_selector, (*(self._required or ()), *(spec.node_terms or ())))
+        for group in self._state.alike.groups(asked) if asked is not None else ([index] for index in nodes):
+            if reason := self._reason(spec, self._state.nodes[group[0]]):
+                found.update(dict.fromkeys(group, reason))
+        return Refusals.of(found, len(self._state.nodes))
+
+    def _reason(self, spec: PodSpec, node: Node) -> Reasons:
+        if self._required is not None and not any_term_matches(self._required, node.labels, node.name):
+            return ("node(s) didn't match scheduler-enforced node affinity",)
+        selected = spec.selects_node(node.labels, node.name)
+        return () if selected else ("node(s) didn't match Pod's node affinity/selector",)
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
+        """Return the sums of the weights that match, scaled so that the highest is 100."""
+        terms = tuple(each for each in (*self._preferred, *pod.spec.preferred) if each.weight)
+        if not terms:
+            return None
+        known = self._weights.get(terms)
+        if known is None:
+            known = self._weights[terms] = self._sums(terms)
+        return scaled(nodes.of(known))
+
+    def _sums(self, terms: Sequence[PreferredTerm]) -> ByNode:
+        """Return the sums of the weights that match, by index of the node."""
+        sums = np.zeros(len(self._state.nodes), dtype=np.int64)
+        for group in self._state.alike.groups(asked_labels(None, (each.term for each in terms))):
+            node = self._state.nodes[group[0]]
+            sums[group] = sum(each.weight for each in terms if each.term.matches(node.labels, node.name))
+        return sums
+
+
+def named_nodes(spec: PodSpec) -> frozenset[str] | None:
+    """Return the nodes that the required affinity names, None where it does not name them all.
+
+    Each alternative must ask for `metadata.name`; the scheduler then looks at these nodes only.
+    """
+    if not spec.node_terms:
+        return None
+    found: set[str] = set()
+    for term in spec.node_terms:
+        fields = [set(each.values) for each in term.fields if each.key == "metadata.name" and each.operator == "In"]
+        if not fields:
+            return None
+        found |= set.intersection(*fields)
+    return frozenset(found)
+
+
+_INIT_IMAGES = 30
+_VOLUME_IMAGES = 36
+_LEAST = 23 << 20
+_MOST = 1000 << 20
+
+
+class ImageLocality:
+    """Scores nodes by the images they have."""
+
+    name = "ImageLocality"
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._sizes: dict[str, int] = {}
+        nodes: dict[str, dict[int, None]] = {}
+        for index, node in enumerate(state.nodes):
+            for image in node.images:
+                for name in image.names:
+                    self._sizes.setdefault(name, image.size)
+                    nodes.setdefault(name, {})[index] = None
+        self._nodes = {name: Nodes(list(found)) for name, found in nodes.items()}
+
+    def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
+        """Return 0 where the pod's images are small, rare or absent, 100 where they are large and common."""
+        placement, minor = pod.spec.placement, self._state.minor
+        containers = (*placement.images, *(placement.init_images if minor >= _INIT_IMAGES else ()))
+        volumes = placement.volume_images if minor >= _VOLUME_IMAGES else ()
+        count = len(self._state.nodes)
+        sizes = np.zeros(count, dtype=np.int64)
+        for image in (*containers, *volumes):
+            if there := self._nodes.get(image):
+                sizes[there.indexes] += int(float(self._sizes[image]) * (len(there) / count))
+        most = _MOST * max(len(containers), 1)
+        return WHOLE * (np.maximum(np.minimum(nodes.of(sizes), most), _LEAST) - _LEAST) // (most - _LEAST)
