@@ -44,8 +44,8 @@ from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.plugins.resources import conflict, ports
 from rebalancer.scheduling.simulator.replacement import Moment
-from rebalancer.scheduling.simulator.rules import condition_of
 from rebalancer.scheduling.simulator.state import HOSTNAME
+from rebalancer.scheduling.simulator.tally import condition_of
 
 _HARD = "DoNotSchedule"
 

@@ -177,7 +177,8 @@ class Simulator:
     def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
         """Return a pod that might have to make room for this one: of a lower priority, on a node that suits it."""
         priority, state = pod.spec.priority or 0, self._state
-        if not pod.spec.placement.preempts or priority <= min(state.priorities, default=priority):
+        lower = any(count for each, count in state.priorities.items() if each < priority)
+        if not lower or not pod.spec.placement.preempts:
             return None
         nodes, _ = self._suited(pod, profile)
         residents = (each for index in nodes for each in state.residents[index])

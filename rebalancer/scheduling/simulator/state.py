@@ -20,11 +20,9 @@ from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
-from rebalancer.scheduling.simulator.claims import names
 from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes, OneNode
-from rebalancer.scheduling.simulator.rules import RuleBook
 from rebalancer.scheduling.simulator.sampling import orders
-from rebalancer.scheduling.simulator.tally import Tallies
+from rebalancer.scheduling.simulator.tally import Counts, RuleBook, Tallies
 
 #: The newest version of Kubernetes whose rules are known; some rules of the scheduler depend on it.
 NEWEST_MINOR = 36
@@ -34,8 +32,6 @@ HOSTNAME = "kubernetes.io/hostname"
 _SIDECARS_ASSUMED = 32
 #: Larger amounts count as this much: 2**50 bytes are a million gigabytes.  So sums and percentages stay within 64 bits.
 _MOST = 1 << 50
-
-T = TypeVar("T")
 
 
 class State:
@@ -54,13 +50,13 @@ class State:
         assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.  Up to
             1.31 sidecars are left out of it.
         residents: by index, the pods that take room.
-        priorities: how many pods of each priority take room; 0 where a pod has none.
+        priorities: how many pods of each priority take room, perhaps none; 0 where a pod has no priority.
         changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
         namespaces: labels by namespace, None where they were not read.
         scheduler_inputs: what else was read.
         nominated: by index, the pods that are nominated for this node and have no node yet.
         claims_on: by index, how many pods there have each claim.
-        claimants: by claim, how many pods on any node have it.
+        claimants: the same by claim, for all nodes.
         soft_taints: by index, soft taints that are assumed in addition to those that were read.
         minor: the scheduler's version, 1.`minor`.
     """
@@ -90,7 +86,7 @@ class State:
         self.priorities: Counter[int] = Counter()
         self.changes: list[int] = []
         self.nominated: dict[int, list[Pod]] = {}
-        self.claims_on: list[Counter[tuple[str, str]]] = [Counter() for _ in self.nodes]
+        self.claims_on: Counts[int, tuple[str, str]] = Counts()
         self.claimants: Counter[tuple[str, str]] = Counter()
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
         self._owned: set[int] | None = None  # None for all nodes
@@ -110,16 +106,15 @@ class State:
         new.taken = {name: each.copy() for name, each in self.taken.items()}
         new.assumed = {name: each.copy() for name, each in self.assumed.items()}
         new._amounts = BySpec(new._amounts_of)  # noqa: SLF001  of its class
-        new.residents, new.claims_on = [*self.residents], [*self.claims_on]
+        new.residents, new.claims_on = [*self.residents], self.claims_on.copy()
         new.priorities, new.claimants, new.changes = self.priorities.copy(), self.claimants.copy(), []
         return new
 
     def _own(self, node: int) -> None:
-        """Make what is noted of a node this state's own, to change it."""
+        """Make the residents of a node this state's own, to change them."""
         if self._owned is not None and node not in self._owned:
             self._owned.add(node)
             self.residents[node] = self.residents[node].copy()
-            self.claims_on[node] = self.claims_on[node].copy()
 
     def _zeros(self) -> ByNode:
         return np.zeros(len(self.nodes), dtype=np.int64)
@@ -200,10 +195,10 @@ class State:
         self.tallies.count(group, node, sign, leaving=pod.terminating)
         self.rules.count(pod, node, sign)
         self.changes.append(node)
-        _tell(self.priorities, pod.spec.priority or 0, sign)
-        for name in names(pod) if pod.claims or pod.own_claims else ():
-            _tell(self.claims_on[node], (pod.namespace, name), sign)
-            _tell(self.claimants, (pod.namespace, name), sign)
+        self.priorities[pod.spec.priority or 0] += sign
+        for name in claim_names(pod) if pod.claims or pod.own_claims else ():
+            self.claims_on.add(node, (pod.namespace, name), sign)
+            self.claimants[pod.namespace, name] += sign
 
     def _amounts_of(self, spec: PodSpec) -> Sequence[tuple[ByNode, int]]:
         """Return the columns in which a pod counts, with how much."""
@@ -214,10 +209,9 @@ class State:
         return found + [(self.assumed[name], counted(each)) for name, each in (older or assumed_of(spec)).items()]
 
 
-def _tell(counter: Counter[T], key: T, change: int) -> None:
-    counter[key] += change
-    if not counter[key]:
-        del counter[key]
+def claim_names(pod: Pod) -> tuple[str, ...]:
+    """Return the names of all claims of a pod, in its namespace."""
+    return (*pod.claims, *pod.own_claims)
 
 
 def counted(amount: int) -> int:

@@ -1,20 +1,60 @@
-"""Pods counted by node, kept up to date as pods come and go.
+"""Pods counted by node, and their affinity terms by topology domain, kept up to date as pods come and go.
 
-Pods of one namespace with equal labels form a group.  A tally counts the pods of all groups that its
-matcher takes.  When a pod comes or goes, only the tallies that count its group are updated.
+Pods of one namespace with equal labels form a group.  A tally counts the pods of all groups that its matcher takes.
+When a pod comes or goes, only the tallies that count its group are updated.
+
+Which groups, tallies and rules there are is known to a cluster and its copies alike; they differ in the counts.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from enum import Enum
 from typing import Generic, TypeVar
 
 import msgspec
 
-from rebalancer.cluster.selectors import Labels, LabelSelector, Requirement
+from rebalancer.cluster.label_index import LabelIndex, SelectorIndex
+from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec
+from rebalancer.cluster.selectors import Labels, LabelSelector
 
-T = TypeVar("T")
 K = TypeVar("K")
+P = TypeVar("P")
+
+
+class Counts(Generic[K, P]):
+    """How many pods of each kind there are, by place; two copies share those of a kind until one changes them."""
+
+    __slots__ = ("_by_kind", "_shared")
+
+    def __init__(self, by_kind: "dict[K, defaultdict[P, int]] | None" = None) -> None:
+        self._by_kind = by_kind or {}
+        self._shared = set(self._by_kind)
+
+    def __contains__(self, kind: K) -> bool:
+        return kind in self._by_kind
+
+    def copy(self) -> "Counts[K, P]":
+        """Return a copy that counts for itself."""
+        self._shared = set(self._by_kind)
+        return Counts(self._by_kind.copy())
+
+    def of(self, kind: K) -> Mapping[P, int]:
+        """Return the counts of a kind by place, some of them perhaps 0."""
+        return self._by_kind.get(kind, {})
+
+    def begin(self, kind: K) -> None:
+        """Count a kind from now on."""
+        self._by_kind[kind] = defaultdict(int)
+
+    def add(self, kind: K, place: P, change: int) -> None:
+        """Add a change to the count of a place."""
+        if kind not in self._by_kind:
+            self.begin(kind)
+        elif kind in self._shared:
+            self._shared.remove(kind)
+            self._by_kind[kind] = self._by_kind[kind].copy()
+        self._by_kind[kind][place] += change
 
 
 class MatchedPods(msgspec.Struct, frozen=True, gc=False):
@@ -58,79 +98,33 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
         """Return whether a pod of this namespace with these labels counts."""
         return all(each.takes(namespace, namespace_labels, labels) for each in self.conditions)
 
-    def asked(self) -> Iterable[Requirement]:
-        """Return the `In` requirements, which every pod that counts meets."""
-        selectors = (each.selector for each in self.conditions)
-        return (each for selector in selectors if selector for each in selector.requirements if each.operator == "In")
-
 
 class Group:
-    """Pods of a namespace with equal labels.
+    """Pods of a namespace with equal labels, and the tallies that count them."""
 
-    Attributes:
-        nodes: how many are on each node, by index.
-        leaving: how many of them are terminating.
-        tallies: the tallies that count these pods.
-    """
-
-    __slots__ = ("_shared", "labels", "leaving", "namespace", "nodes", "tallies")
+    __slots__ = ("labels", "namespace", "tallies")
 
     def __init__(self, namespace: str, labels: Labels) -> None:
         self.namespace = namespace
         self.labels = labels
-        self.nodes: defaultdict[int, int] = defaultdict(int)
-        self.leaving: defaultdict[int, int] = defaultdict(int)
-        self.tallies: list[NodeTally] = []
-        self._shared = False
-
-    def copy(self, tallies: Mapping["NodeTally", "NodeTally"]) -> "Group":
-        """Return a copy that counts for itself; the counts are copied when one of the two changes."""
-        self._shared = True
-        new = copy(self)
-        new.tallies = [tallies[each] for each in self.tallies]
-        return new
-
-    def own(self) -> None:
-        """Make the counts this group's own, to change them."""
-        if self._shared:
-            self.nodes, self.leaving, self._shared = self.nodes.copy(), self.leaving.copy(), False
+        self.tallies: list[_Tally] = []
 
 
-class Tally(Generic[T, K]):
-    """How many pods of one kind there are, by place.
+class _Tally:
+    """What counts the pods that a matcher takes."""
 
-    Attributes:
-        of: which pods count: those that a matcher takes, or those that have an affinity term.
-        counts: by index of the node, or by topology domain.
-    """
+    __slots__ = ("groups", "matcher")
 
-    __slots__ = ("_shared", "counts", "of")
-
-    def __init__(self, of: T) -> None:
-        self.of = of
-        self.counts: defaultdict[K, int] = defaultdict(int)
-        self._shared = False
-
-    def copy(self) -> "Tally[T, K]":
-        """Return a copy that counts for itself; the counts are copied when one of the two changes."""
-        self._shared = True
-        return copy(self)
-
-    def count(self, place: K, change: int) -> None:
-        """Add a change to the count of a place."""
-        if self._shared:
-            self.counts, self._shared = self.counts.copy(), False
-        self.counts[place] += change
-
-
-#: How many pods that a matcher takes are on each node, by index.
-NodeTally = Tally[Matcher, int]
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.groups: list[Group] = []
 
 
 class Tallies:
     """The pods of a cluster in their groups, and the tallies over them.
 
     Attributes:
+        nodes: how many pods of each group are on each node, by index.
         unlabelled: groups in namespaces of which no labels are known.
     """
 
@@ -139,21 +133,16 @@ class Tallies:
         self.unlabelled: list[Group] = []
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
-        self._by_label: defaultdict[tuple[str, str], list[Group]] = defaultdict(list)
-        self._tallies: dict[Matcher, NodeTally] = {}
+        self._labelled: LabelIndex[Group] = LabelIndex()
+        self._tallies: dict[Matcher, _Tally] = {}
+        self.nodes: Counts[Group, int] = Counts()
+        self._leaving: Counts[Group, int] = Counts()
+        self._counts: Counts[_Tally, int] = Counts()
 
     def copy(self) -> "Tallies":
         """Return a copy that follows another cluster from now on."""
         new = copy(self)
-        tallies = {each: each.copy() for each in self._tallies.values()}
-        groups = {each: each.copy(tallies) for each in self._groups.values()}
-        new._tallies = {matcher: tallies[each] for matcher, each in self._tallies.items()}  # noqa: SLF001  of its class
-        new._groups = {key: groups[each] for key, each in self._groups.items()}  # noqa: SLF001
-        new._known = {key: (groups[each], labels) for key, (each, labels) in self._known.items()}  # noqa: SLF001
-        new._by_label = defaultdict(list)  # noqa: SLF001
-        for label, found in self._by_label.items():
-            new._by_label[label] = [groups[each] for each in found]  # noqa: SLF001
-        new.unlabelled = [groups[each] for each in self.unlabelled]
+        new.nodes, new._leaving, new._counts = self.nodes.copy(), self._leaving.copy(), self._counts.copy()  # noqa: SLF001  of its class
         return new
 
     def group(self, namespace: str, labels: Labels) -> Group:
@@ -170,56 +159,160 @@ class Tallies:
             group = self._groups[key] = Group(namespace, labels)
             if namespace not in self._namespaces:
                 self.unlabelled.append(group)
-            for label in labels.items():
-                self._by_label[label].append(group)
-            group.tallies = [each for each in self._tallies.values() if self._takes(each.of, group)]
+            self._labelled.add(labels, group)
+            for tally in self._tallies.values():
+                self._take_in(tally, group)
         return group
+
+    def _take_in(self, tally: _Tally, group: Group) -> None:
+        if tally.matcher.takes(group.namespace, self._namespaces.get(group.namespace, {}), group.labels):
+            group.tallies.append(tally)
+            tally.groups.append(group)
 
     def count(self, group: Group, node: int, change: int, *, leaving: bool) -> None:
         """Count pods of a group that come to a node, or leave it (negative change)."""
-        group.own()
-        group.nodes[node] += change
+        self.nodes.add(group, node, change)
         if leaving:
-            group.leaving[node] += change
+            self._leaving.add(group, node, change)
         for tally in group.tallies:
-            if not (leaving and tally.of.running_only):
-                tally.count(node, change)
+            if tally in self._counts and not (leaving and tally.matcher.running_only):
+                self._counts.add(tally, node, change)
 
     def mark(self, group: Group, node: int, *, leaving: bool) -> None:
         """Count a pod of a group, on a node where it was before, as terminating or no longer."""
         change = 1 if leaving else -1
-        group.own()
-        group.leaving[node] += change
+        self._leaving.add(group, node, change)
         for tally in group.tallies:
-            if tally.of.running_only:
-                tally.count(node, -change)
+            if tally.matcher.running_only and tally in self._counts:
+                self._counts.add(tally, node, -change)
 
-    def tally(self, matcher: Matcher) -> NodeTally:
-        """Return the tally of a matcher."""
+    def tally(self, matcher: Matcher) -> Mapping[int, int]:
+        """Return how many pods that a matcher takes are on each node, by index."""
         tally = self._tallies.get(matcher)
         if tally is None:
-            tally = self._tallies[matcher] = Tally(matcher)
-            for group in self._worth_a_look(matcher):
-                if self._takes(matcher, group):
-                    self._take_in(tally, group)
-        return tally
+            tally = self._tallies[matcher] = _Tally(matcher)
+            selector = matcher.conditions[0].selector
+            for group in self._labelled.matching(selector) if selector is not None else ():
+                self._take_in(tally, group)
+        if tally not in self._counts:
+            self._counts.begin(tally)
+            for group in tally.groups:
+                leaving = self._leaving.of(group) if matcher.running_only else {}
+                for node, count in self.nodes.of(group).items():
+                    if counted := count - leaving.get(node, 0):
+                        self._counts.add(tally, node, counted)
+        return self._counts.of(tally)
 
-    def _take_in(self, tally: NodeTally, group: Group) -> None:
-        group.tallies.append(tally)
-        for node, count in group.nodes.items():
-            counted = count - (group.leaving.get(node, 0) if tally.of.running_only else 0)
-            if counted:
-                tally.count(node, counted)
 
-    def _takes(self, matcher: Matcher, group: Group) -> bool:
-        return matcher.takes(group.namespace, self._namespaces.get(group.namespace, {}), group.labels)
+class Strength(Enum):
+    """What a term does to the pods that it selects."""
 
-    def _worth_a_look(self, matcher: Matcher) -> Iterable[Group]:
-        """Return the groups that may match: those with a label that a selector asks for."""
-        asked = min(matcher.asked(), key=self._with_label, default=None)
-        if asked is None:
-            return list(self._groups.values())
-        return [group for value in set(asked.values) for group in self._by_label[asked.key, value]]
+    REPELS = "required anti-affinity"
+    ATTRACTS = "required affinity"
+    PREFERS = "preferred, for or against"
 
-    def _with_label(self, asked: Requirement) -> int:
-        return sum(len(self._by_label[asked.key, value]) for value in set(asked.values))
+
+class Term(msgspec.Struct, frozen=True, gc=False):
+    """An affinity term of a pod in some namespace; replicas have equal terms.
+
+    Attributes:
+        weight: the weight of a preferred term, negative for anti-affinity; 1 for a required term.
+    """
+
+    strength: Strength
+    topology_key: str
+    condition: MatchedPods
+    weight: int = 1
+
+
+def condition_of(term: PodAffinityTerm, namespace: str) -> MatchedPods:
+    """Return which pods a term in a pod of this namespace selects.
+
+    `namespaces` and `namespaceSelector` add up; without either, the pod's own namespace counts.  `matchLabelKeys` and
+    `mismatchLabelKeys` are part of the selector already: they are merged into it when a pod is made (Kubernetes 1.29).
+    """
+    own = () if term.namespaces or term.namespace_selector is not None else (namespace,)
+    return MatchedPods(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
+
+
+class AffinityRule:
+    """A term that pods have; it is the same object for equal terms."""
+
+    __slots__ = ("term",)
+
+    def __init__(self, term: Term) -> None:
+        self.term = term
+
+
+class RuleBook:
+    """The rules of all running pods.
+
+    Attributes:
+        counts: how many running pods have each rule, by topology domain.
+    """
+
+    def __init__(self, topology: Sequence[Labels], namespaces: dict[str, Labels]) -> None:
+        self._topology = topology
+        self._namespaces = namespaces
+        self._rules: dict[Term, AffinityRule] = {}
+        self._selectors: SelectorIndex[AffinityRule] = SelectorIndex()
+        self._on_namespaces: list[AffinityRule] = []
+        self._known: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
+        self._matching: dict[tuple[str, int], tuple[int, Labels, list[AffinityRule]]] = {}
+        self.counts: Counts[AffinityRule, str] = Counts()
+
+    def copy(self) -> "RuleBook":
+        """Return a copy that follows another cluster from now on."""
+        new = copy(self)
+        new.counts = self.counts.copy()
+        return new
+
+    def count(self, pod: Pod, node: int, change: int) -> None:
+        """Count the terms of a pod that comes to a node (1), or leaves it (-1)."""
+        for rule in self.of(pod):
+            value = self._topology[node].get(rule.term.topology_key)
+            if rule not in self.counts:
+                self.counts.begin(rule)
+            if value is not None:
+                self.counts.add(rule, value, change)
+
+    def conditions_on_namespaces(self) -> Iterable[MatchedPods]:
+        """Return the conditions of running pods that ask for labels of namespaces."""
+        return [rule.term.condition for rule in self._on_namespaces if rule in self.counts]
+
+    def selecting(self, pod: Pod) -> list[AffinityRule]:
+        """Return the rules, of any pod, that select this one."""
+        key = (pod.namespace, id(pod.labels))  # the value keeps the labels alive
+        known = self._matching.get(key)
+        if known is None or known[0] != len(self._rules):
+            labels, rules = self._namespaces.get(pod.namespace, {}), self._selectors.matching(pod.labels)
+            found = [rule for rule in rules if rule.term.condition.takes(pod.namespace, labels, pod.labels)]
+            known = self._matching[key] = (len(self._rules), pod.labels, found)
+        return known[2]
+
+    def of(self, pod: Pod) -> list[AffinityRule]:
+        """Return the rules that a pod's affinity and anti-affinity make; the same list for replicas."""
+        spec = pod.spec
+        known = self._known.get((id(spec), pod.namespace))
+        if known is None:  # the value keeps the spec alive
+            near, away = spec.placement.preferred_affinity, spec.placement.preferred_anti_affinity
+            terms = [(Strength.REPELS, each, 1) for each in spec.anti_affinity]
+            terms += [(Strength.ATTRACTS, each, 1) for each in spec.placement.affinity]
+            terms += [(Strength.PREFERS, each.term, each.weight) for each in near]
+            terms += [(Strength.PREFERS, each.term, -each.weight) for each in away]
+            found = [
+                self._rule(Term(strength, term.topology_key, condition_of(term, pod.namespace), weight))
+                for strength, term, weight in terms
+            ]
+            known = self._known[id(spec), pod.namespace] = (spec, found)
+        return known[1]
+
+    def _rule(self, term: Term) -> AffinityRule:
+        rule = self._rules.get(term)
+        if rule is None:
+            rule = self._rules[term] = AffinityRule(term)
+            if term.condition.selector is not None:
+                self._selectors.add(term.condition.selector, rule)
+            if term.condition.namespace_selector:
+                self._on_namespaces.append(rule)
+        return rule

@@ -16,9 +16,8 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.plugin import Refusals, UnknownPlacementError
-from rebalancer.scheduling.simulator.rules import AffinityRule, Strength, Term
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
+from rebalancer.scheduling.simulator.tally import AffinityRule, MatchedPods, Matcher, Strength, Term
 
 AFFINITY = ("node(s) didn't match pod affinity rules",)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
@@ -60,7 +59,7 @@ class InterPodAffinity:
         terms = self._terms(pod)
         required = [term for term in terms if term.strength is Strength.ATTRACTS]
         apart = [self._domains(Matcher((each.condition,)), [each.topology_key]) for each in terms if _repels(each)]
-        existing = _summed((rule, 1) for rule in selecting if _repels(rule.of))
+        existing = self._summed((rule, 1) for rule in selecting if _repels(rule.term))
         if not (required or apart or existing):
             return None
         return Refusals.joined(
@@ -90,7 +89,7 @@ class InterPodAffinity:
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
             return None
-        totals = _summed((rule, self._weight(rule.of)) for rule in self._selecting(pod))
+        totals = self._summed((rule, self._weight(rule.term)) for rule in self._selecting(pod))
         for term in terms:
             for key, by_value in self._domains(Matcher((term.condition,)), [term.topology_key]).items():
                 for value, count in by_value.items():
@@ -123,7 +122,7 @@ class InterPodAffinity:
         found: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
         for key in keys:
             counts = defaultdict[str | None, int](int)
-            for index, count in tally.counts.items():
+            for index, count in tally.items():
                 value = self._state.nodes[index].labels.get(key)
                 if value is not None and count:
                     counts[value] += count
@@ -131,19 +130,30 @@ class InterPodAffinity:
                 found[key] = counts
         return found
 
+    def _summed(self, weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, defaultdict[str | None, int]]:
+        """Return the sums of the rules' counts times their weights, by topology key and value."""
+        totals: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
+        for rule, weight in weighted:
+            if weight:
+                for value, count in self._state.rules.counts.of(rule).items():
+                    if count:
+                        totals[rule.term.topology_key][value] += weight * count
+        return totals
+
     def _takes(self, matcher: Matcher, pod: Pod) -> bool:
         return matcher.takes(pod.namespace, (self._state.namespaces or {}).get(pod.namespace, {}), pod.labels)
 
     def _terms(self, pod: Pod) -> list[Term]:
-        terms = self._state.rules.terms(pod)
+        terms = [rule.term for rule in self._state.rules.of(pod)]
         asking = [term.condition for term in terms if term.condition.namespace_selector]
         if asking:
-            running = (each for each in self._state.tallies.unlabelled if any(each.nodes.values()))
+            tallies = self._state.tallies
+            running = (each for each in tallies.unlabelled if any(tallies.nodes.of(each).values()))
             self._check(asking, [*((each.namespace, each.labels) for each in running), *self._unlabelled(pod)])
         return terms
 
     def _selecting(self, pod: Pod) -> list[AffinityRule]:
-        self._check(self._state.rules.conditions_on_namespaces, self._unlabelled(pod))
+        self._check(self._state.rules.conditions_on_namespaces(), self._unlabelled(pod))
         return self._state.rules.selecting(pod)
 
     def _unlabelled(self, pod: Pod) -> _Selected:
@@ -165,14 +175,3 @@ class InterPodAffinity:
 
 def _repels(term: Term) -> bool:
     return term.strength is Strength.REPELS
-
-
-def _summed(weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, defaultdict[str | None, int]]:
-    """Return the sums of the rules' counts times their weights, by topology key and value."""
-    totals: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-    for rule, weight in weighted:
-        if weight:
-            for value, count in rule.counts.items():
-                if count:
-                    totals[rule.of.topology_key][value] += weight * count
-    return totals

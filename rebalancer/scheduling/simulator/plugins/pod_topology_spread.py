@@ -234,7 +234,7 @@ class PodTopologySpread:
 
     def _counted(self, constraint: _Constraint) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the nodes with pods that a constraint counts, and how many."""
-        found = self._state.tallies.tally(constraint.matcher).counts
+        found = self._state.tallies.tally(constraint.matcher)
         return np.fromiter(found, np.intp, len(found)), np.fromiter(found.values(), np.float64, len(found))
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:

@@ -26,137 +26,173 @@ attached and as new (observed with 1.36).
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import IscsiDisk, Pod
-from rebalancer.cluster.scheduler_inputs import READ_WRITE_ONCE_POD, Claim, StorageCapacity, StorageClass, Volume
+from rebalancer.cluster.scheduler_inputs import READ_WRITE_ONCE_POD, Claim, StorageClass, Volume
 from rebalancer.cluster.selectors import any_term_matches
-from rebalancer.scheduling.simulator.claims import Claims, PodClaims, names, read
 from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import Reasons, Refusals, UnknownPlacementError
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.plugin import PodUnschedulableError, Reasons, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.state import State, claim_names
+
+T = TypeVar("T")
 
 
-class ByClaims(ABC):
-    """Refuses nodes by the claims of a pod; a pod without any passes."""
+def read(kind: str, objects: T | None) -> T:
+    """Return objects that were read.
+
+    Raises:
+        UnknownPlacementError: they were not.
+    """
+    if objects is None:
+        raise UnknownPlacementError(f"where the pod's volumes can be goes by {kind}, which were not read")
+    return objects
+
+
+class _PodClaims(NamedTuple):
+    """The claims of a pod.
+
+    Attributes:
+        bound: claims with their volumes; None for a volume that does not exist.
+        waiting: claims that get a volume once the pod has a node.
+    """
+
+    bound: Sequence[tuple[Claim, Volume | None]]
+    waiting: Sequence[Claim]
+
+
+class _ByVolumes(ABC):
+    """Refuses nodes by the claims and disks of a pod; a pod without any passes."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._claims = Claims(state.scheduler_inputs)
+        self._inputs = state.scheduler_inputs
 
     def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
-        """Return the nodes that the claims rule out.
+        """Return the nodes that the claims or disks rule out.
 
         Raises:
             PodUnschedulableError: a claim is missing, is being deleted, or is unbound although its class binds at once.
             UnknownPlacementError: what the answer depends on was not read.
         """
-        found = self._refused(self._claims.of(pod), nodes) if names(pod) else {}
+        found = self._refused(pod, nodes) if claim_names(pod) or pod.spec.placement.disks else {}
         return Refusals.of(found, len(self._state.nodes))
 
     @abstractmethod
-    def _refused(self, claims: PodClaims, nodes: Nodes) -> Mapping[int, Reasons]: ...
+    def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]: ...
+
+    def _claims(self, pod: Pod) -> _PodClaims:
+        claims = [self._claim(pod, name) for name in claim_names(pod)]
+        volumes = read("PersistentVolumes", self._inputs.volumes) if claims else {}
+        waiting = [claim for claim in claims if not claim.bound]
+        if any(claim.volume or not self._storage_class(claim).waits for claim in waiting):
+            raise PodUnschedulableError("pod has unbound immediate PersistentVolumeClaims")
+        return _PodClaims([(claim, volumes.get(claim.volume)) for claim in claims if claim.bound], waiting)
+
+    def _claim(self, pod: Pod, name: str) -> Claim:
+        known: Mapping[tuple[str, str], Claim] = read("PersistentVolumeClaims", self._inputs.claims)
+        claim = known.get((pod.namespace, name))
+        if claim is None and name in pod.own_claims:
+            raise PodUnschedulableError(
+                f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+            )
+        if claim is None:
+            raise PodUnschedulableError(f'persistentvolumeclaim "{name}" not found')
+        if claim.terminating:
+            raise PodUnschedulableError(f'persistentvolumeclaim "{name}" is being deleted')
+        return claim
+
+    def _storage_class(self, claim: Claim) -> StorageClass:
+        """Return the class of a claim; one without a class binds at once."""
+        if not claim.storage_class:
+            return StorageClass(name="")
+        found = read("StorageClasses", self._inputs.storage_classes).get(claim.storage_class)
+        if found is None:
+            raise UnknownPlacementError(f"there is no StorageClass {claim.storage_class!r}")
+        return found
 
 
 _ATTACHMENTS_COUNT = 32
-EXCEEDED = ("node(s) exceed max volume count",)
 
 #: A driver, and its own name for a volume.
 _Handle = tuple[str, str]
 
 
-class NodeVolumeLimits:
+class NodeVolumeLimits(_ByVolumes):
     """Refuses nodes that take no more volumes."""
 
     name = "NodeVolumeLimits"
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._claims = Claims(state.scheduler_inputs)
-
-    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
-        """Return the nodes where the pod's volumes would be too many."""
-        wanted = self._handles((pod.namespace, name) for name in names(pod)) if names(pod) else set()
+    def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]:
+        wanted = self._handles((pod.namespace, name) for name in claim_names(pod)) if claim_names(pod) else set()
         if not wanted:
-            return None
-        csi_nodes = read("CSINodes", self._state.scheduler_inputs.csi_nodes)
-        self._check_drivers({driver for driver, _ in wanted})
+            return {}
+        csi_nodes, known = read("CSINodes", self._inputs.csi_nodes), self._inputs.csi_drivers or {}
+        if any(driver in known and known[driver].needed for driver, _ in wanted):
+            raise UnknownPlacementError("a CSIDriver keeps pods from nodes without it, which is not simulated")
         found: dict[int, Reasons] = {}
         for index in nodes:
             csi_node = csi_nodes.get(self._state.nodes[index].name)
             limits = {name: limit for name, limit in csi_node.limits.items() if limit is not None} if csi_node else {}
             if any(driver in limits for driver, _ in wanted) and self._exceeds(wanted, limits, index):
-                found[index] = EXCEEDED
-        return Refusals.of(found, len(self._state.nodes))
+                found[index] = ("node(s) exceed max volume count",)
+        return found
 
     def _exceeds(self, wanted: set[_Handle], limits: dict[str, int], index: int) -> bool:
-        used = self._handles(self._state.claims_on[index])
+        used = self._handles(key for key, count in self._state.claims_on.of(index).items() if count)
         new, counts = wanted - used, Counter(driver for driver, _ in used | self._attached(index))
         counts.update(driver for driver, _ in new)
         return any(counts[driver] > limits[driver] for driver, _ in new if driver in limits)
 
     def _attached(self, index: int) -> set[_Handle]:
-        name = self._state.nodes[index].name
-        volumes = read("PersistentVolumes", self._state.scheduler_inputs.volumes)
-        found: set[_Handle] = set()
+        volumes = read("PersistentVolumes", self._inputs.volumes)
         if self._state.minor < _ATTACHMENTS_COUNT:
-            return found
-        attachments = read("VolumeAttachments", self._state.scheduler_inputs.attachments)
-        for each in attachments:
-            volume = volumes.get(each.volume) if each.node == name else None
-            if volume and volume.driver:
-                found.add((volume.driver, volume.handle))
-        return found
+            return set()
+        attachments = read("VolumeAttachments", self._inputs.attachments)
+        there = (volumes.get(each.volume) for each in attachments if each.node == self._state.names[index])
+        return {(volume.driver, volume.handle) for volume in there if volume and volume.driver}
 
     def _handles(self, keys: Iterable[tuple[str, str]]) -> set[_Handle]:
-        claims = read("PersistentVolumeClaims", self._state.scheduler_inputs.claims)
+        claims = read("PersistentVolumeClaims", self._inputs.claims)
         found = (self._handle(claims[key]) for key in keys if key in claims)
         return {handle for handle in found if handle is not None}
 
     def _handle(self, claim: Claim) -> _Handle | None:
         """Return the volume of a claim; one that is still to be made is named by its claim."""
-        volume = read("PersistentVolumes", self._state.scheduler_inputs.volumes).get(claim.volume)
+        volume = read("PersistentVolumes", self._inputs.volumes).get(claim.volume)
         if volume is not None:
             return (volume.driver, volume.handle) if volume.driver else None
-        provisioner = self._claims.storage_class(claim).provisioner
+        provisioner = self._storage_class(claim).provisioner
         return (provisioner, f"{claim.namespace}/{claim.name}") if provisioner else None
 
-    def _check_drivers(self, drivers: set[str]) -> None:
-        known = self._state.scheduler_inputs.csi_drivers or {}
-        if any(driver in known and known[driver].needed for driver in drivers):
-            raise UnknownPlacementError("a CSIDriver keeps pods from nodes without it, which is not simulated")
 
-
-TAKEN = (
+_TAKEN = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
 )
-TAKEN_BEFORE = ("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",)
+_TAKEN_BEFORE = ("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",)
 _TAKEN_IN_OTHER_WORDS = 34
-NO_DISK = ("node(s) had no available disk",)
 
 
-class VolumeRestrictions:
+class VolumeRestrictions(_ByVolumes):
     """Refuses nodes where a disk is in use, and all nodes if a ReadWriteOncePod claim is in use."""
 
     name = "VolumeRestrictions"
 
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._claims = Claims(state.scheduler_inputs)
-
-    def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
-        """Return the nodes where another pod keeps the pod from using a claim or a disk."""
+    def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]:
         found: dict[int, Reasons] = {}
-        if names(pod) and self._taken(pod):
-            found.update(dict.fromkeys(nodes, TAKEN if self._state.minor >= _TAKEN_IN_OTHER_WORDS else TAKEN_BEFORE))
+        if self._taken(pod):
+            found.update(dict.fromkeys(nodes, _TAKEN if self._state.minor >= _TAKEN_IN_OTHER_WORDS else _TAKEN_BEFORE))
         if pod.spec.placement.disks:
-            found.update({index: NO_DISK for index in nodes if self._in_use(pod.spec.placement.disks, index)})
-        return Refusals.of(found, len(self._state.nodes))
+            no_disk = ("node(s) had no available disk",)
+            found.update({index: no_disk for index in nodes if self._in_use(pod.spec.placement.disks, index)})
+        return found
 
     def _taken(self, pod: Pod) -> bool:
-        sorted_out = self._claims.of(pod)
-        claims = [*(claim for claim, _ in sorted_out.bound), *sorted_out.waiting]
-        alone = [claim.name for claim in claims if READ_WRITE_ONCE_POD in claim.access_modes]
+        bound, waiting = self._claims(pod)
+        alone = [
+            each.name for each in (*(claim for claim, _ in bound), *waiting) if READ_WRITE_ONCE_POD in each.access_modes
+        ]
         return any(self._state.claimants.get((pod.namespace, name)) for name in alone)
 
     def _in_use(self, wanted: Sequence[IscsiDisk], index: int) -> bool:
@@ -164,7 +200,6 @@ class VolumeRestrictions:
         return any(one.iqn == other.iqn and not (one.read_only and other.read_only) for one in wanted for other in used)
 
 
-NO_ZONE = ("node(s) had no available volume zone",)
 _NEWER = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -173,17 +208,18 @@ _OLDER_LABELS_ARE_THE_SAME = 29
 _LABELS = (*_NEWER, *_NEWER.values())
 
 
-class VolumeZone(ByClaims):
+class VolumeZone(_ByVolumes):
     """Refuses nodes in other zones than the pod's volumes."""
 
     name = "VolumeZone"
 
-    def _refused(self, claims: PodClaims, nodes: Nodes) -> Mapping[int, Reasons]:
-        """Return the nodes in other zones or regions."""
-        asked = [label for _, volume in claims.bound if volume for label in _zones(volume)]
+    def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]:
+        labels = [volume.labels for _, volume in self._claims(pod).bound if volume]
+        asked = [(key, set(each[key].split("__"))) for each in labels for key in _LABELS if key in each]
         if not asked:
             return {}
-        return {index: NO_ZONE for index in nodes if not self._is_in(self._state.nodes[index], asked)}
+        no_zone = ("node(s) had no available volume zone",)
+        return {index: no_zone for index in nodes if not self._is_in(self._state.nodes[index], asked)}
 
     def _is_in(self, node: Node, asked: Sequence[tuple[str, set[str]]]) -> bool:
         if not any(key in node.labels for key in _LABELS):
@@ -192,35 +228,28 @@ class VolumeZone(ByClaims):
         return all(node.labels.get(key, node.labels.get(newer.get(key, key))) in values for key, values in asked)
 
 
-def _zones(volume: Volume) -> list[tuple[str, set[str]]]:
-    return [(key, set(volume.labels[key].split("__"))) for key in _LABELS if key in volume.labels]
-
-
-ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
-ELSEWHERE_BEFORE = "node(s) had volume node affinity conflict"
+_ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
+_ELSEWHERE_BEFORE = "node(s) had volume node affinity conflict"
 _OTHER_WORDS = 33
-NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
-NO_SPACE = "node(s) did not have enough free storage"
-NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-_NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 
 
-class VolumeBinding(ByClaims):
-    """Refuses nodes where a pod's volumes cannot be used."""
+class VolumeBinding(_ByVolumes):
+    """Refuses nodes where a pod's volumes cannot be reached, or a missing one can be neither bound nor made."""
 
     name = "VolumeBinding"
 
-    def _refused(self, claims: PodClaims, nodes: Nodes) -> Mapping[int, Reasons]:
-        """Return the nodes from which a volume cannot be reached, or where a missing one cannot be bound or made."""
+    def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]:
+        claims = self._claims(pod)
         reasons = ((index, self._reasons(claims, self._state.nodes[index])) for index in nodes)
         return {index: reason for index, reason in reasons if reason}
 
-    def _reasons(self, claims: PodClaims, node: Node) -> tuple[str, ...]:
+    def _reasons(self, claims: _PodClaims, node: Node) -> Reasons:
         found = []
         if any(volume is None for _, volume in claims.bound):
-            found.append(NO_VOLUME)
-        elif any(volume is not None and not reaches(volume, node) for _, volume in claims.bound):
-            found.append(ELSEWHERE if self._state.minor >= _OTHER_WORDS else ELSEWHERE_BEFORE)
+            found.append("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")
+        elif any(volume is not None and not _reaches(volume, node) for _, volume in claims.bound):
+            found.append(_ELSEWHERE if self._state.minor >= _OTHER_WORDS else _ELSEWHERE_BEFORE)
         if claims.waiting:
             found += self._why_not_had(claims.waiting, node)
         return tuple(found)
@@ -228,7 +257,7 @@ class VolumeBinding(ByClaims):
     def _why_not_had(self, waiting: Sequence[Claim], node: Node) -> list[str]:
         """Return why these claims cannot get volumes on a node; existing volumes are tried first."""
         if any(claim.selected_node not in ("", node.name) for claim in waiting):
-            return [NONE_TO_BIND]
+            return [_NONE_TO_BIND]
         to_make = [claim for claim in waiting if claim.selected_node]
         chosen: set[str] = set()
         for claim in sorted((claim for claim in waiting if not claim.selected_node), key=lambda each: each.requested):
@@ -240,55 +269,49 @@ class VolumeBinding(ByClaims):
         return list(dict.fromkeys(reason for claim in to_make if (reason := self._why_not_made(claim, node))))[:1]
 
     def _match(self, claim: Claim, node: Node, chosen: set[str]) -> Volume | None:
-        volumes: Iterable[Volume] = read("PersistentVolumes", self._state.scheduler_inputs.volumes).values()
-        fitting = [each for each in volumes if each.name not in chosen and suits(each, claim) and reaches(each, node)]
+        volumes: Iterable[Volume] = read("PersistentVolumes", self._inputs.volumes).values()
+        fitting = [each for each in volumes if each.name not in chosen and _suits(each, claim) and _reaches(each, node)]
         kept = [each for each in fitting if each.claim is not None]
         return min(kept or fitting, key=lambda each: each.capacity, default=None)
 
     def _why_not_made(self, claim: Claim, node: Node) -> str:
-        storage_class = self._claims.storage_class(claim)
-        if storage_class.provisioner in ("", _NO_PROVISIONER):
-            return NONE_TO_BIND
+        storage_class = self._storage_class(claim)
+        if storage_class.provisioner in ("", "kubernetes.io/no-provisioner"):
+            return _NONE_TO_BIND
         if storage_class.topologies and not any_term_matches(storage_class.topologies, node.labels, node.name):
-            return NONE_TO_BIND
-        return "" if self._has_room(storage_class, claim, node) else NO_SPACE
+            return _NONE_TO_BIND
+        return "" if self._has_room(storage_class, claim, node) else "node(s) did not have enough free storage"
 
     def _has_room(self, storage_class: StorageClass, claim: Claim, node: Node) -> bool:
-        driver = read("CSIDrivers", self._state.scheduler_inputs.csi_drivers).get(storage_class.provisioner)
+        """Return whether a capacity is published that is for the node and large enough, where the driver does that."""
+        driver = read("CSIDrivers", self._inputs.csi_drivers).get(storage_class.provisioner)
         if driver is None or not driver.capacity:
             return True
-        capacities = read("CSIStorageCapacities", self._state.scheduler_inputs.storage_capacities)
-        return any(offers(each, claim, node) for each in capacities if each.storage_class == storage_class.name)
+        here = (
+            each.capacity if each.largest is None else each.largest
+            for each in read("CSIStorageCapacities", self._inputs.storage_capacities)
+            if each.storage_class == storage_class.name and each.nodes is not None and each.nodes.matches(node.labels)
+        )
+        return any(room is not None and room >= claim.requested for room in here)
 
 
-def reaches(volume: Volume, node: Node) -> bool:
+def _reaches(volume: Volume, node: Node) -> bool:
     """Return whether a volume can be used from a node."""
     return volume.node_terms is None or any_term_matches(volume.node_terms, node.labels, node.name)
 
 
-def suits(volume: Volume, claim: Claim) -> bool:
+def _suits(volume: Volume, claim: Claim) -> bool:
     """Return whether a volume can be bound to a claim: kept for it or free, of its class and large enough."""
-    key = (claim.namespace, claim.name)
-    if volume.claim is not None and (volume.claim[:2] != key or volume.claim[2] not in ("", claim.uid)):
-        return False
-    if volume.claim is None and (volume.phase != "Available" or not _selected(volume, claim)):
-        return False
+    if volume.claim is not None:
+        free = volume.claim[:2] == (claim.namespace, claim.name) and volume.claim[2] in ("", claim.uid)
+    else:
+        free = volume.phase == "Available" and (claim.selector is None or claim.selector.matches(volume.labels))
     return (
-        not volume.terminating
+        free
+        and not volume.terminating
         and volume.capacity >= claim.requested
         and volume.filesystem == claim.filesystem
         and volume.storage_class == claim.storage_class
         and volume.attributes_class == claim.attributes_class
         and claim.access_modes <= volume.access_modes
     )
-
-
-def _selected(volume: Volume, claim: Claim) -> bool:
-    return claim.selector is None or claim.selector.matches(volume.labels)
-
-
-def offers(capacity: StorageCapacity, claim: Claim, node: Node) -> bool:
-    """Return whether a published capacity is for the node and large enough."""
-    room = capacity.capacity if capacity.largest is None else capacity.largest
-    here = capacity.nodes is not None and capacity.nodes.matches(node.labels)
-    return here and room is not None and room >= claim.requested
