@@ -78,7 +78,7 @@ class EmptyCluster:
 
     def scheduled(self, history: int = 0) -> Placed:
         """Return where the scheduler would put the pods in one possible history, by its number."""
-        simulator = Simulator(self._state, self._profiles)
+        simulator = Simulator(self._state, lambda _: self._profiles)
 
         def draw(pod: Pod) -> int:
             return crc32(f"{history}/{pod.namespace}/{pod.name}".encode())
@@ -98,7 +98,7 @@ class EmptyCluster:
         or two above the fewest that are possible.  Pods of DaemonSets run everywhere, and use no node.
         """
         unscored = {name: replace(each, scores=()) for name, each in self._profiles.items()}
-        simulator, state = Simulator(self._state, unscored), self._state
+        simulator, state = Simulator(self._state, lambda _: unscored), self._state
         totals = {name: int(state.offered[name].sum()) or 1 for name in (CPU, MEMORY)}
 
         def share(amounts: Resources) -> float:

@@ -19,10 +19,9 @@ template, which no other pod carries.
 There is one simulation per cluster, which follows it: get it with `cluster.index(Simulation)`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
-from typing import TypeVar
 
 import msgspec
 
@@ -34,7 +33,6 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
-from rebalancer.scheduling.simulated_cluster import SimulatedCluster, either
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.nodes import Mask, Nodes
@@ -43,8 +41,6 @@ from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State, newest_minor
-
-T = TypeVar("T")
 
 #: The answers of so many pods are kept with their scores: steering asks about the same ones again.
 _KEPT = 128
@@ -80,19 +76,16 @@ class Simulation:
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
         self._soon = self.as_read()
-        self._later: SimulatedCluster | None = None  # None until something changes: both are the same till then
-        self._first: SimulatedCluster | None = None  # None until a replacement has come and somebody asks
+        self._later: Simulator | None = None  # None until something changes: both are the same till then
+        self._first: Simulator | None = None  # None until a replacement has come and somebody asks
         self._came = 0
         self._catch_up()
 
-    def as_read(self) -> SimulatedCluster:
+    def as_read(self) -> Simulator:
         """Return the cluster as it was read, and the scheduler that looks at it."""
-        simulated = SimulatedCluster(self._read.copy(), self._scheduler)
+        simulated = Simulator(self._read.copy(), lambda state: profiles(state, self._configuration, self._loads))
         simulated.suppose(self.taints)
         return simulated
-
-    def _scheduler(self, state: State) -> Simulator:
-        return Simulator(state, profiles(state, self._configuration, self._loads))
 
     def _loads(self, wanted: LoadsWanted) -> NodeLoads:
         """Return the usage that a plugin scores by; the cluster's source is asked once.
@@ -123,7 +116,7 @@ class Simulation:
         if answer is None:
             while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes
                 del self._answers[next(iter(self._answers))]
-            answer = self._answers[pod] = reduce(either, self.answers(pod))
+            answer = self._answers[pod] = reduce(Answer.or_else, self.answers(pod))
         return answer
 
     def answers(self, pod: Pod, *, best: bool = False) -> Iterator[Answer]:
@@ -147,7 +140,7 @@ class Simulation:
                 if (number, roughly) not in known:
                     answers = answers or [self.at(pod, simulated, moment, best=True) for moment in moments]
                     found = [each.roughly() for each in answers] if roughly else answers
-                    known[number, roughly] = reduce(either, found).without_scores()
+                    known[number, roughly] = reduce(Answer.or_else, found).without_scores()
                 yield known[number, roughly]
                 if not known[number, roughly].sampled:
                     break
@@ -166,14 +159,14 @@ class Simulation:
         """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
         return self._before_others().spare(node, requests)
 
-    def _before_others(self) -> SimulatedCluster:
+    def _before_others(self) -> Simulator:
         if self._first is None and self._came:
             self._first = self.as_read()
             for pod, ending in self._ending.items():
                 self._first.exchange(pod.node, pod, ending)
         return self._first or self._soon
 
-    def at(self, pod: Pod, simulated: SimulatedCluster, moment: Moment, *, best: bool = False) -> Answer:
+    def at(self, pod: Pod, simulated: Simulator, moment: Moment, *, best: bool = False) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments.
 
         `best` as in `Simulator.ask`.
@@ -182,14 +175,16 @@ class Simulation:
         made = coming.pod
         if made is None:
             return Answer(unknown=coming.unknown)
-        return self._look(pod, simulated, moment, lambda scheduler: scheduler.ask(made, best=best))
+        with self._meanwhile(pod, simulated, moment) as scheduler:
+            return scheduler.ask(made, best=best)
 
-    def _look(self, pod: Pod, simulated: SimulatedCluster, moment: Moment, question: Callable[[Simulator], T]) -> T:
+    def _meanwhile(self, pod: Pod, simulated: Simulator, moment: Moment) -> AbstractContextManager[Simulator]:
+        """Let a pod be as it is at one of the points in time when its replacement comes."""
         there = pod if self._cluster.contains(pod) and pod.active else None
         if there is None and simulated is not self._later:
             there = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
-        return simulated.look(pod.node, there, meanwhile, question)
+        return simulated.exchanged(pod.node, there, meanwhile)
 
     def weigh(self, pod: Pod) -> Weighing:
         """Return what the scheduler would think of each node for the replacement of a pod that goes now.
@@ -200,7 +195,10 @@ class Simulation:
         made = coming.pod
         if made is None:
             return Weighing(unknown=coming.unknown)
-        found = (self._look(pod, self._soon, each, lambda scheduler: scheduler.weigh(made)) for each in coming.moments)
+        found = []
+        for each in coming.moments:
+            with self._meanwhile(pod, self._soon, each) as scheduler:
+                found.append(scheduler.weigh(made))
         return reduce(Weighing.before, found)
 
     def among(self, names: Iterable[str]) -> Mask:
@@ -268,7 +266,7 @@ class Simulation:
         for simulated in self.with_replacement(pod):
             simulated.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
 
-    def with_replacement(self, pod: Pod) -> tuple[SimulatedCluster, ...]:
+    def with_replacement(self, pod: Pod) -> tuple[Simulator, ...]:
         """Return the points in time at which the replacement of a pod may have come."""
         return self.soon_and_later if Moment.AT_ONCE in self.replacement(pod).moments else self.soon_and_later[-1:]
 
@@ -284,7 +282,7 @@ class Simulation:
             self._later = self.as_read()
 
     @property
-    def soon_and_later(self) -> tuple[SimulatedCluster, ...]:
+    def soon_and_later(self) -> tuple[Simulator, ...]:
         """The cluster soon, and, where that may differ, later."""
         return (self._soon, self._later) if self._later else (self._soon,)
 

@@ -29,11 +29,12 @@ from hashlib import blake2b
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.scheduling.simulated_cluster import Exchange, SharedClusters, SimulatedCluster
+from rebalancer.scheduling.shared_clusters import Exchange, SharedClusters
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.sampling import SamplingWindow
+from rebalancer.scheduling.simulator.simulator import Simulator
 
 #: How many worlds are drawn: two orders of the list, two ways to break ties and four fates of old pods, in each
 #: combination.
@@ -173,7 +174,7 @@ class Worlds:
             answer = known[id(simulated), moment] = self._ask(pod, simulated, moment, draw)
         return Seen(draw.number, answer, self._taken(pod, simulated, answer, draw))
 
-    def _ask(self, pod: Pod, simulated: SimulatedCluster, moment: Moment, draw: Draw) -> Answer:
+    def _ask(self, pod: Pod, simulated: Simulator, moment: Moment, draw: Draw) -> Answer:
         self.questions += 1
         made, window = self._simulation.replacement(pod), draw.window(pod)
         coming = made.pod
@@ -184,9 +185,10 @@ class Worlds:
             there = None if draw.is_gone(pod) else self._gone.get(pod)
         ending = self._gone.get(pod) or self._simulation.ending(pod)
         meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
-        return simulated.look(pod.node, there, meanwhile, lambda scheduler: scheduler.ask(coming, window=window))
+        with simulated.exchanged(pod.node, there, meanwhile):
+            return simulated.ask(coming, window=window)
 
-    def _taken(self, pod: Pod, simulated: SimulatedCluster, answer: Answer, draw: Draw) -> str:
+    def _taken(self, pod: Pod, simulated: Simulator, answer: Answer, draw: Draw) -> str:
         if not answer.nodes:
             return ""
         if draw.is_even:
@@ -253,9 +255,7 @@ class Worlds:
                 if seen.node:
                     self._land(undo, simulated, pod, seen.node)
 
-    def _end_some(
-        self, undo: ExitStack, simulated: SimulatedCluster, pods: Iterable[Pod], before: Draw, after: Draw
-    ) -> None:
+    def _end_some(self, undo: ExitStack, simulated: Simulator, pods: Iterable[Pod], before: Draw, after: Draw) -> None:
         """Let old pods be as they are in one draw, where they were as in another."""
         for pod in pods:
             was, becomes = (None if each.is_gone(pod) else self._gone[pod] for each in (before, after))
@@ -280,7 +280,7 @@ class Worlds:
         keeps = self._coming(pod).name == pod.name
         return pod if keeps or pod.controller is None else pod.controller.uid
 
-    def _land(self, undo: ExitStack, simulated: SimulatedCluster, pod: Pod, node: str) -> None:
+    def _land(self, undo: ExitStack, simulated: Simulator, pod: Pod, node: str) -> None:
         coming = self._coming(pod)
         simulated.exchange(node, None, coming)
         undo.callback(simulated.exchange, node, coming, None)
@@ -316,7 +316,7 @@ class Worlds:
         if sign < 0:
             del self._landed[pod]
 
-    def _of_world(self, draw: Draw) -> SimulatedCluster:
+    def _of_world(self, draw: Draw) -> Simulator:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""
         if self._simulated is None:
             if not self._gone and not self._landed:

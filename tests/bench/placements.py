@@ -99,7 +99,7 @@ def main() -> int:
     read = SchedulerInputs(services=services, replica_sets={}, replication_controllers={}, stateful_sets={})
     start = time.perf_counter()
     state = State(make.snapshot(places, pods, namespaces={}), read)
-    simulator = Simulator(state, profiles(state))
+    simulator = Simulator(state, profiles)
     sys.stdout.write(f"build: {NODES:,} nodes, {len(pods):,} pods in {time.perf_counter() - start:.2f} s\n")
     took = [_place(simulator, state, random.sample(templates, PLACEMENTS), run) for run in range(RUNS)]
     median = statistics.median(took)

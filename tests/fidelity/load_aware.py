@@ -83,7 +83,7 @@ class LoadAwareTrial(Trial):
         snapshot = read(self._api)
         state = State(snapshot, snapshot.scheduler_inputs, MINOR)
         configuration = read_configuration(self._second.configuration)
-        simulator = Simulator(state, profiles(state, configuration, lambda _: loads))
+        simulator = Simulator(state, lambda state: profiles(state, configuration, lambda _: loads))
         templates = [self._template(number % APPS) for number in range(TEMPLATES)]
         for number in range(self._plan.placements):
             self._place(f"pod-{number:04}", self._random.choice(templates), state, simulator)

@@ -97,7 +97,7 @@ class Trial:
         snapshot = read(self._api)
         state = State(snapshot, snapshot.scheduler_inputs)
         configuration = read_configuration(CONFIGURATION) if self._plan.configured else None
-        return state, Simulator(state, profiles(state, configuration))
+        return state, Simulator(state, lambda state: profiles(state, configuration))
 
     def _set_up(self) -> None:
         for each in random_nodes(self._random, self._plan.nodes):

@@ -30,7 +30,7 @@ def test_every_placement_is_the_slow_schedulers(data: st.DataObject) -> None:
         [(namespace, selector) for (namespace, _), selector in SERVICES.items() if selector],
     )
     state = State(make.snapshot(slow.nodes, [], namespaces=NAMESPACES), READ)
-    simulator = Simulator(state, profiles(state))
+    simulator = Simulator(state, profiles)
     for number in range(data.draw(st.integers(1, 8))):
         pod = data.draw(pods(f"p{number}"))
         answer = simulator.ask(pod)

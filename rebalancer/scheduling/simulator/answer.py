@@ -74,6 +74,21 @@ class Answer:
             self.rough() if self.sampled else self.nodes, self.reason, self.unknown, self.feasible, self.sampled
         )
 
+    def or_else(self, other: "Answer") -> "Answer":
+        """Return the nodes of both answers; if one of them is unknown or has no node, the first such answer."""
+        if self == other:
+            return self
+        for answer in (self, other):
+            if not answer.known or answer.reason:
+                return answer
+        return Answer(
+            nodes=tuple(sorted({*self.nodes, *other.nodes})),
+            feasible=max(self.feasible, other.feasible),
+            sampled=self.sampled or other.sampled,
+            scores=self.scores,
+            totals=self.totals,
+        )
+
     @property
     def known(self) -> bool:
         """Whether it is known where the pod would go, or that it would go nowhere."""

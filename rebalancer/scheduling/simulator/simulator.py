@@ -6,7 +6,8 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import PODS, Resources
+from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
 from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
 from rebalancer.scheduling.simulator.plugin import (
@@ -60,12 +63,51 @@ PREEMPTS = "pods of a lower priority might have to make room, and nobody knows w
 
 
 class Simulator:
-    """Answers for one cluster, by its state at the time of the question; profiles go by the scheduler's name."""
+    """Answers for one cluster at one point in time.
 
-    def __init__(self, state: State, profiles: Mapping[str, Profile]) -> None:
+    Args:
+        state: the cluster as it is at the time of the question.
+        profiles: returns the profiles at work on a cluster, by the scheduler's name.
+    """
+
+    def __init__(self, state: State, profiles: Callable[[State], Mapping[str, Profile]]) -> None:
         self._state = state
-        self._profiles = profiles
+        self._make = profiles
+        self._profiles = profiles(state)
         self._still: dict[tuple[int, str], tuple[Nodes, _Refused]] = {}
+
+    def copy(self) -> "Simulator":
+        """Return the scheduler of the cluster as it is now, to follow it elsewhere."""
+        return Simulator(self._state.copy(), self._make)
+
+    def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
+        """Let pods go and come (see `State.exchange`)."""
+        self._state.exchange(node, goes, comes)
+
+    @contextmanager
+    def exchanged(self, node: str, goes: Pod | None, comes: Pod | None) -> Iterator["Simulator"]:
+        """Let them go and come for the time of a block, as when a pod terminates while its replacement comes."""
+        self._state.exchange(node, goes, comes)
+        try:
+            yield self
+        finally:
+            self._state.exchange(node, comes, goes)
+
+    def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
+        """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""
+        index = self._state.index
+        self._state.soft_taints = {index[name]: each for name, each in taints.items() if name in index}
+
+    def first(self, names: Iterable[str], window: SamplingWindow) -> str:
+        """Return which of some nodes the scheduler comes to first if it begins to look there."""
+        tied = Nodes(sorted(self._state.index[name] for name in names))
+        return self._state.names[int(circle_from(self._state.orders[window.order], window.start, tied)[0])]
+
+    def spare(self, node: str, requests: Resources) -> dict[str, int]:
+        """Return what is left of a node once a pod has what it requests there; only of what it requests, and slots."""
+        index, asked = self._state.index[node], {PODS: 1, **{name: each for name, each in requests.items() if each}}
+        rooms = {name: self._state.room(name) for name in asked}
+        return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
     def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
         """Return where a pod that has no node yet would go.

@@ -188,6 +188,20 @@ class State:
         if goes.terminating is not comes.terminating:
             self.tallies.mark(self.tallies.group(comes.namespace, comes.labels), node, leaving=comes.terminating)
 
+    def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
+        """Remove a pod from a node or add one to it, or exchange one for itself as it is when it terminates.
+
+        If the node was not read, nothing is done.
+        """
+        if goes is comes or node not in self.index:
+            return
+        if goes and comes:
+            self.swap(goes, comes, node)
+        elif goes:
+            self.remove(goes, node)
+        elif comes:
+            self.place(comes, node)
+
     def _count(self, pod: Pod, node: int, sign: int) -> None:
         for column, amount in self._amounts.of(pod.spec):
             column[node] += sign * amount

@@ -33,7 +33,7 @@ def ask(
     nodes, pods, pod: Pod, read: SchedulerInputs = READ, configuration: Configuration | None = None, **fields
 ) -> Answer:
     state = State(make.snapshot(nodes, pods, **{"namespaces": {}, **fields}), read)
-    return Simulator(state, profiles(state, configuration)).ask(pod)
+    return Simulator(state, lambda state: profiles(state, configuration)).ask(pod)
 
 
 def test_reasons_are_worded_and_sorted_as_the_schedulers() -> None:
@@ -227,7 +227,7 @@ def test_devices_may_stand_in_for_an_extended_resource_that_no_node_has(minor: i
     nodes = [make.node("a", kubelet_version=f"v1.{minor}.0")]
     pod = make.pod("p", requests={"example.com/gpu": 1})
     state = State(make.snapshot(nodes, [], namespaces={}), READ, minor)
-    answer = Simulator(state, profiles(state)).ask(pod)
+    answer = Simulator(state, profiles).ask(pod)
 
     assert "Insufficient example.com/gpu" in answer.reason
     assert answer.unknown.startswith(unknown)

@@ -21,7 +21,7 @@ READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={},
 
 def scores(nodes: list[Node], residents: list, pod, name: str = "n1", minor: int = 36, **options) -> dict[str, int]:
     state = State(make.snapshot(nodes, residents, namespaces={}), READ, minor)
-    return dict(Simulator(state, profiles(state, **options)).ask(pod).scores(name))
+    return dict(Simulator(state, lambda state: profiles(state, **options)).ask(pod).scores(name))
 
 
 @pytest.mark.parametrize(

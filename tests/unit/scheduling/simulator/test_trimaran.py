@@ -40,7 +40,7 @@ def loads(ended=make.NOW, **percents):
 
 def simulator(configuration, found, residents=(), nodes=None):
     state = State(make.snapshot(nodes or [make.node("n1"), make.node("n2")], residents, namespaces={}), READ)
-    return Simulator(state, profiles(state, configuration, ask=lambda _: found)), state
+    return Simulator(state, lambda state: profiles(state, configuration, ask=lambda _: found)), state
 
 
 def score(configuration, found, pod, residents=(), nodes=None, name="n1"):
@@ -123,7 +123,7 @@ def test_usage_that_is_not_known_makes_the_answer_unknown():
 
     state = State(make.snapshot([make.node("n1"), make.node("n2")], [], namespaces={}), READ)
     loaded = load_scheduler_configuration(EXAMPLE.read_text(), source="example")
-    answers = Simulator(state, profiles(state, read_configuration(loaded.document), ask=ask))
+    answers = Simulator(state, lambda state: profiles(state, read_configuration(loaded.document), ask=ask))
 
     assert answers.ask(make.pod("a", node="")).known
     assert asked == []

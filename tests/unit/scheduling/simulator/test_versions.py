@@ -30,7 +30,7 @@ BIG = 1000 << 20
 
 def ask(minor: int, nodes: list[Node], pod: Pod, *residents: Pod, **read: Any) -> Answer:
     state = State(make.snapshot(nodes, residents, namespaces={}), msgspec.structs.replace(READ, **read), minor)
-    return Simulator(state, profiles(state)).ask(pod)
+    return Simulator(state, profiles).ask(pod)
 
 
 def image_score(minor: int, placement: Placement) -> int:
@@ -203,7 +203,7 @@ def test_plugins_of_other_versions_are_no_strangers() -> None:
     named = {"plugins": {"filter": {"enabled": [{"name": "EBSLimits"}, {"name": "AzureDiskLimits"}]}}}
     state = State(make.snapshot([make.node("n1")], [], namespaces={}), READ, 30)
 
-    assert Simulator(state, profiles(state, configured(named))).ask(make.pod("p")).nodes == ("n1",)
+    assert Simulator(state, lambda state: profiles(state, configured(named))).ask(make.pod("p")).nodes == ("n1",)
 
 
 @pytest.mark.parametrize(("limit", "used", "goes"), [(1, False, False), (2, False, True), (1, True, True)])

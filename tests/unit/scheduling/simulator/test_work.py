@@ -10,7 +10,6 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.simulated_cluster import SimulatedCluster
 from rebalancer.scheduling.simulator.nodes import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
 from rebalancer.scheduling.simulator.profile import Profile, profiles
@@ -47,7 +46,7 @@ def counting(state: State) -> tuple[Simulator, list[int]]:
 
     fit = NodeResourcesFit(state, FitArgs())
     fit._scorer = counted
-    return Simulator(state, {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])}), scored
+    return Simulator(state, lambda _: {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])}), scored
 
 
 def test_after_a_placement_one_node_is_scored_anew() -> None:
@@ -66,10 +65,10 @@ def test_to_ask_about_a_replacement_scores_no_node_anew() -> None:
     pods = [make.pod(f"p{number}", node=f"n{number:03}") for number in range(200)]
     state = state_of([make.node(f"n{number:03}") for number in range(200)], pods)
     simulator, scored = counting(state)
-    simulated = SimulatedCluster(state, lambda _: simulator)
     for pod in pods:
         ending = msgspec.structs.replace(pod, terminating=True)
-        simulated.look(pod.node, pod, ending, lambda scheduler: scheduler.ask(make.pod("new")))
+        with simulator.exchanged(pod.node, pod, ending):
+            simulator.ask(make.pod("new"))
 
     assert scored == [200]
 
@@ -79,7 +78,7 @@ def test_labels_are_read_once_for_all_specs_that_ask_the_same() -> None:
     labels = [Read({"tier": ("gold", "silver")[number % 2], "zone": "a"}) for number in range(60)]
     nodes = [msgspec.structs.replace(make.node(f"n{number:02}"), labels=each) for number, each in enumerate(labels)]
     state = state_of(nodes)
-    simulator = Simulator(state, profiles(state))
+    simulator = Simulator(state, profiles)
     spread = (SpreadConstraint(1, "zone", "DoNotSchedule", make.selector(app="web")),)
 
     def ask(cpu: int) -> int:
