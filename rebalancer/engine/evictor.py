@@ -1,7 +1,6 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -106,7 +105,7 @@ class Evictor:
         from rebalancer.scheduling.certain_room import CertainRoom  # noqa: PLC0415  as above
 
         doubt = self._cluster.index(CertainRoom).doubt(pod)
-        return refused(Code.NODE_FIT, **{name: each for name, each in asdict(doubt).items() if each}) if doubt else None
+        return refused(Code.NODE_FIT, **doubt) if doubt else None
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return the first cause for which the pod may not go, or None."""

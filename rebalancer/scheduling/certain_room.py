@@ -41,7 +41,6 @@ from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulation import Simulation
-from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.plugins.resources import conflict, ports
 from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.state import HOSTNAME
@@ -90,13 +89,12 @@ class Ties:
         """Return what a replacement of the first kind may do to one of the other kind if it comes before it."""
         tie = self._known.get((first, then))
         if tie is None:
-            tie = self._known[first, then] = self._tie(first, then)
+            if self._reaches_far(first, then):
+                tie = Tie.ANYWHERE
+            else:
+                tie = Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
+            self._known[first, then] = tie
         return tie
-
-    def _tie(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
-        if self._reaches_far(first, then):
-            return Tie.ANYWHERE
-        return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
 
     def _reaches_far(self, first: ReplacementKind, then: ReplacementKind) -> bool:
         one, other = first.pod, then.pod
@@ -120,12 +118,11 @@ class Ties:
     def _apart(self, one: Pod, other: Pod, *, near: bool) -> bool:
         """Return whether required anti-affinity of either selects the other, over hosts (near) or over more."""
         return any(
-            self._selected([term for term in pod.spec.anti_affinity if self._is_near(term) is near], pod, *selected)
-            for pod, selected in ((one, (other.namespace, [other.labels])), (other, (one.namespace, [one.labels])))
+            self._selected([term], pod, selected.namespace, [selected.labels])
+            for pod, selected in ((one, other), (other, one))
+            for term in pod.spec.anti_affinity
+            if (self._hosts_differ and term.topology_key == HOSTNAME) is near
         )
-
-    def _is_near(self, term: PodAffinityTerm) -> bool:
-        return self._hosts_differ and term.topology_key == HOSTNAME
 
     def _selected(self, terms: Iterable[PodAffinityTerm], pod: Pod, namespace: str, labels: Collection[Labels]) -> bool:
         """Return whether a term of a pod selects any of these labels, or may, since the namespace's are not known."""
@@ -172,25 +169,12 @@ class Competitors:
         return self._sums[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """Why a replacement may find no node; one of these.
-
-    Attributes:
-        unschedulable: it fits nowhere, in the scheduler's words.
-        unknown: why the scheduler's answer is not known.
-        tied: a pod that comes as well, to which a rule between pods ties it.
-        crowd: how many others may come before it.
-        nodes: with a crowd, how many nodes have room as long as none has.
-        ousted: a pod evicted before, whose replacement would not be certain to find room any more.
-    """
-
-    unschedulable: str = ""
-    unknown: str = ""
-    tied: str = ""
-    crowd: int = 0
-    nodes: int = 0
-    ousted: str = ""
+#: Why a replacement may find no node, as the figures of a cause; one of these, or nothing if it does find one:
+#: `unschedulable`: it fits nowhere, in the scheduler's words; `unknown`: why the scheduler's answer is not known;
+#: `tied`: a pod that comes as well, to which a rule between pods ties it; `crowd`: how many others may come before it,
+#: with `nodes`: how many have room as long as none has; `ousted`: a pod evicted before, whose replacement would not be
+#: certain to find room any more.
+Doubt = Mapping[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,47 +210,46 @@ class CertainRoom:
             if not cluster.contains(pod):
                 self.left(pod, 1)
 
-    def doubt(self, pod: Pod) -> Doubt | None:
-        """Return why the replacement may find no node if the pod went now, after those that went; None if it does."""
+    def doubt(self, pod: Pod) -> Doubt:
+        """Return why the replacement may find no node if the pod went now, after those that went."""
         self._claims.pop(pod, None)
         made = self._simulation.replacement(pod)
         if made.pod is None:
-            return Doubt(unknown=made.unknown)
+            return {"unknown": made.unknown}
         answers = [self._simulation.before_others(pod)]
         if made.pod.spec.placement.affinity:
             answers.append(self._simulation.before_others(pod, gone=True))
         for answer in answers:
             if answer.reason or answer.unknown:
-                return Doubt(unschedulable=answer.reason, unknown="" if answer.reason else answer.unknown)
-        claim = _claim(self._kind(pod, made.pod), answers)
+                return {"unschedulable": answer.reason} if answer.reason else {"unknown": answer.unknown}
+        names, *others = (each.feasible_nodes() for each in answers)
+        for each in others:
+            names = tuple(filter(set(each).__contains__, names))
+        claim = _Claim(self._kind(pod, made.pod), names)
         doubt = self._crowded(pod, claim) or self._ousting(pod, claim)
-        if doubt is None:
+        if not doubt:
             self._claims[pod] = claim
         return doubt
 
-    def _crowded(self, pod: Pod, claim: _Claim) -> Doubt | None:
+    def _crowded(self, pod: Pod, claim: _Claim) -> Doubt:
         others = self._others(pod)
         ties = {kind: self._ties.of(kind, claim.kind) for kind in others}
         if Tie.ANYWHERE in ties.values():
             coming = chain(self._anyway.items(), self._gone.items())
             tied = (old for old, kind in coming if old is not pod and ties[kind] is Tie.ANYWHERE)
-            return Doubt(tied=str(next(tied)))
+            return {"tied": str(next(tied))}
         enough = self._leaves_room(Competitors(others), claim, self._blocking(pod, claim.kind))
-        return None if enough else Doubt(crowd=others.total(), nodes=len(claim.names))
+        return {} if enough else {"crowd": others.total(), "nodes": len(claim.names)}
 
-    def _ousting(self, pod: Pod, claim: _Claim) -> Doubt | None:
+    def _ousting(self, pod: Pod, claim: _Claim) -> Doubt:
         """Return whose room a claim would make uncertain."""
         crowd = Competitors(self._others(pod) + Counter((claim.kind,)))
         for earlier, gone in self._earlier.items():
-            pod = next(iter(gone))
-            if not self._keeps_room(pod, earlier, claim.kind, crowd):
-                return Doubt(ousted=str(pod))
-        return None
-
-    def _keeps_room(self, pod: Pod, earlier: _Claim, comes: ReplacementKind, crowd: Competitors) -> bool:
-        tie = self._ties.of(comes, earlier.kind)
-        blocking = self._blocking(pod, earlier.kind) + (tie is Tie.NODE)
-        return tie is not Tie.ANYWHERE and self._leaves_room(crowd, earlier, blocking)
+            first, tie = next(iter(gone)), self._ties.of(claim.kind, earlier.kind)
+            blocking = self._blocking(first, earlier.kind) + (tie is Tie.NODE)
+            if tie is Tie.ANYWHERE or not self._leaves_room(crowd, earlier, blocking):
+                return {"ousted": str(first)}
+        return {}
 
     def _blocking(self, pod: Pod, kind: ReplacementKind) -> int:
         """Return how many that come, beside those in the place of this pod, may keep its kind from a node."""
@@ -332,16 +315,7 @@ class CertainRoom:
         for pod in pods:
             if pod.active and not pod.node and not pod.spec.placement.gated:
                 yield pod, self._kind(pod, pod)
-            elif pod.active and pod.node and (pod.evacuating or (pod.terminating and self._comes_afterwards(pod))):
-                yield pod, self._of_replacement(pod)
-
-    def _comes_afterwards(self, pod: Pod) -> bool:
-        made = self._simulation.replacement(pod)
-        return made.pod is not None and Moment.AFTERWARDS in made.moments
-
-
-def _claim(kind: ReplacementKind, answers: Sequence[Answer]) -> _Claim:
-    """Return a claim on the nodes that all answers have."""
-    if len(answers) == 1:
-        return _Claim(kind, answers[0].feasible_nodes())
-    return _Claim(kind, tuple(sorted(set.intersection(*(set(each.feasible_nodes()) for each in answers)))))
+            elif pod.active and pod.node:
+                made = self._simulation.replacement(pod)
+                if pod.evacuating or (pod.terminating and made.pod and Moment.AFTERWARDS in made.moments):
+                    yield pod, self._of_replacement(pod)

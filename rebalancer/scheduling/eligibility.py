@@ -1,7 +1,8 @@
 """Which nodes could take a pod: the one answer for strategies, nodeFit and relief.
 
-Constraints that do not depend on other pods are checked once for each group of equal constraints.  Anti-affinity and
-room are checked against the present state of the cluster: without the pods that went, with those that are expected.
+Constraints that do not depend on other pods are checked once for each group of equal constraints, and for nodes that
+look alike together: the cost is close to specs plus nodes, not specs times nodes.  Anti-affinity and room are checked
+against the present state of the cluster: without the pods that went, with those that are expected.
 """
 
 from bisect import bisect_left, insort
@@ -16,15 +17,16 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import PODS
+from rebalancer.cluster.taints import untolerated
 from rebalancer.eviction.causes import Cause
+from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_labels
 from rebalancer.scheduling.fit import (
-    ConstraintGroup,
-    ConstraintGroups,
     Obstacle,
     most_frequent,
     named,
     obstacle,
     obstacles,
+    why_placement_fails,
     why_repelled,
     why_too_full,
 )
@@ -33,6 +35,23 @@ from rebalancer.scheduling.repellers import Repellers
 _ENOUGH = 2
 #: Nodes that are asked before those that cannot take the pod are left out: as a rule the first ones do.
 _ONE_BY_ONE = 64
+
+
+class ConstraintGroup:
+    """The pods with the same constraints; `names` are the nodes that meet them, cordoned or not."""
+
+    __slots__ = ("_causes", "_spec", "names")
+
+    def __init__(self, spec: PodSpec, names: frozenset[str]) -> None:
+        self.names = names
+        self._spec = spec
+        self._causes: dict[str, Cause | None] = {}
+
+    def why_not(self, node: Node) -> Cause | None:
+        """Return why no pod of the group may be placed on a node, None if each may (see `why_placement_fails`)."""
+        if node.name not in self._causes:
+            self._causes[node.name] = why_placement_fails(self._spec, node)
+        return self._causes[node.name]
 
 
 class EligibleNodes:
@@ -44,7 +63,9 @@ class EligibleNodes:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._groups = ConstraintGroups(cluster.nodes)
+        self._alike = EquivalentNodes(cluster.nodes)
+        self._demands = Demands()
+        self._groups: dict[int, ConstraintGroup] = {}
         self.steps = 0
         self._emptied: dict[str, int] = {}
         self._rooms: dict[str, _Room] = {}
@@ -54,11 +75,22 @@ class EligibleNodes:
 
         Cordoned and full nodes are included.
         """
-        return self._groups.of(spec).names
+        return self.constraints(spec).names
 
     def constraints(self, spec: PodSpec) -> ConstraintGroup:
-        """Return what a spec demands of nodes, whatever runs there."""
-        return self._groups.of(spec)
+        """Return what a spec demands of nodes, whatever runs there; the same object for equal demands."""
+        number = self._demands.of(spec)
+        if number not in self._groups:
+            nodes = self._cluster.nodes
+            names = (
+                nodes[position].name
+                for group in self._alike.groups(asked_labels(spec.node_selector, spec.node_terms or ()))
+                if untolerated(spec.tolerations, nodes[group[0]].taints) is None
+                and spec.selects_node(nodes[group[0]].labels, nodes[group[0]].name)
+                for position in group
+            )
+            self._groups[number] = ConstraintGroup(spec, frozenset(names))
+        return self._groups[number]
 
     def repelling(self, pod: Pod) -> tuple[object, set[str]]:
         """Return the nodes where the pod's own anti-affinity excludes others, and what such pods have in common."""
@@ -67,7 +99,7 @@ class EligibleNodes:
 
     def why_not(self, pod: Pod, node: Node) -> Cause | None:
         """Return why the pod could not run on the node, None if it could (see `rebalancer.scheduling.fit`)."""
-        reason = self._groups.of(pod.spec).why_not(node)
+        reason = self.constraints(pod.spec).why_not(node)
         if not reason and self._is_repelled(pod, node):
             reason = why_repelled(pod, node, self._cluster.residents(node))
         if reason or node.name == pod.node:
@@ -81,7 +113,7 @@ class EligibleNodes:
         """Return whether the pod could run on the node."""
         if self._is_repelled(pod, node):
             return False
-        return self._has_room(pod.spec, node) if node.name != pod.node else not self._groups.of(pod.spec).why_not(node)
+        return self._has_room(pod.spec, node) if node.name != pod.node else not self.constraints(pod.spec).why_not(node)
 
     def takes_more(self, pod: Pod, node: Node) -> bool:
         """Return whether one more pod of the same template could run on the node, beside this one if that is there."""
@@ -90,7 +122,7 @@ class EligibleNodes:
         return self._has_room(pod.spec, node)
 
     def _has_room(self, spec: PodSpec, node: Node) -> bool:
-        return not self._groups.of(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
+        return not self.constraints(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
 
     def candidates(self, pod: Pod) -> set[str]:
         """Return the nodes that may take a pod, and some that do not: all others lack room, or repel it."""
@@ -224,14 +256,10 @@ class OtherNodes:
             # The entry keeps the spec alive, so that no other object can get its id.
             known = self._searches[key] = (pod.spec, _Search(self._eligible.steps))
         search = known[1]
-        self._forget_full(search, pod)
-        return search.other_than(pod.node) or self._go_on(search, pod)
-
-    def _forget_full(self, search: _Search, pod: Pod) -> None:
-        """Forget the nodes found that are full now."""
-        if search.checked != self._eligible.steps:
+        if search.checked != self._eligible.steps:  # some that were found may be full now
             search.found = [name for name in search.found if self._eligible.takes_more(pod, self._by_name[name])]
             search.checked = self._eligible.steps
+        return search.other_than(pod.node) or self._go_on(search, pod)
 
     def _go_on(self, search: _Search, pod: Pod) -> str:
         for step, name in self._eligible.emptied(search.emptied) if len(search.found) < _ENOUGH else ():
@@ -310,16 +338,15 @@ class Obstacles:
         demands = self._eligible.constraints(pod.spec)
         usual = (self._eligible.steps, id(demands), tuple(pod.spec.requests.items()))
         if self._usual[0] != usual:
-            causes = {name: self._without_others(pod.spec, node) for name, node in self._nodes.items()}
-            known = {name: obstacle(each) for name, each in causes.items() if each}
+            known: dict[str, Obstacle] = {}
+            for name, node in self._nodes.items():
+                if found := demands.why_not(node) or why_too_full(pod.spec, self._cluster.free(node)):
+                    known[name] = obstacle(found)
             self._usual = (usual, known, Counter(known.values()))
         terms, repelling = self._eligible.repelling(pod)
         if self._last[0] != (usual, terms):
             self._last = ((usual, terms), self._with_others(pod, repelling))
         return self._last[1]
-
-    def _without_others(self, spec: PodSpec, node: Node) -> Cause | None:
-        return self._eligible.constraints(spec).why_not(node) or why_too_full(spec, self._cluster.free(node))
 
     def _with_others(self, pod: Pod, repelling: Iterable[str]) -> _Obstacles:
         _, usual, counts = self._usual

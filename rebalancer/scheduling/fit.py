@@ -3,9 +3,6 @@
 Checked in this order: the node is not cordoned; node selector and required node affinity; hard taints; the pod's own
 required anti-affinity against the pods on that node; room by requests, which is not checked on the pod's own node.
 Not checked: pod affinity, the residents' anti-affinity, spread, volumes, host ports, preferences.
-
-What pods demand of a node no matter what runs there is answered once for each group of pods with equal constraints.
-Nodes that look alike are checked once together.  So the cost is close to specs plus nodes, not specs times nodes.
 """
 
 from collections import Counter
@@ -18,7 +15,6 @@ from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.taints import untolerated
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_labels
 
 #: The most obstacles that are listed; each may name a different pod, and nobody reads more.
 _MOST_OBSTACLES = 16
@@ -87,50 +83,6 @@ def most_frequent(counts: Iterable[tuple[Obstacle, int]], more: int = 0) -> list
 def named(most: Iterable[tuple[Obstacle, int]]) -> dict[str, Any]:
     """Return obstacles with their counts as the figure of a cause."""
     return {"obstacles": [{"code": code.value, **dict(figures), "count": count} for (code, figures), count in most]}
-
-
-class ConstraintGroup:
-    """The pods with the same constraints; `names` are the nodes that meet them, cordoned or not."""
-
-    __slots__ = ("_causes", "_spec", "names")
-
-    def __init__(self, spec: PodSpec, names: frozenset[str]) -> None:
-        self.names = names
-        self._spec = spec
-        self._causes: dict[str, Cause | None] = {}
-
-    def why_not(self, node: Node) -> Cause | None:
-        """Return why no pod of the group may be placed on a node, None if each may (see `why_placement_fails`)."""
-        if node.name not in self._causes:
-            self._causes[node.name] = why_placement_fails(self._spec, node)
-        return self._causes[node.name]
-
-
-class ConstraintGroups:
-    """Sorts specs into groups, over a fixed set of nodes."""
-
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        self._nodes = tuple(nodes)
-        self._alike = EquivalentNodes(self._nodes)
-        self._demands = Demands()
-        self._groups: dict[int, ConstraintGroup] = {}
-
-    def of(self, spec: PodSpec) -> ConstraintGroup:
-        """Return the group of a spec; specs with equal constraints get the same object."""
-        number = self._demands.of(spec)
-        known = self._groups.get(number)
-        if known is None:
-            known = self._groups[number] = ConstraintGroup(spec, self._names(spec))
-        return known
-
-    def _names(self, spec: PodSpec) -> frozenset[str]:
-        groups = self._alike.groups(asked_labels(spec.node_selector, spec.node_terms or ()))
-        met = (group for group in groups if _met(spec, self._nodes[group[0]]))
-        return frozenset(self._nodes[position].name for group in met for position in group)
-
-
-def _met(spec: PodSpec, node: Node) -> bool:
-    return untolerated(spec.tolerations, node.taints) is None and spec.selects_node(node.labels, node.name)
 
 
 def unmet(spec: PodSpec, node: Node) -> str:

@@ -67,7 +67,7 @@ def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> Pod | None:
     services = [(namespace, selector) for (namespace, _), selector in SERVICES.items() if selector]
     after = Aftermath(Kube(list(cluster.snapshot.nodes), list(crowd), NAMESPACES, services), data)
     for pod in data.draw(st.permutations(crowd)):
-        if cluster.index(CertainRoom).doubt(pod) is None:
+        if not cluster.index(CertainRoom).doubt(pod):
             made = cluster.index(Simulation).replacement(pod)
             assert made.pod
             after.evict(pod, made.pod, made.moments)
@@ -111,7 +111,7 @@ def test_no_order_and_no_landing_strands_a_replacement(data: Any) -> None:
     cluster = make.cluster(places, crowd, namespaces=NAMESPACES, scheduler_inputs=READ)
     went = []
     for pod in crowd:
-        if cluster.index(CertainRoom).doubt(pod) is None:
+        if not cluster.index(CertainRoom).doubt(pod):
             cluster.evicted(pod)
             went.append(pod)
 
