@@ -35,10 +35,7 @@ class SeparationRule(NamedTuple):
     def covers(self, namespace: str, known: Mapping[str, Labels] | None, *, in_doubt: bool = False) -> bool:
         """Return whether the rule is about pods of a namespace.
 
-        Args:
-            namespace: its name.
-            known: the labels of namespaces; if those of this one are unknown, only the empty selector matches.
-            in_doubt: what other selectors count as then.
+        If its labels are not known, the empty selector matches, and others are in doubt.
         """
         if namespace in self.namespaces:
             return True
@@ -109,22 +106,15 @@ class DeclaredAntiAffinity:
         return any(declarer is not pod for declarers in domains for declarer in declarers)
 
 
-class _Peers(NamedTuple):
-    """Some pods of a domain in their order, and which of them count."""
-
-    pods: list[Pod]
-    selects: Callable[[Pod], bool]
+#: Some pods of a domain in their order, and which of them count.
+_Peers = tuple[list[Pod], Callable[[Pod], bool]]
 
 
 class AntiAffinityIndex:
     """Finds pods that break their anti-affinity; pods that have left the cluster no longer count.
 
     The pods are sorted into topology domains once for each different rule, so the work grows almost linearly with
-    their number.
-
-    Args:
-        cluster: the cluster they run on.
-        pods: the pods, in the order in which they would go.
+    their number.  They are given in the order in which they would go.
     """
 
     def __init__(self, cluster: Cluster, pods: Sequence[Pod]) -> None:
@@ -149,9 +139,7 @@ class AntiAffinityIndex:
 
         Of equally few they are the cheapest; see `rebalancer.scheduling.conflict_graph.fewest`.  Pods that are leaving
         already are in nobody's way.  A pod that breaks no term of its own goes only if it is welcome elsewhere.
-
-        Args:
-            may_go: returns whether a pod may go; asked for pods in conflict.
+        `may_go` is asked for pods in conflict.
         """
         declared = DeclaredAntiAffinity(self._cluster)
 
@@ -191,13 +179,15 @@ class AntiAffinityIndex:
         not sorted into domains for each pod with a rule of its own.
         """
         if is_narrow(rule.selector) or rule in self._domains:
-            return _Peers(self._by_domain(rule).get(domain, []), lambda _: True)
+            return self._by_domain(rule).get(domain, []), lambda _: True
         known = self._cluster.snapshot.namespaces
+        if rule.topology_key not in self._everywhere:
+            self._everywhere[rule.topology_key] = self._in_domains(self._rank, rule.topology_key)
 
         def selects(pod: Pod) -> bool:
             return rule.covers(pod.namespace, known) and rule.selector.matches(pod.labels)
 
-        return _Peers(self._all_by_domain(rule.topology_key).get(domain, []), selects)
+        return self._everywhere[rule.topology_key].get(domain, []), selects
 
     def _stays(self, pod: Pod) -> bool:
         return self._cluster.contains(pod) and not pod.terminating and not pod.evacuating
@@ -214,19 +204,14 @@ class AntiAffinityIndex:
                 yield Clash(pods, unwanted)
 
     def _by_domain(self, rule: SeparationRule) -> dict[Domain, list[Pod]]:
-        known = self._domains.get(rule)
-        return self._domains.setdefault(rule, self._sorted_out(rule)) if known is None else known
-
-    def _sorted_out(self, rule: SeparationRule) -> dict[Domain, list[Pod]]:
-        found = [
-            pod for namespace in self._namespaces(rule) for pod in self._labelled[namespace].matching(rule.selector)
-        ]
-        return self._in_domains(sorted(found, key=self._rank.__getitem__), rule.topology_key)
-
-    def _all_by_domain(self, topology_key: str) -> dict[Domain, list[Pod]]:
-        if topology_key not in self._everywhere:
-            self._everywhere[topology_key] = self._in_domains(self._rank, topology_key)
-        return self._everywhere[topology_key]
+        if rule not in self._domains:
+            known = self._cluster.snapshot.namespaces
+            labelled = [pods for namespace, pods in self._labelled.items() if rule.covers(namespace, known)]
+            found = sorted(
+                (pod for each in labelled for pod in each.matching(rule.selector)), key=self._rank.__getitem__
+            )
+            self._domains[rule] = self._in_domains(found, rule.topology_key)
+        return self._domains[rule]
 
     def _in_domains(self, pods: Iterable[Pod], topology_key: str) -> dict[Domain, list[Pod]]:
         domains: dict[Domain, list[Pod]] = {}
@@ -237,7 +222,3 @@ class AntiAffinityIndex:
     def _domain(self, pod: Pod, topology_key: str) -> Domain:
         node = self._cluster.node(pod.node)
         return domain_of(node, topology_key) if node else Domain(False, pod.node)
-
-    def _namespaces(self, rule: SeparationRule) -> Iterable[str]:
-        known = self._cluster.snapshot.namespaces
-        return [each for each in self._labelled if rule.covers(each, known)]

@@ -75,9 +75,7 @@ class ReplacementKind:
 class Ties:
     """Tells ties between replacements to one cluster; those of two kinds are worked out once.
 
-    Args:
-        namespaces: labels by namespace; None if they were not read.
-        hosts_differ: whether no two nodes have the same host name.
+    With `hosts_differ` no two nodes have the same host name.
     """
 
     def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
@@ -149,11 +147,9 @@ class Competitors:
         self._sums: dict[str, list[int]] = {}
 
     def leaves_room(self, nodes: Spare, blocking: int) -> bool:
-        """Return whether one of some nodes has room for the pod at the end.
+        """Return whether one of the nodes that have room before the others come has room for the pod at the end.
 
-        Args:
-            nodes: what is left of the nodes that have room for the pod before the others come.
-            blocking: how many of the others may keep the pod from a node altogether.
+        So many of the others are `blocking`: they may keep the pod from a node altogether.
         """
         # So many of the largest fit on each node; it takes one more to fill it.
         fit = (map(partial(bisect_right, self._largest(name)), amounts) for name, amounts in nodes.items())

@@ -59,11 +59,9 @@ class Graph(NamedTuple):
                 yield part
 
     def least_cover(self, vertices: int, known: int) -> int:
-        """Return the cover of least weight of the graph that these vertices make up.
+        """Return the cover of least weight of the graph that these connected vertices make up.
 
-        Args:
-            vertices: those that count, connected with each other.
-            known: a cover; of a graph that is too large to search, the answer is the lightest one found, or this.
+        If it is too large to search, that is the lightest cover found, or the known one.
         """
         gone = self._close_twins(vertices)
         best, least = known, self.weight(known)
@@ -130,10 +128,8 @@ def fewest(clashes: Iterable[Clash], rank: Callable[[Pod], int], may_go: Callabl
     has the older pods.  Conflicts between two pods that may not go are left.  Where many pods hang together and are not
     alike, there may be more than needed, but no more than the descheduler would evict.
 
-    Args:
-        clashes: the conflicts.
-        rank: returns when the descheduler's rule would ask for a pod; the result has this order.
-        may_go: returns whether a pod may go; asked once for each pod in conflict.
+    `rank` returns when the descheduler's rule would ask for a pod; the result has this order.  `may_go` is asked once
+    for each pod in conflict.
     """
     groups = (_Conflicts(clashes, rank) for clashes in _connected(clashes))
     return sorted((each for group in groups for each in group.fewest(may_go)), key=lambda each: rank(each.pod))

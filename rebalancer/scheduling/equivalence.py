@@ -16,11 +16,7 @@ T = TypeVar("T")
 
 
 class BySpec(Generic[T]):
-    """What is worked out once for each spec, which all replicas share.
-
-    Args:
-        work_out: returns it.
-    """
+    """What is worked out once for each spec, which all replicas share."""
 
     def __init__(self, work_out: Callable[[PodSpec], T]) -> None:
         self._work_out = work_out

@@ -53,12 +53,7 @@ class Placed:
 
 
 class EmptyCluster:
-    """The nodes of a snapshot without their pods, to be filled once.
-
-    Args:
-        snapshot: its nodes, and what else the scheduler reads.
-        pods: those that are to be placed; they may request other amounts than those of the snapshot.
-    """
+    """The nodes of a snapshot, to be filled once with pods; these may request other amounts than those there."""
 
     def __init__(self, snapshot: Snapshot, pods: Iterable[Pod]) -> None:
         nodes = tuple(node.as_scheduled for node in snapshot.nodes)

@@ -51,12 +51,7 @@ class _Followed:
 
 
 class SharedClusters:
-    """The simulated cluster of each world.
-
-    Args:
-        simulated: the cluster of all worlds as they begin.
-        count: how many worlds there are.
-    """
+    """The simulated cluster of each of so many worlds, which begin with the same."""
 
     def __init__(self, simulated: Simulator, count: int) -> None:
         self._clusters = [_Followed(simulated)] * count

@@ -88,11 +88,7 @@ class Simulation:
         return simulated
 
     def _loads(self, wanted: LoadsWanted) -> NodeLoads:
-        """Return the usage that a plugin scores by; the cluster's source is asked once.
-
-        Raises:
-            StrategyError: the source is not set up, or does not answer.
-        """
+        """Return the usage that a plugin scores by; the cluster's source is asked once."""
         loads = self._cluster.measure(wanted).loads
         assert loads is not None
         return loads
@@ -148,9 +144,7 @@ class Simulation:
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
         """Return where the replacement would go if it came first: no other has come, and the pods that go still end.
 
-        Args:
-            pod: the pod that it replaces.
-            gone: whether that pod is gone by then, though its controller need not wait for it.
+        `gone` means that its own pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
         return self.at(pod, self._before_others(), moment, best=True)
@@ -167,10 +161,7 @@ class Simulation:
         return self._first or self._soon
 
     def at(self, pod: Pod, simulated: Simulator, moment: Moment, *, best: bool = False) -> Answer:
-        """Return where the replacement would go at one of the points in time, made at one of its moments.
-
-        `best` as in `Simulator.ask`.
-        """
+        """Return where the replacement would go at one of the points in time, made at one of its moments."""
         coming = self.replacement(pod)
         made = coming.pod
         if made is None:
@@ -263,12 +254,9 @@ class Simulation:
         self._came += sign
         made = self.replacement(pod)
         coming = made.pod or pod
-        for simulated in self.with_replacement(pod):
+        times = self.soon_and_later if Moment.AT_ONCE in made.moments else self.soon_and_later[-1:]
+        for simulated in times:
             simulated.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
-
-    def with_replacement(self, pod: Pod) -> tuple[Simulator, ...]:
-        """Return the points in time at which the replacement of a pod may have come."""
-        return self.soon_and_later if Moment.AT_ONCE in self.replacement(pod).moments else self.soon_and_later[-1:]
 
     def _terminating(self, node: str, goes: Pod, comes: Pod) -> None:
         """Exchange a running pod and the same one as it terminates, or back, where pods that go still end."""

@@ -14,7 +14,7 @@ import msgspec
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import of_pods
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.pod import Pod, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, any_term_matches
 from rebalancer.cluster.taints import Toleration, untolerated
 
@@ -69,22 +69,17 @@ def spreads(pods: Iterable[Pod], when_unsatisfiable: Collection[str]) -> list[Sp
 
 
 def _spread(constraint: SpreadConstraint, selector: LabelSelector, pod: Pod) -> Spread:
+    by_affinity, by_taints = constraint.node_affinity_policy == "Honor", constraint.node_taints_policy == "Honor"
     return Spread(
         constraint.topology_key,
         constraint.max_skew,
         selector.narrowed(pod.labels, constraint.match_label_keys),
-        _restriction(constraint, pod.spec),
+        Restriction(
+            tuple(sorted((pod.spec.node_selector or {}).items())) if by_affinity else (),
+            pod.spec.node_terms if by_affinity else None,
+            pod.spec.tolerations if by_taints else None,
+        ),
         constraint.min_domains or 1,
-    )
-
-
-def _restriction(constraint: SpreadConstraint, spec: PodSpec) -> Restriction:
-    affinity = constraint.node_affinity_policy == "Honor"
-    taints = constraint.node_taints_policy == "Honor"
-    return Restriction(
-        tuple(sorted((spec.node_selector or {}).items())) if affinity else (),
-        spec.node_terms if affinity else None,
-        spec.tolerations if taints else None,
     )
 
 
@@ -160,12 +155,10 @@ class Topology:
         return self._empty[key]
 
     def domains(self, spread: Spread, pods: Iterable[Pod]) -> list[SpreadDomain]:
-        """Return the domains of a constraint, the smallest first, equal ones by value.
+        """Return the domains of a constraint, with the pods it counts: the smallest first, equal ones by value.
 
-        Args:
-            spread: the constraint.
-            pods: the pods it counts; one on a node without the topology label is left out, one on a node that is not
-                counted still makes a domain (the descheduler's rule).
+        A pod on a node without the topology label is left out; one on a node that is not counted still makes a domain
+        (the descheduler's rule).
         """
         counted = defaultdict(list)
         for pod in pods:
@@ -181,15 +174,11 @@ class Topology:
 
 
 def moves(sizes: Sequence[int], max_skew: int) -> Iterator[DomainMove]:
-    """Yield the moves that bring domains of these sizes within the skew: from the largest to the smallest, inwards.
+    """Yield the moves that bring domains of these ascending sizes within the skew: largest to smallest, inwards.
 
     No domain shrinks below the average rounded down, or grows above the average rounded up.  For example, with sizes 1,
     2, 6 and a maximum skew of 1, two pods move from the third domain to the first, then one from the third to the
     second.
-
-    Args:
-        sizes: sizes of the domains, ascending.
-        max_skew: the largest difference allowed between two domains.
     """
     now = list(sizes)
     if not now or now[-1] - now[0] <= max_skew:

@@ -218,11 +218,7 @@ class Worlds:
         return [pod for pod in pods if self._landed[pod][number] == node]
 
     def played(self, expected: Mapping[Pod, str]) -> None:
-        """Play the worlds with drawn orders once more, when it is known which pods go.
-
-        Args:
-            expected: these pods in the order of their evictions, with the nodes that the plan counts on.
-        """
+        """Play the worlds with drawn orders once more, when it is known which pods go (see `in_drawn_orders`)."""
         for _ in self.in_drawn_orders(expected):
             pass
 

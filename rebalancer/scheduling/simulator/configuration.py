@@ -133,13 +133,7 @@ def enabled(profile: ProfileConfig, point: str) -> dict[str, int]:
 
     The point's own lists override `multiPoint`, and `multiPoint` overrides the defaults.
     """
-    plugins = profile.plugins
-    here: SchedulerPluginSet = getattr(plugins, point)
-    everywhere = _merged(DEFAULT_PLUGINS, plugins.multi_point)
-    own = {each.name: each.weight or 1 for each in here.enabled}
-    off = {each.name for each in here.disabled}
-    rest = {} if _ALL in off else {name: weight for name, weight in everywhere.items() if name not in off}
-    return {**{name: own.get(name, weight) for name, weight in rest.items()}, **own}
+    return _merged(_merged(DEFAULT_PLUGINS, profile.plugins.multi_point), getattr(profile.plugins, point))
 
 
 def _merged(defaults: Mapping[str, int], changes: SchedulerPluginSet) -> dict[str, int]:
@@ -154,16 +148,11 @@ def unknown_plugins(profile: ProfileConfig) -> list[str]:
     return sorted(named.difference(DEFAULT_PLUGINS, OTHER_PLUGINS, _ELSEWHERE, _OF_OTHER_TIMES))
 
 
-Args = Mapping[str, Any]
 T = TypeVar("T")
 
 
-def converted(plugin: str, args: Args, kind: type[T]) -> T:
-    """Return a plugin's arguments.
-
-    Raises:
-        ConfigurationError: a field has the wrong type.
-    """
+def converted(plugin: str, args: Mapping[str, Any], kind: type[T]) -> T:
+    """Return a plugin's arguments; raise ConfigurationError if a field has the wrong type, or no value for use."""
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:

@@ -52,31 +52,21 @@ Templates = Mapping[tuple[str, str], Template]
 
 
 def replacement(pod: Pod, templates: Templates | None) -> Replacement:
-    """Return what comes in place of a pod.
-
-    Args:
-        pod: the pod that goes.
-        templates: the templates of the owners that were read; if None, the pod itself stands in for its template.
-    """
+    """Return what comes in place of a pod; if no templates were read, it stands in for its own."""
     owner = next((each for each in pod.owners if each.controller), None)
     if owner is None:
         return Replacement(unknown="nothing is known to replace a pod that no controller looks after")
     if templates is None:
-        own = Template(labels=unbound(pod.labels), spec=pod.spec, claims=pod.claims)
-        return _by_template(pod, owner, own)
-    template = templates.get((owner.kind, owner.uid))
+        template: Template | None = Template(labels=unbound(pod.labels), spec=pod.spec, claims=pod.claims)
+    else:
+        template = templates.get((owner.kind, owner.uid))
     if template is None:
         return Replacement(unknown=f"{owner.kind} {owner.name} was not read")
-    return _by_template(pod, owner, template)
-
-
-def _by_template(pod: Pod, owner: Owner, template: Template) -> Replacement:
     if template.changing:
         return Replacement(unknown=f"{owner.kind} {owner.name} is being rolled out")
     if template.makes_claims:
         return Replacement(unknown=f"the pods of {owner.kind} {owner.name} get new claims each")
-    keeps = owner.kind == STATEFUL_SET
-    return Replacement(_made(pod, template, keeps=keeps), _moments(owner, template))
+    return Replacement(_made(pod, template, keeps=owner.kind == STATEFUL_SET), _moments(owner, template))
 
 
 def _moments(owner: Owner, template: Template) -> tuple[Moment, ...]:
@@ -122,12 +112,13 @@ def merged(spec: PodSpec, labels: Labels) -> PodSpec:
     placement = spec.placement
     weighted = (*placement.preferred_affinity, *placement.preferred_anti_affinity)
     terms = (*spec.anti_affinity, *placement.affinity, *(each.term for each in weighted))
-    if not any(each.match_label_keys for each in spec.spread) and not any(map(_has_keys, terms)):
+    keys = [each.match_label_keys or each.mismatch_label_keys for each in terms]
+    if not any(keys) and not any(each.match_label_keys for each in spec.spread):
         return spec  # shared by all replicas, so not copied
     return msgspec.structs.replace(
         spec,
         anti_affinity=tuple(_term(each, labels) for each in spec.anti_affinity),
-        spread=tuple(_constraint(each, labels) for each in spec.spread),
+        spread=tuple(msgspec.structs.replace(each, selector=of_constraint(each, labels)) for each in spec.spread),
         placement=msgspec.structs.replace(
             placement,
             affinity=tuple(_term(each, labels) for each in placement.affinity),
@@ -135,10 +126,6 @@ def merged(spec: PodSpec, labels: Labels) -> PodSpec:
             preferred_anti_affinity=tuple(_weighted(each, labels) for each in placement.preferred_anti_affinity),
         ),
     )
-
-
-def _has_keys(term: PodAffinityTerm) -> bool:
-    return bool(term.match_label_keys or term.mismatch_label_keys)
 
 
 def _weighted(weighted: WeightedPodTerm, labels: Labels) -> WeightedPodTerm:
@@ -150,10 +137,6 @@ def _term(term: PodAffinityTerm, labels: Labels) -> PodAffinityTerm:
         return term
     selector = term.selector.narrowed(labels, term.match_label_keys, term.mismatch_label_keys)
     return msgspec.structs.replace(term, selector=selector)
-
-
-def _constraint(constraint: SpreadConstraint, labels: Labels) -> SpreadConstraint:
-    return msgspec.structs.replace(constraint, selector=of_constraint(constraint, labels))
 
 
 def of_constraint(constraint: SpreadConstraint, labels: Labels) -> LabelSelector | None:

@@ -39,24 +39,14 @@ _ZONE_LABELS = (
 
 
 class SamplingWindow(NamedTuple):
-    """Where the scheduler begins to look.
-
-    Attributes:
-        order: which of the orders it keeps the nodes in.
-        start: where in this order it begins, from 0 to 1.
-    """
+    """Where the scheduler begins to look: at this place, from 0 to 1, of one of the orders it keeps the nodes in."""
 
     order: int = 0
     start: float = 0.0
 
 
 def nodes_to_score(percentage: int, nodes: int) -> int:
-    """Return how many feasible nodes are enough.
-
-    Args:
-        percentage: the configured share; 0 if none is configured.
-        nodes: all nodes of the cluster, or those that the pod names.
-    """
+    """Return how many feasible nodes are enough, of so many that are looked at; a share of 0 is not configured."""
     if nodes < _ALL:
         return nodes
     share = percentage or max(_SHARE - nodes // _STEP, _LEAST_SHARE)

@@ -110,10 +110,10 @@ class Simulator:
         return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
     def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
-        """Return where a pod that has no node yet would go.
+        """Return where a pod would go.
 
         Args:
-            pod: the pod.
+            pod: it has no node yet.
             window: where it begins to look if it scores only a part of the nodes; None for anywhere.
             best: whether to name the best of all nodes, which win in some part, and not the winners of all parts.
         """
