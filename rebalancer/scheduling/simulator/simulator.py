@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
-from typing import NamedTuple
 
 import numpy as np
 
@@ -37,19 +36,6 @@ from rebalancer.scheduling.simulator.sampling import (
     winners_in_line,
 )
 from rebalancer.scheduling.simulator.state import State
-
-
-class Weighted(NamedTuple):
-    """One plugin's scores of the feasible nodes, in their order, and the plugin's weight."""
-
-    scores: ByNode
-    weight: int
-
-    @property
-    def points(self) -> ByNode:
-        """What the plugin adds to each node's total."""
-        return self.scores if self.weight == 1 else self.weight * self.scores
-
 
 #: What each plugin refuses, in the order in which they are asked.
 _Refused = tuple[Refusals, ...]
@@ -167,18 +153,18 @@ class Simulator:
             circle = circle_from(self._state.orders[window.order], window.start, nodes)
             nodes = Nodes(np.sort(circle[:enough]))
         weighted = self._weighted(pod, profile, nodes)
-        columns = [each.points for each in weighted.values()]
-        sums = reduce(add, columns) if columns else np.zeros(len(nodes), dtype=np.int64)
+        sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
         named = nodes.indexes[sums == sums.max()].tolist()
         if sampled and not window and not best:
             named = self._anywhere(pod, profile, nodes, enough)
+        names = self._state.names
         return Answer(
-            nodes=tuple([self._state.names[index] for index in named]),
+            nodes=tuple([names[index] for index in named]),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
-            feasible_nodes=lambda: tuple(self._names(nodes)),
-            rough=lambda: tuple(self._state.names[index] for index in self._roughly(nodes, sums, enough)),
+            feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
+            rough=lambda: tuple(names[index] for index in self._roughly(nodes, sums, enough)),
             totals=lambda: (nodes, sums),
         )
 
@@ -186,7 +172,7 @@ class Simulator:
         """Return the nodes that win in some window of some order."""
 
         def weigh(some: Nodes) -> list[ByNode]:
-            return [each.points for each in self._weighted(pod, profile, some).values()]
+            return [*self._weighted(pod, profile, some).values()]
 
         return sorted(set().union(*(window_winners(circle, enough, weigh) for circle in self._circles(nodes))))
 
@@ -207,13 +193,9 @@ class Simulator:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
         if self._state.minor < _CLAIMS_FOR_REQUESTS:
             return ""
-        names = [
-            name
-            for name, amount in pod.spec.requests.items()
-            if amount and "/" in name and not name.startswith(_OF_NODES)
-        ]
-        missing = (name for name in sorted(names) if not self._state.room(name)[0].all())
-        name = next(missing, "")
+        extended = (name for name, amount in pod.spec.requests.items() if amount and "/" in name)
+        names = sorted(name for name in extended if not name.startswith(_OF_NODES))
+        name = next((each for each in names if not self._state.room(each)[0].all()), "")
         return f"devices may be claimed for the {name} that it requests, which is not simulated" if name else ""
 
     def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
@@ -226,23 +208,20 @@ class Simulator:
         residents = (each for index in nodes for each in state.residents[index])
         return next((each for each in residents if (each.spec.priority or 0) < priority), None)
 
-    def _names(self, nodes: Nodes) -> Sequence[str]:
-        names = self._state.names
-        return names if len(nodes) == len(names) else [names[index] for index in nodes]
-
-    def _scores(self, weighted: Mapping[str, Weighted], nodes: Nodes, name: str) -> Scores:
+    def _scores(self, weighted: Mapping[str, ByNode], nodes: Nodes, name: str) -> Scores:
         index = self._state.index[name]
         place = nodes.indexes.searchsorted(index)
         if place == len(nodes.indexes) or nodes.indexes[place] != index:
             return {}
-        return {plugin: weight * scores.item(place) for plugin, (scores, weight) in weighted.items()}
+        return {plugin: points.item(place) for plugin, points in weighted.items()}
 
-    def _weighted(self, pod: Pod, profile: Profile, nodes: Nodes) -> dict[str, Weighted]:
-        found: dict[str, Weighted] = {}
+    def _weighted(self, pod: Pod, profile: Profile, nodes: Nodes) -> dict[str, ByNode]:
+        """Return what each plugin adds to the totals of these nodes, in their order."""
+        found: dict[str, ByNode] = {}
         for plugin, weight in profile.scores if len(nodes) else ():
             scores = plugin.scores(pod, nodes) if weight else None
             if scores is not None:
-                found[plugin.name] = Weighted(scores, weight)
+                found[plugin.name] = scores if weight == 1 else weight * scores
         return found
 
     def _feasible(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:

@@ -19,12 +19,9 @@ from rebalancer.scheduling.simulator.plugin import Refusals, UnknownPlacementErr
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.tally import AffinityRule, MatchedPods, Matcher, Strength, Term
 
-AFFINITY = ("node(s) didn't match pod affinity rules",)
-ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
-EXISTING = ("node(s) didn't satisfy existing pods anti-affinity rules",)
-
-#: By topology key and value of that label, an amount; nodes without the label have none.
-_ByKey = Mapping[str, Mapping[str | None, int]]
+_AFFINITY = ("node(s) didn't match pod affinity rules",)
+_ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
+_EXISTING = ("node(s) didn't satisfy existing pods anti-affinity rules",)
 
 #: Pods by namespace and labels.
 _Selected = Sequence[tuple[str, Labels]]
@@ -55,34 +52,29 @@ class InterPodAffinity:
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes that a required term of the pod, or of a running one, rules out."""
-        selecting = self._selecting(pod)
-        terms = self._terms(pod)
-        required = [term for term in terms if term.strength is Strength.ATTRACTS]
-        apart = [self._domains(Matcher((each.condition,)), [each.topology_key]) for each in terms if _repels(each)]
-        existing = self._summed((rule, 1) for rule in selecting if _repels(rule.term))
-        if not (required or apart or existing):
-            return None
-        return Refusals.joined(
-            (
-                *((mask, AFFINITY) for mask in self._out_of_reach(pod, required)),
-                *((mask, ANTI_AFFINITY) for each in apart for mask in self._in_domains(each)),
-                *((mask, EXISTING) for mask in self._in_domains(existing)),
-            )
-        )
+        selecting, terms = self._selecting(pod), self._terms(pod)
+        near = [term for term in terms if term.strength is Strength.ATTRACTS]
+        refused = [(mask, _AFFINITY) for mask in self._out_of_reach(pod, near)]
+        apart = ((term.topology_key, term.condition) for term in terms if term.strength is Strength.REPELS)
+        unwanted = [(key, self._counts(Matcher((condition,)), key)) for key, condition in apart]
+        refused += [(self._where(key, counts), _ANTI_AFFINITY) for key, counts in unwanted if counts]
+        existing = self._summed((rule, 1) for rule in selecting if rule.term.strength is Strength.REPELS)
+        refused += [(self._where(key, counts), _EXISTING) for key, counts in existing.items()]
+        return Refusals.joined(refused)
 
-    def _out_of_reach(self, pod: Pod, required: Sequence[Term]) -> Iterator[Mask]:
+    def _out_of_reach(self, pod: Pod, near: Sequence[Term]) -> Iterator[Mask]:
         """Yield the nodes not near the pods that the pod must be near; those are the pods that meet all its terms."""
-        keys = [term.topology_key for term in required]
-        matcher = Matcher(tuple(term.condition for term in required))
-        near = self._domains(matcher, keys) if keys else {}
-        first = not any(near.values()) and self._takes(matcher, pod)
-        for key in keys:
-            reached = set(self._state.domains(key)) - {None} if first else near.get(key, {}).keys()
-            yield ~self._state.in_domains(key, reached)
+        if not near:
+            return
+        matcher = Matcher(tuple(term.condition for term in near))
+        counts = {term.topology_key: self._counts(matcher, term.topology_key) for term in near}
+        namespace = (self._state.namespaces or {}).get(pod.namespace, {})
+        first = not any(counts.values()) and matcher.takes(pod.namespace, namespace, pod.labels)
+        for key, reached in counts.items():
+            yield self._state.lacking(key) if first else ~self._where(key, reached)
 
-    def _in_domains(self, counts: _ByKey) -> Iterator[Mask]:
-        for key, by_value in counts.items():
-            yield self._state.in_domains(key, [value for value, count in by_value.items() if count > 0])
+    def _where(self, key: str, counts: Mapping[str, int]) -> Mask:
+        return self._state.in_domains(key, [value for value, count in counts.items() if count > 0])
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
@@ -91,57 +83,44 @@ class InterPodAffinity:
             return None
         totals = self._summed((rule, self._weight(rule.term)) for rule in self._selecting(pod))
         for term in terms:
-            for key, by_value in self._domains(Matcher((term.condition,)), [term.topology_key]).items():
-                for value, count in by_value.items():
-                    totals[key][value] += term.weight * count
+            for value, count in self._counts(Matcher((term.condition,)), term.topology_key).items():
+                totals[term.topology_key][value] += term.weight * count
         return self._normalized(totals, nodes) if totals else None
 
-    def _normalized(self, totals: _ByKey, nodes: Nodes) -> ByNode:
+    def _normalized(self, totals: Mapping[str, Mapping[str, int]], nodes: Nodes) -> ByNode:
         raw = np.zeros(len(nodes), dtype=np.int64)
-        for key, by_value in totals.items():
-            raw += self._by_domain(key, by_value).take(nodes.of(self._state.domain_of(key)))
+        for key, counts in totals.items():
+            numbers = self._state.domains(key)
+            by_domain = np.zeros(len(numbers), dtype=np.int64)
+            for value, count in counts.items():
+                by_domain[numbers[value]] = count
+            raw += by_domain.take(nodes.of(self._state.domain_of(key)))
         least, most = int(raw.min()), int(raw.max())
         if least == most:
             return np.zeros(len(nodes), dtype=np.int64)
         return (WHOLE * ((raw - least) / (most - least))).astype(np.int64)
 
-    def _by_domain(self, key: str, by_value: Mapping[str | None, int]) -> ByNode:
-        numbers = self._state.domains(key)
-        found = np.zeros(len(numbers), dtype=np.int64)
-        for value, count in by_value.items():
-            if value in numbers:
-                found[numbers[value]] = count
-        return found
-
     def _weight(self, term: Term) -> int:
         return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
 
-    def _domains(self, matcher: Matcher, keys: Iterable[str]) -> _ByKey:
-        """Return how many pods that match are in each domain of each key."""
-        tally = self._state.tallies.tally(matcher)
-        found: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-        for key in keys:
-            counts = defaultdict[str | None, int](int)
-            for index, count in tally.items():
-                value = self._state.nodes[index].labels.get(key)
-                if value is not None and count:
-                    counts[value] += count
-            if counts:
-                found[key] = counts
-        return found
+    def _counts(self, matcher: Matcher, key: str) -> Mapping[str, int]:
+        """Return how many pods that match are in each domain."""
+        counts = defaultdict[str, int](int)
+        for index, count in self._state.tallies.tally(matcher).items():
+            value = self._state.nodes[index].labels.get(key)
+            if value is not None and count:
+                counts[value] += count
+        return counts
 
-    def _summed(self, weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, defaultdict[str | None, int]]:
+    def _summed(self, weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, defaultdict[str, int]]:
         """Return the sums of the rules' counts times their weights, by topology key and value."""
-        totals: defaultdict[str, defaultdict[str | None, int]] = defaultdict(lambda: defaultdict(int))
+        totals: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for rule, weight in weighted:
             if weight:
                 for value, count in self._state.rules.counts.of(rule).items():
                     if count:
                         totals[rule.term.topology_key][value] += weight * count
         return totals
-
-    def _takes(self, matcher: Matcher, pod: Pod) -> bool:
-        return matcher.takes(pod.namespace, (self._state.namespaces or {}).get(pod.namespace, {}), pod.labels)
 
     def _terms(self, pod: Pod) -> list[Term]:
         terms = [rule.term for rule in self._state.rules.of(pod)]
@@ -171,7 +150,3 @@ class InterPodAffinity:
                     raise UnknownPlacementError(
                         f"a namespaceSelector goes by labels of {namespace}, which are not known"
                     )
-
-
-def _repels(term: Term) -> bool:
-    return term.strength is Strength.REPELS
