@@ -8,6 +8,7 @@ against the present state of the cluster: without the pods that went, with those
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -199,8 +200,9 @@ class _Room:
         self._free[name] = amount
 
 
+@dataclass(slots=True)
 class _Search:
-    """The state of the search for the pods of one spec and namespace.
+    """The state of the search for the pods of one spec, which it keeps alive, and namespace.
 
     Attributes:
         found: up to two nodes that take it; two, since one of them may be the pod's own.
@@ -209,12 +211,11 @@ class _Search:
         emptied: after how many changes nodes with more room were last checked.
     """
 
-    __slots__ = ("asked", "checked", "emptied", "found")
-
-    def __init__(self, steps: int) -> None:
-        self.found: list[str] = []
-        self.asked = 0
-        self.checked = self.emptied = steps
+    spec: PodSpec
+    checked: int
+    emptied: int
+    asked: int = 0
+    found: list[str] = field(default_factory=list)
 
     def other_than(self, name: str) -> str:
         """Return the first node found that is not the one of this name, empty if there is none."""
@@ -235,7 +236,7 @@ class OtherNodes:
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
         self._eligible = eligible
         self._nodes = nodes
-        self._searches: dict[tuple[int, str], tuple[PodSpec, _Search]] = {}
+        self._searches: dict[tuple[int, str], _Search] = {}
 
     @cached_property
     def _by_name(self) -> dict[str, Node]:
@@ -251,11 +252,9 @@ class OtherNodes:
             others = (node for node in self._nodes if node.name != pod.node)
             return next((node.name for node in others if self._eligible.fits(pod, node)), "")
         key = (id(pod.spec), pod.namespace if pod.spec.anti_affinity else "")  # anti-affinity goes by the namespace
-        known = self._searches.get(key)
-        if known is None:
-            # The entry keeps the spec alive, so that no other object can get its id.
-            known = self._searches[key] = (pod.spec, _Search(self._eligible.steps))
-        search = known[1]
+        search = self._searches.get(key)
+        if search is None:
+            search = self._searches[key] = _Search(pod.spec, self._eligible.steps, self._eligible.steps)
         if search.checked != self._eligible.steps:  # some that were found may be full now
             search.found = [name for name in search.found if self._eligible.takes_more(pod, self._by_name[name])]
             search.checked = self._eligible.steps

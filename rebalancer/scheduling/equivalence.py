@@ -23,7 +23,7 @@ class BySpec(Generic[T]):
         self._known: dict[int, tuple[PodSpec, T]] = {}
 
     def of(self, spec: PodSpec) -> T:
-        """Return what belongs to a spec, by its identity."""
+        """Return it, by the identity of the spec."""
         known = self._known.get(id(spec))
         if known is None:
             # The entry keeps the spec alive, so that no other object can get its id.

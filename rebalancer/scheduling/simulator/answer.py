@@ -1,16 +1,12 @@
 """Where a pod would go: the nodes that may win, or why there is none, or why that is not known."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
 
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
-
-
-def _no_scores(_node: str) -> Scores:
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class Answer:
     unknown: str = ""
     feasible: int = 0
     sampled: bool = False
-    scores: Callable[[str], Scores] = field(default=_no_scores, compare=False, repr=False)
+    scores: Callable[[str], Scores] = field(default=lambda _: {}, compare=False, repr=False)
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
     rough: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
@@ -70,9 +66,7 @@ class Answer:
 
     def roughly(self) -> "Answer":
         """Return the same with the winners of all parts, by what nodes score among all."""
-        return Answer(
-            self.rough() if self.sampled else self.nodes, self.reason, self.unknown, self.feasible, self.sampled
-        )
+        return replace(self, nodes=self.rough()) if self.sampled else self
 
     def or_else(self, other: "Answer") -> "Answer":
         """Return the nodes of both answers; if one of them is unknown or has no node, the first such answer."""
@@ -81,12 +75,11 @@ class Answer:
         for answer in (self, other):
             if not answer.known or answer.reason:
                 return answer
-        return Answer(
+        return replace(
+            self,
             nodes=tuple(sorted({*self.nodes, *other.nodes})),
             feasible=max(self.feasible, other.feasible),
             sampled=self.sampled or other.sampled,
-            scores=self.scores,
-            totals=self.totals,
         )
 
     @property

@@ -34,13 +34,12 @@ DEFAULT_PLUGINS: Mapping[str, int] = {
 #: Plugins that run only if a configuration enables them.
 OTHER_PLUGINS = ("TargetLoadPacking", "LoadVariationRiskBalancing", "PodCapacityOfNode")
 
-#: Plugins that neither refuse nor score nodes, at least for pods whose answer is known.
-_ELSEWHERE = frozenset(
-    ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder", "DynamicResources", "GangScheduling")
-) | {"NodeDeclaredFeatures"}
-
-#: Up to 1.30: limits of disks that CSI drivers have taken over, so that they refuse nothing any more.
-_OF_OTHER_TIMES = frozenset(("EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"))
+#: Plugins that neither refuse nor score nodes, at least for pods whose answer is known.  The last four limit disks that
+#: CSI drivers have taken over, up to 1.30, so that they refuse nothing any more.
+_ELSEWHERE = (
+    *("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder", "DynamicResources", "GangScheduling"),
+    *("NodeDeclaredFeatures", "EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"),
+)
 
 
 class SchedulerPlugin(msgspec.Struct, frozen=True):
@@ -145,7 +144,7 @@ def _merged(defaults: Mapping[str, int], changes: SchedulerPluginSet) -> dict[st
 def unknown_plugins(profile: ProfileConfig) -> list[str]:
     """Return the plugins of a profile that the simulator does not know."""
     named = {*enabled(profile, "filter"), *enabled(profile, "score")}
-    return sorted(named.difference(DEFAULT_PLUGINS, OTHER_PLUGINS, _ELSEWHERE, _OF_OTHER_TIMES))
+    return sorted(named.difference(DEFAULT_PLUGINS, OTHER_PLUGINS, _ELSEWHERE))
 
 
 T = TypeVar("T")

@@ -13,12 +13,7 @@ Reasons = tuple[str, ...]
 
 
 class Refusals(NamedTuple):
-    """Which nodes a plugin refuses.
-
-    Attributes:
-        gone: whether it refuses a node, by index.
-        why: returns why it refuses one of them; as a rule nobody asks.
-    """
+    """Whether a plugin refuses a node, by index, and what returns why it refuses one; as a rule nobody asks."""
 
     gone: Mask
     why: Callable[[int], Reasons]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,20 @@ HOSTNAME = "kubernetes.io/hostname"
 _SIDECARS_ASSUMED = 32
 #: Larger amounts count as this much: 2**50 bytes are a million gigabytes.  So sums and percentages stay within 64 bits.
 _MOST = 1 << 50
+
+
+class Domains(NamedTuple):
+    """The domains of a label.
+
+    Attributes:
+        numbers: by value; None, for nodes without the label, is among them if there are any.
+        of_node: the number of the value that a node has, by its index.
+        lacking: whether a node lacks the label, by its index; as a rule none does.
+    """
+
+    numbers: Mapping[str | None, int]
+    of_node: NDArray[np.intp]
+    lacking: Mask
 
 
 class State:
@@ -77,7 +91,7 @@ class State:
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
-        self._domains: dict[str, tuple[Mapping[str | None, int], NDArray[np.intp], Mask]] = {}
+        self._domains: dict[str, Domains] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)
         self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
@@ -134,32 +148,20 @@ class State:
         """Return what is offered of a resource and what is taken, by index of the node."""
         return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
 
-    def domains(self, topology_key: str) -> Mapping[str | None, int]:
-        """Return the values of a label, numbered; None, for nodes without the label, is among them if there are any."""
-        return self._numbered(topology_key)[0]
-
-    def domain_of(self, topology_key: str) -> NDArray[np.intp]:
-        """Return the number of the value that a label has, by index of the node."""
-        return self._numbered(topology_key)[1]
-
-    def lacking(self, topology_key: str) -> Mask:
-        """Return whether a node lacks a label, by index; as a rule none does."""
-        return self._numbered(topology_key)[2]
-
-    def _numbered(self, topology_key: str) -> tuple[Mapping[str | None, int], NDArray[np.intp], Mask]:
+    def domains(self, topology_key: str) -> Domains:
+        """Return the domains of a label."""
         known = self._domains.get(topology_key)
         if known is None:
             values = [node.labels.get(topology_key) for node in self.nodes]
             numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-            domain_of = np.array([numbers[value] for value in values], dtype=np.intp)
-            known = self._domains[topology_key] = (numbers, domain_of, domain_of == numbers.get(None, -1))
+            of_node = np.array([numbers[value] for value in values], dtype=np.intp)
+            known = self._domains[topology_key] = Domains(numbers, of_node, of_node == numbers.get(None, -1))
         return known
 
-    def in_domains(self, topology_key: str, values: Iterable[str | None]) -> Mask:
+    def in_domains(self, topology_key: str, values: Iterable[str]) -> Mask:
         """Return whether a label has one of these values, by index of the node."""
-        numbers = self.domains(topology_key)
-        wanted = Nodes([numbers[value] for value in values if value in numbers]).among(len(numbers))
-        return wanted.take(self.domain_of(topology_key))
+        numbers, of_node, _ = self.domains(topology_key)
+        return Nodes([numbers[value] for value in values]).among(len(numbers)).take(of_node)
 
     def place(self, pod: Pod, name: str) -> None:
         """Add a pod to a node, whatever the pod's own `node` field says."""

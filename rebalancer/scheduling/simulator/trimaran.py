@@ -41,7 +41,6 @@ import msgspec
 import numpy as np
 
 from rebalancer.cluster.measured import METRICS_SERVER, LoadFigure, LoadsWanted, NodeLoads
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import ContainerCpu, Pod
 from rebalancer.cluster.resources import CPU, MEMORY, parse_milli_quantity
 from rebalancer.errors import StrategyError
@@ -49,10 +48,8 @@ from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, rounded
 from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
 from rebalancer.scheduling.simulator.state import Shapes, State
 
-MEAN = "AVG"
-DEVIATION = "STD"
-SAMPLE = "Latest"
-LOAD_WATCHER = "LoadWatcher"
+_MEAN = "AVG"
+_SAMPLE = "Latest"
 
 T = TypeVar("T")
 A = TypeVar("A", bound="TrimaranArgs")
@@ -71,7 +68,7 @@ class TrimaranArgs(msgspec.Struct, rename="camel", frozen=True):
     @property
     def source(self) -> LoadsWanted:
         """The same as the cluster is asked for it."""
-        return LoadsWanted(LOAD_WATCHER if self.watcher_address else self.metric_provider.type or METRICS_SERVER)
+        return LoadsWanted("LoadWatcher" if self.watcher_address else self.metric_provider.type or METRICS_SERVER)
 
 
 class ByLoad(ABC, Generic[A, T]):
@@ -188,10 +185,13 @@ class TargetLoadPacking(ByLoad[PackingArgs, int]):
 
     def _on(self, index: int, shape: int, loads: NodeLoads) -> int:
         node = self._state.nodes[index]
-        percent = last(loads.figures.get(node.name, ()), "CPU", (MEAN, SAMPLE))
+        percent = last(loads.figures.get(node.name, ()), "CPU", (_MEAN, _SAMPLE))
         if percent is None:
             return 0
-        busy, target = _busy(node, percent, shape + self._young(index, loads.ended)), self._target
+        more, capacity = shape + self._young(index, loads.ended), float(node.capacity.get(CPU, 0))
+        # In the scheduler's order, so that rounding is the same.
+        busy = WHOLE * (percent / WHOLE * capacity + more) / capacity if capacity else 0.0
+        target = self._target
         if busy <= target:
             return rounded((WHOLE - target) * busy / target + target)
         return 0 if busy > WHOLE else rounded(target * (WHOLE - busy) / (WHOLE - target))
@@ -199,18 +199,9 @@ class TargetLoadPacking(ByLoad[PackingArgs, int]):
     def _young(self, index: int, ended: datetime) -> int:
         """Return how much cpu the pods of a node are taken to use that are not measured yet, in millicores."""
         name, latest = self._state.names[index], int(ended.timestamp()) - _NOTICED_AFTER
-        return sum(self._shape(pod) for pod in self._state.residents[index] if _is_young(pod, name, latest))
-
-
-def _is_young(pod: Pod, node: str, latest: int) -> bool:
-    """Return whether a pod came to a node after a time, in seconds since 1970; a pod that is expected there did."""
-    return pod.node != node or int(pod.bound.timestamp()) > latest
-
-
-def _busy(node: Node, percent: float, more: int) -> float:
-    """Return how much of a node's cpu is used with so many millicores more, in percent; in the scheduler's order."""
-    capacity = float(node.capacity.get(CPU, 0))
-    return WHOLE * (percent / WHOLE * capacity + more) / capacity if capacity else 0.0
+        # A pod that is expected on the node has its own field `node` elsewhere, or empty.
+        young = (pod for pod in self._state.residents[index] if pod.node != name or int(pod.bound.timestamp()) > latest)
+        return sum(map(self._shape, young))
 
 
 #: By resource, the type of its figures.
@@ -269,7 +260,7 @@ def _load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | 
     """Return mean and standard deviation in percent; None if there is no figure of this type."""
     if all(figure.type != kind for figure in figures):
         return None
-    mean = last(figures, kind, (MEAN,))
+    mean = last(figures, kind, (_MEAN,))
     if mean is None:
-        mean = last(figures, kind, (SAMPLE, ""))
-    return mean or 0.0, last(figures, kind, (DEVIATION,)) or 0.0
+        mean = last(figures, kind, (_SAMPLE, ""))
+    return mean or 0.0, last(figures, kind, ("STD",)) or 0.0

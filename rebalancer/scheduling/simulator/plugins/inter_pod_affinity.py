@@ -71,7 +71,7 @@ class InterPodAffinity:
         namespace = (self._state.namespaces or {}).get(pod.namespace, {})
         first = not any(counts.values()) and matcher.takes(pod.namespace, namespace, pod.labels)
         for key, reached in counts.items():
-            yield self._state.lacking(key) if first else ~self._where(key, reached)
+            yield self._state.domains(key).lacking if first else ~self._where(key, reached)
 
     def _where(self, key: str, counts: Mapping[str, int]) -> Mask:
         return self._state.in_domains(key, [value for value, count in counts.items() if count > 0])
@@ -90,11 +90,11 @@ class InterPodAffinity:
     def _normalized(self, totals: Mapping[str, Mapping[str, int]], nodes: Nodes) -> ByNode:
         raw = np.zeros(len(nodes), dtype=np.int64)
         for key, counts in totals.items():
-            numbers = self._state.domains(key)
+            numbers, of_node, _ = self._state.domains(key)
             by_domain = np.zeros(len(numbers), dtype=np.int64)
             for value, count in counts.items():
                 by_domain[numbers[value]] = count
-            raw += by_domain.take(nodes.of(self._state.domain_of(key)))
+            raw += by_domain.take(nodes.of(of_node))
         least, most = int(raw.min()), int(raw.max())
         if least == most:
             return np.zeros(len(nodes), dtype=np.int64)

@@ -178,7 +178,7 @@ class PodTopologySpread:
         found: list[tuple[Mask, Reasons]] = []
         for each in constraints:
             found.append((self._full(pod, each, self._ground(pod, each, constraints)), _SKEWED))
-            found.append((self._state.lacking(each.topology_key), _NO_LABEL))
+            found.append((self._state.domains(each.topology_key).lacking, _NO_LABEL))
         return Refusals.joined(found)
 
     def _full(self, pod: Pod, constraint: _Constraint, ground: _Ground) -> Mask:
@@ -188,7 +188,7 @@ class PodTopologySpread:
         least = counted.min() if len(counted) >= constraint.min_domains else 0
         most = constraint.max_skew + least - constraint.matcher.takes(pod.namespace, {}, pod.labels)
         full: Mask = ground.domains & (numbers > most)
-        return full.take(self._state.domain_of(constraint.topology_key))
+        return full.take(self._state.domains(constraint.topology_key).of_node)
 
     def _ground(self, pod: Pod, constraint: _Constraint, constraints: Sequence[_Constraint]) -> _Ground:
         """Return where a hard constraint counts; that does not change, so it is worked out once for pods alike."""
@@ -197,8 +197,9 @@ class PodTopologySpread:
         known = self._grounds.get(alike)
         if known is None:
             nodes = self._counting(admitted, self._lacking(constraints))
-            domains = np.zeros(len(self._state.domains(key)), dtype=np.bool_)
-            domains[self._state.domain_of(key)[nodes]] = True
+            numbers, of_node, _ = self._state.domains(key)
+            domains = np.zeros(len(numbers), dtype=np.bool_)
+            domains[of_node[nodes]] = True
             known = self._grounds[alike] = _Ground(nodes, domains)
         return known
 
@@ -225,12 +226,10 @@ class PodTopologySpread:
 
     def _by_domain(self, constraint: _Constraint, counting: Mask) -> NDArray[Any]:
         """Return how many pods a constraint counts in each domain, by its number, on the nodes that count."""
-        key = constraint.topology_key
+        numbers, of_node, _ = self._state.domains(constraint.topology_key)
         nodes, counts = self._counted(constraint)
-        numbers: NDArray[Any] = np.bincount(
-            self._state.domain_of(key)[nodes], counts * counting[nodes], len(self._state.domains(key))
-        )
-        return numbers
+        by_domain: NDArray[Any] = np.bincount(of_node[nodes], counts * counting[nodes], len(numbers))
+        return by_domain
 
     def _counted(self, constraint: _Constraint) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return the nodes with pods that a constraint counts, and how many."""
@@ -253,28 +252,24 @@ class PodTopologySpread:
 
     def _sums(self, pod: Pod, constraint: _Constraint, scored: Nodes, lacking: Mask) -> NDArray[np.float64]:
         """Return what a soft constraint adds to the sum of each node, 0 without the label."""
-        key, domain_of = constraint.topology_key, scored.of(self._state.domain_of(constraint.topology_key))
-        if key == HOSTNAME:
+        values, of_node, without_label = self._state.domains(constraint.topology_key)
+        if constraint.topology_key == HOSTNAME:
             nodes, counts = self._counted(constraint)
             by_node = np.zeros(len(self._state.nodes))
             by_node[nodes] = counts
             pods, size = scored.of(by_node), len(scored)
         else:
             admitted = self._admission(pod, constraint)
-            pods = self._by_domain(constraint, self._counting(admitted, lacking)).take(domain_of)
-            size = self._size(key, domain_of)
-        labelled = ~scored.of(self._state.lacking(key))
-        return (pods * log(size + 2) + (constraint.max_skew - 1)) * labelled
-
-    def _size(self, key: str, domain_of: NDArray[np.intp]) -> int:
-        """Return in how many domains these nodes are; those without the label are in the one without a name."""
-        domains = self._state.domains(key)
-        are_there = np.bincount(domain_of, minlength=len(domains)).tolist()
-        return len({value or "" for value, is_there in zip(domains, are_there, strict=True) if is_there})
+            there = scored.of(of_node)
+            pods = self._by_domain(constraint, self._counting(admitted, lacking)).take(there)
+            # Nodes without the label are in the domain without a name.
+            counts = np.bincount(there, minlength=len(values)).tolist()
+            size = len({value or "" for value, count in zip(values, counts, strict=True) if count})
+        return (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
 
     def _lacking(self, constraints: Sequence[_Constraint]) -> Mask:
         """Return the nodes that lack a topology label; as a rule there is none."""
-        without = [self._state.lacking(each.topology_key) for each in constraints]
+        without = [self._state.domains(each.topology_key).lacking for each in constraints]
         lacking: Mask = np.logical_or.reduce([self._none, *without])
         return lacking
 
