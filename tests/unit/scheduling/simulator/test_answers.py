@@ -1,39 +1,25 @@
-"""What the simulator answers, and what it says it does not know."""
+"""What the simulator answers, as worked sums, and what it says it does not know."""
 
+import msgspec
+import numpy as np
 import pytest
 
-from rebalancer.cluster.pod import Placement, Pod, PodAffinityTerm
+from rebalancer.cluster.pod import Placement, Pod, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, Claim, CsiNode, SchedulerInputs, StorageClass, Volume
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
+from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.configuration import Configuration, ConfigurationError, read_configuration
-from rebalancer.scheduling.simulator.profile import profiles
-from rebalancer.scheduling.simulator.simulator import Simulator
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.configuration import ConfigurationError, read_configuration
+from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.plugins.resources import Column, most_allocated, requested_to_capacity_ratio
 from tests import make
-from tests.unit.scheduling.simulator.configured import HEAD, configured
+from tests.unit.scheduling.simulator.scheduler import HEAD, READ, configured, simulator
 
 ZONE = "topology.kubernetes.io/zone"
-READ = SchedulerInputs(
-    services={},
-    replica_sets={},
-    replication_controllers={},
-    stateful_sets={},
-    claims={},
-    volumes={},
-    storage_classes={},
-    csi_nodes={},
-    csi_drivers={},
-    storage_capacities=(),
-    attachments=(),
-)
 
 
-def ask(
-    nodes, pods, pod: Pod, read: SchedulerInputs = READ, configuration: Configuration | None = None, **fields
-) -> Answer:
-    state = State(make.snapshot(nodes, pods, **{"namespaces": {}, **fields}), read)
-    return Simulator(state, lambda state: profiles(state, configuration)).ask(pod)
+def ask(nodes, pods, pod: Pod, read: SchedulerInputs = READ, **fields) -> Answer:
+    return simulator(nodes, pods, read=read, **fields).ask(pod)
 
 
 def test_reasons_are_worded_and_sorted_as_the_schedulers() -> None:
@@ -138,14 +124,12 @@ def test_a_selector_of_all_namespaces_needs_no_labels() -> None:
 def claim(**fields) -> SchedulerInputs:
     volume = {key: fields.pop(key) for key in ("node_terms", "labels", "driver", "handle") if key in fields}
     made = Claim(namespace="default", name="data", **{"volume": "v", "bound": True, **fields})
-    return SchedulerInputs(
-        **{name: getattr(READ, name) for name in READ.__struct_fields__}
-        | {
-            "claims": {("default", "data"): made},
-            "volumes": {"v": Volume(name="v", **volume)},
-            "storage_classes": {"slow": StorageClass(name="slow", provisioner="x", waits=True)},
-            "csi_nodes": {"a": CsiNode(name="a", limits={"x": 0})},
-        }
+    return msgspec.structs.replace(
+        READ,
+        claims={("default", "data"): made},
+        volumes={"v": Volume(name="v", **volume)},
+        storage_classes={"slow": StorageClass(name="slow", provisioner="x", waits=True)},
+        csi_nodes={"a": CsiNode(name="a", limits={"x": 0})},
     )
 
 
@@ -226,9 +210,65 @@ def test_devices_may_stand_in_for_an_extended_resource_that_no_node_has(minor: i
     """Since 1.36; the reason is that of a cluster without such devices."""
     nodes = [make.node("a", kubelet_version=f"v1.{minor}.0")]
     pod = make.pod("p", requests={"example.com/gpu": 1})
-    state = State(make.snapshot(nodes, [], namespaces={}), READ, minor)
-    answer = Simulator(state, profiles).ask(pod)
+    answer = ask(nodes, [], pod, minor=minor)
 
     assert "Insufficient example.com/gpu" in answer.reason
     assert answer.unknown.startswith(unknown)
     assert bool(answer.unknown) is bool(unknown)
+
+
+def test_strategies_score_what_is_requested() -> None:
+    """MostAllocated weighs shares; a falling shape is cut off towards zero."""
+
+    def column(asked: int, offered: int, weight: int) -> Column:
+        return Column(np.array([asked]), np.array([offered]), weight)
+
+    assert most_allocated([column(1000, 4000, 3), column(8, 16, 1)]) == [(25 * 3 + 50) // 4]
+    falling = requested_to_capacity_ratio([(0, 10), (70, 0)])
+    assert falling([column(25, 100, 1)]) == [100 - 100 * 25 // 70]
+
+
+@pytest.mark.parametrize(("pods", "expected"), [(21, 80), (17, 84), (25, 77)])
+def test_nodes_with_few_pods(pods: int, expected: int) -> None:
+    """Of 110 pods a node."""
+    configuration = configured({"plugins": {"score": {"enabled": [{"name": "PodCapacityOfNode"}]}}})
+    residents = [make.pod(f"p{number}", cpu=None) for number in range(pods)]
+
+    found = ask([make.node("n1"), make.node("n2")], residents, make.pod("a"), configuration=configuration)
+
+    assert found.scores("n1")["PodCapacityOfNode"] == expected
+
+
+def test_amounts_beyond_64_bits_stop_nobody() -> None:
+    """A pod may ask for 100Ei, which is more than 2^63 bytes: n1 is full then, and n2 takes others."""
+    nodes = [make.node("n1", memory="100Ei"), make.node("n2")]
+    hogs = [make.pod(f"hog{number}", "n1", memory="100Ei") for number in range(3)]
+    web = make.pod("web", "n2", memory="1Gi")
+    simulation = make.cluster(nodes, [*hogs, web]).index(Simulation)
+
+    assert simulation.ask(web).nodes == ("n2",)
+    assert "Insufficient memory" in simulation.ask(hogs[0]).reason
+
+
+def test_the_first_reason_for_which_a_node_is_refused_is_told() -> None:
+    """Of three nodes one is refused for both reasons, one for the second, and one for none."""
+    found = Refusals.joined([(np.array([True, False, False]), ("one",)), (np.array([True, True, False]), ("two",))])
+
+    assert found is not None
+    assert found.gone.tolist() == [True, True, False]
+    assert [found.why(index) for index in (0, 1)] == [("one",), ("two",)]
+
+
+def test_sums_of_soft_spread_are_rounded() -> None:
+    """Three, two and one pods: 4.83, 3.22 and 1.61 make 5, 3 and 2, and these 40, 80 and 100, with a weight of 2."""
+    zones = {"n1": 3, "n2": 2, "n3": 1}
+    nodes = [make.node(name, labels={"zone": name}) for name in zones]
+    there = [
+        make.pod(f"{at}-{each}", at, labels={"app": "web"}) for at, count in zones.items() for each in range(count)
+    ]
+    spread = (SpreadConstraint(1, "zone", "ScheduleAnyway", make.selector(app="web")),)
+    new = make.pod("new", "gone", labels={"app": "web"}, spread=spread)
+
+    answer = make.cluster(nodes, [*there, new]).index(Simulation).ask(new)
+
+    assert [answer.scores(name)["PodTopologySpread"] for name in zones] == [80, 160, 200]

@@ -1,24 +1,18 @@
 """Trimaran's plugins, as worked sums, and where their figures come from."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from rebalancer.cluster.measured import LoadFigure, LoadsWanted, NodeLoads
-from rebalancer.cluster.pod import Condition, ContainerCpu, Placement
-from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.cluster.pod import ContainerCpu, Placement
 from rebalancer.errors import StrategyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import ConfigurationError, converted, read_configuration
-from rebalancer.scheduling.simulator.profile import profiles
-from rebalancer.scheduling.simulator.simulator import Simulator
-from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import PackingArgs, TrimaranArgs
 from tests import make
-from tests.unit.scheduling.simulator.configured import configured
+from tests.unit.scheduling.simulator.scheduler import configured, simulator
 
-READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 EXAMPLE = Path(__file__).parents[4] / "examples/trimaran-scheduler.yaml"
 PACKING, RISK = "TargetLoadPacking", "LoadVariationRiskBalancing"
 
@@ -38,45 +32,9 @@ def loads(ended=make.NOW, **percents):
     return NodeLoads(figures, ended)
 
 
-def simulator(configuration, found, residents=(), nodes=None):
-    state = State(make.snapshot(nodes or [make.node("n1"), make.node("n2")], residents, namespaces={}), READ)
-    return Simulator(state, lambda state: profiles(state, configuration, ask=lambda _: found)), state
-
-
-def score(configuration, found, pod, residents=(), nodes=None, name="n1"):
-    asked, _ = simulator(configuration, found, residents, nodes)
-    return sum(asked.ask(pod).scores(name).values())
-
-
-def using_cpu(name="new", *, node="", limit=None, request=400, overhead=0, age=3600, **fields):
-    placement = Placement(cpus=(ContainerCpu(limit, request),), overhead_cpu=overhead)
-    return make.pod(name, node=node, cpu=f"{request or 0}m", age=age, placement=placement, **fields)
-
-
-@pytest.mark.parametrize(
-    ("bound", "points"),
-    [(60, 78), (59, 30)],
-)
-def test_pods_too_young_to_be_measured_count_by_what_they_are_expected_to_use(bound, points):
-    """Bound so many seconds before the end of the window, with a limit of 1200m: 55 % in all."""
-    changed = make.NOW - timedelta(seconds=bound)
-    young = using_cpu("young", node="n1", limit=1200, conditions=(Condition("PodScheduled", "True", changed=changed),))
-
-    assert score(using(PACKING), loads(n1=10), using_cpu(request=400), [young]) == points
-
-
-def test_a_pod_that_is_expected_on_a_node_counts_there_until_it_leaves():
-    """Where the plan puts several pods, each finds the ones before it."""
-    asked, state = simulator(using(PACKING), loads(n1=35, n2=10))
-    answers = []
-    for number in range(3):
-        pod = using_cpu(f"p{number}")
-        answers.append(asked.ask(pod).nodes)
-        state.place(pod, answers[-1][0])
-
-    assert answers == [("n2",), ("n2",), ("n1",)]  # 25 %, then 40 %, then 55 % beside 50 %
-    state.remove(next(iter(state.residents[1])), "n2")
-    assert asked.ask(using_cpu("p3")).nodes == ("n2",)
+def score(configuration, found, pod, nodes=None):
+    scheduler = simulator(nodes or [make.node("n1"), make.node("n2")], configuration=configuration, ask=lambda _: found)
+    return sum(scheduler.ask(pod).scores("n1").values())
 
 
 def test_a_node_is_known_by_its_name_alone():
@@ -84,8 +42,8 @@ def test_a_node_is_known_by_its_name_alone():
     node = make.node("n1", addresses={"InternalIP": "10.0.0.1"})
     found = loads(**{"10.0.0.1": 10, "n1:9100": 10})
 
-    assert score(using(PACKING), found, using_cpu(), nodes=[node, make.node("n2")]) == 0
-    assert score(using(RISK), found, using_cpu(), nodes=[node, make.node("n2")]) == 0
+    assert score(using(PACKING), found, make.pod("new", node=""), nodes=[node, make.node("n2")]) == 0
+    assert score(using(RISK), found, make.pod("new", node=""), nodes=[node, make.node("n2")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -121,9 +79,9 @@ def test_usage_that_is_not_known_makes_the_answer_unknown():
         asked.append(wanted)
         raise StrategyError("load-watcher does not answer")
 
-    state = State(make.snapshot([make.node("n1"), make.node("n2")], [], namespaces={}), READ)
     loaded = load_scheduler_configuration(EXAMPLE.read_text(), source="example")
-    answers = Simulator(state, lambda state: profiles(state, read_configuration(loaded.document), ask=ask))
+    nodes, configuration = [make.node("n1"), make.node("n2")], read_configuration(loaded.document)
+    answers = simulator(nodes, configuration=configuration, ask=ask)
 
     assert answers.ask(make.pod("a", node="")).known
     assert asked == []
@@ -144,7 +102,10 @@ def test_all_profiles_share_the_target_of_the_last():
         {"pluginConfig": targets[2], "schedulerName": "c"},
     )
 
-    assert score(configuration, loads(n1=80), using_cpu(limit=0)) == 100
+    assert (
+        score(configuration, loads(n1=80), make.pod("new", node="", placement=Placement(cpus=(ContainerCpu(0, 400),))))
+        == 100
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,29 +8,20 @@ import pytest
 
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.pod import HostPort, Placement, Pod
-from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, SchedulerInputs, Volume
+from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.answer import Answer
-from rebalancer.scheduling.simulator.profile import profiles
-from rebalancer.scheduling.simulator.simulator import Simulator
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.state import newest_minor
 from tests import make
-from tests.unit.scheduling.simulator.configured import configured
+from tests.unit.scheduling.simulator.scheduler import READ, configured, simulator
 
 MINORS = range(28, 37)
 ZONE, OLDER_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
-READ = SchedulerInputs(
-    **{name: {} for name in ("services", "replica_sets", "replication_controllers", "stateful_sets")},
-    **{name: {} for name in ("claims", "volumes", "storage_classes", "csi_nodes", "csi_drivers")},
-    storage_capacities=(),
-    attachments=(),
-)
 BIG = 1000 << 20
 
 
 def ask(minor: int, nodes: list[Node], pod: Pod, *residents: Pod, **read: Any) -> Answer:
-    state = State(make.snapshot(nodes, residents, namespaces={}), msgspec.structs.replace(READ, **read), minor)
-    return Simulator(state, profiles).ask(pod)
+    return simulator(nodes, residents, read=msgspec.structs.replace(READ, **read), minor=minor).ask(pod)
 
 
 def image_score(minor: int, placement: Placement) -> int:
@@ -125,6 +116,23 @@ def sidecars_of_running_pods(minor: int) -> int:
     ]
 
 
+def balance(minor: int, **requests: Any) -> int | None:
+    """Half of the cpu and a quarter of the memory of n1 are requested."""
+    there = make.pod("a", node="n1", cpu="2", memory="4Gi")
+    nodes = [make.node("n1", cpu="4", memory="16Gi"), make.node("n2")]
+    found = ask(minor, nodes, make.pod("b", **requests), there)
+    return found.scores("n1").get("NodeResourcesBalancedAllocation")
+
+
+def balance_with_more_cpu(minor: int) -> int | None:
+    """Shares of 3/4 and 1/4: 100 less a deviation of 25.  Since 1.36 from 87 to 75: 50 + (50 - 12) / 2, cut off."""
+    return balance(minor, cpu="1", memory="0")
+
+
+def balance_of_no_requests(minor: int) -> int | None:
+    return balance(minor, cpu=None)
+
+
 class Change(NamedTuple):
     """A rule that changed: since which minor version, and what a scene comes to up to then and since."""
 
@@ -167,7 +175,9 @@ TABLE = (
         " another pod.",
     ),
     Change(hard_taint, 35, f"{ONE}node(s) had untolerated taint {{db: x}}.", f"{ONE}node(s) had untolerated taint(s)."),
+    Change(balance_of_no_requests, 33, 87, None),
     Change(volume_image, 36, 0, 48),
+    Change(balance_with_more_cpu, 36, 75, 69),
 )
 
 
@@ -201,9 +211,10 @@ def test_what_did_not_change(minor: int) -> None:
 def test_plugins_of_other_versions_are_no_strangers() -> None:
     """Up to 1.30 a profile may name the limits of disks that CSI drivers have taken over."""
     named = {"plugins": {"filter": {"enabled": [{"name": "EBSLimits"}, {"name": "AzureDiskLimits"}]}}}
-    state = State(make.snapshot([make.node("n1")], [], namespaces={}), READ, 30)
 
-    assert Simulator(state, lambda state: profiles(state, configured(named))).ask(make.pod("p")).nodes == ("n1",)
+    found = simulator([make.node("n1")], minor=30, configuration=configured(named))
+
+    assert found.ask(make.pod("p")).nodes == ("n1",)
 
 
 @pytest.mark.parametrize(("limit", "used", "goes"), [(1, False, False), (2, False, True), (1, True, True)])
@@ -218,3 +229,17 @@ def test_a_wanted_volume_that_is_attached_counts_twice_unless_a_pod_there_uses_i
     residents = [make.pod("r", node="n1", claims=("c",))] if used else []
 
     assert bool(ask(36, [make.node("n1")], make.pod("p", claims=("c",)), *residents, **read).nodes) is goes
+
+
+@pytest.mark.parametrize(
+    ("versions", "minor"),
+    [
+        (["v1.34.9", "v1.36.0-gke.100", "v1.35.2"], 36),
+        (["v1.35.1+k3s1", "kwok-v0.7.0", ""], 35),
+        (["kwok-v1.30.0"], 36),
+    ],
+    ids=["the newest kubelet tells", "others tell nothing", "if none tells it is the newest version known"],
+)
+def test_which_version_it_is(versions: list[str], minor: int) -> None:
+    """Of all nodes, cordoned ones among them."""
+    assert newest_minor(make.node(each, kubelet_version=each, unschedulable=True) for each in versions) == minor

@@ -8,7 +8,6 @@ import numpy as np
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
-from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.nodes import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
@@ -16,8 +15,8 @@ from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
+from tests.unit.scheduling.simulator.scheduler import READ
 
-READ = SchedulerInputs(services={}, replica_sets={}, replication_controllers={}, stateful_sets={})
 SCHEDULER = "default-scheduler"
 GOLD = (NodeSelectorTerm((Requirement("tier", "In", ("gold",)),)),)
 
