@@ -70,12 +70,17 @@ def crowded(dice: Random):
             "template",
             cpu=dice.choice(("100m", "400m")),
             labels={"app": dice.choice("xyz")},
-            anti_affinity=dice.choice(((), (PodAffinityTerm(HOST, make.selector(app=dice.choice("xyz"))),))),
+            anti_affinity=dice.choice(((), (PodAffinityTerm(HOST, make.selector(app=dice.choice("xyz")), near),))),
         )
-        for _ in range(5)
+        for near in ((), (), ("a",), ("a", "b"), ("b",))
     ]
-    pods = [
-        replace(dice.choice(templates), name=f"p{number}", node=dice.choice(nodes).name)
+    pods = [  # some have the same name, which keeps no pod apart from its namesake
+        replace(
+            dice.choice(templates),
+            name=f"p{number % 5}",
+            namespace=f"{'ab'[number // 5 % 2]}{number // 10 or ''}",
+            node=dice.choice(nodes).name,
+        )
         for number in range(dice.randint(2, 14))
     ]
     return nodes, pods
@@ -83,7 +88,7 @@ def crowded(dice: Random):
 
 @given(st.integers(0, 2**32).map(Random), st.sampled_from((0, 1, 64)))
 def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every_node(dice, one_by_one):
-    """As pods go one by one."""
+    """As pods go one by one, and some are expected elsewhere."""
     nodes, pods = crowded(dice)
     on = make.cluster(nodes, pods)
     eligible = on.index(EligibleNodes)
@@ -92,8 +97,13 @@ def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every
         for gone in [None, *dice.sample(pods, len(pods) // 2)]:
             if gone is not None:
                 on.evicted(gone)
+                if dice.random() < 0.5:
+                    on.place(gone, dice.choice(nodes))
             for pod in [each for each in pods if on.contains(each) and dice.random() < 0.3]:
                 whys = [eligible.why_not(pod, node) for node in nodes if node.name != pod.node]
+                fitting = {node.name for node in nodes if node.name != pod.node and eligible.fits(pod, node)}
+                assert len(fitting) == whys.count(None)
+                assert others.first_for(pod) in fitting or not fitting
                 assert others.any_for(pod) == (not all(whys))
                 if all(whys):
                     assert obstacles.of(pod) == {"nodes": len(whys), **fit.obstacles(whys)}

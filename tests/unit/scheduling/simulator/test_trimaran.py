@@ -1,11 +1,12 @@
 """Trimaran's plugins, as worked sums, and where their figures come from."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from rebalancer.cluster.measured import LoadFigure, LoadsWanted, NodeLoads
-from rebalancer.cluster.pod import ContainerCpu, Placement
+from rebalancer.cluster.pod import Condition, ContainerCpu, Placement
 from rebalancer.errors import StrategyError
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
 from rebalancer.scheduling.simulator.configuration import ConfigurationError, converted, read_configuration
@@ -15,6 +16,7 @@ from tests.unit.scheduling.simulator.scheduler import configured, simulator
 
 EXAMPLE = Path(__file__).parents[4] / "examples/trimaran-scheduler.yaml"
 PACKING, RISK = "TargetLoadPacking", "LoadVariationRiskBalancing"
+NODES = (make.node("n1"), make.node("n2"))
 
 
 def using(*plugins, **args):
@@ -32,9 +34,23 @@ def loads(ended=make.NOW, **percents):
     return NodeLoads(figures, ended)
 
 
-def score(configuration, found, pod, nodes=None):
-    scheduler = simulator(nodes or [make.node("n1"), make.node("n2")], configuration=configuration, ask=lambda _: found)
+def score(configuration, found, pod, *residents, nodes=NODES):
+    scheduler = simulator(nodes, residents, configuration=configuration, ask=lambda _: found)
     return sum(scheduler.ask(pod).scores("n1").values())
+
+
+def using_cpu(name, limit, **fields):
+    return make.pod(name, placement=Placement(cpus=(ContainerCpu(limit, 400),)), **fields)
+
+
+@pytest.mark.parametrize(("bound", "points"), [(60, 78), (59, 30)])
+def test_pods_too_young_to_be_measured_count_by_what_they_are_expected_to_use(bound, points):
+    """Bound so many seconds before the end of the window, with a limit of 1200m: 55 % in all."""
+    changed = make.NOW - timedelta(seconds=bound)
+    bound_then = (Condition("PodScheduled", "True", changed=changed),)
+    young = using_cpu("young", 1200, node="n1", age=3600, conditions=bound_then)
+
+    assert score(using(PACKING), loads(n1=10), using_cpu("new", None), young) == points
 
 
 def test_a_node_is_known_by_its_name_alone():
@@ -102,10 +118,7 @@ def test_all_profiles_share_the_target_of_the_last():
         {"pluginConfig": targets[2], "schedulerName": "c"},
     )
 
-    assert (
-        score(configuration, loads(n1=80), make.pod("new", node="", placement=Placement(cpus=(ContainerCpu(0, 400),))))
-        == 100
-    )
+    assert score(configuration, loads(n1=80), using_cpu("new", 0)) == 100
 
 
 @pytest.mark.parametrize(
