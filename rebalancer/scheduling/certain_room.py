@@ -263,7 +263,7 @@ class CertainRoom:
         spec = claim.kind.pod.spec
         alike = (id(spec), claim.names)  # the kinds keep the specs alive
         if alike not in self._spares:
-            spares = [self._simulation.spare_before_others(name, spec.requests) for name in claim.names]
+            spares = [self._simulation.first().spare(name, spec.requests) for name in claim.names]
             self._spares[alike] = {name: [each[name] for each in spares] for name in (spares[0] if spares else ())}
         return self._spares[alike]
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -151,12 +152,8 @@ class EligibleNodes:
 
     def emptied(self, since: int) -> list[tuple[int, str]]:
         """Return the nodes that got more room after so many changes, each once: the number of the change, the name."""
-        found = []
-        for name, step in reversed(self._emptied.items()):
-            if step <= since:
-                break
-            found.append((step, name))
-        return found[::-1]
+        latest = takewhile(lambda each: each[1] > since, reversed(self._emptied.items()))
+        return [(step, name) for name, step in latest][::-1]
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a node has more room, or less again."""
@@ -239,8 +236,8 @@ class OtherNodes:
         self._searches: dict[tuple[int, str], _Search] = {}
 
     @cached_property
-    def _by_name(self) -> dict[str, Node]:
-        return {node.name: node for node in self._nodes}
+    def _position(self) -> dict[str, int]:
+        return {node.name: position for position, node in enumerate(self._nodes)}
 
     def any_for(self, pod: Pod) -> bool:
         """Return whether a node other than the pod's own takes it."""
@@ -256,7 +253,9 @@ class OtherNodes:
         if search is None:
             search = self._searches[key] = _Search(pod.spec, self._eligible.steps, self._eligible.steps)
         if search.checked != self._eligible.steps:  # some that were found may be full now
-            search.found = [name for name in search.found if self._eligible.takes_more(pod, self._by_name[name])]
+            found, search.found = search.found, []
+            for name in found:
+                self._ask(search, pod, self._position[name])
             search.checked = self._eligible.steps
         return search.other_than(pod.node) or self._go_on(search, pod)
 
@@ -264,11 +263,12 @@ class OtherNodes:
         for step, name in self._eligible.emptied(search.emptied) if len(search.found) < _ENOUGH else ():
             if len(search.found) == _ENOUGH:
                 break
-            self._ask(search, pod, self._by_name.get(name))
+            if name in self._position:
+                self._ask(search, pod, self._position[name])
             search.emptied = step
         last = min(search.asked + _ONE_BY_ONE, len(self._nodes))
         while search.asked < last and len(search.found) < _ENOUGH:
-            self._ask(search, pod, self._nodes[search.asked])
+            self._ask(search, pod, search.asked)
             search.asked += 1
         if search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
             self._ask_candidates(search, pod)
@@ -276,20 +276,17 @@ class OtherNodes:
 
     def _ask_candidates(self, search: _Search, pod: Pod) -> None:
         """Ask the rest of the nodes, without those that surely do not take the pod: where all are full, that is all."""
-        known = (self._position[name] for name in self._eligible.candidates(pod) if name in self._position)
+        known = (self._position.get(name, -1) for name in self._eligible.candidates(pod))
         for position in sorted(each for each in known if each >= search.asked):
-            self._ask(search, pod, self._nodes[position])
+            self._ask(search, pod, position)
             search.asked = position + 1
             if len(search.found) == _ENOUGH:
                 return
         search.asked = len(self._nodes)
 
-    @cached_property
-    def _position(self) -> dict[str, int]:
-        return {node.name: position for position, node in enumerate(self._nodes)}
-
-    def _ask(self, search: _Search, pod: Pod, node: Node | None) -> None:
-        if node is not None and node.name not in search.found and self._eligible.takes_more(pod, node):
+    def _ask(self, search: _Search, pod: Pod, position: int) -> None:
+        node = self._nodes[position]
+        if node.name not in search.found and self._eligible.takes_more(pod, node):
             search.found.append(node.name)
 
 

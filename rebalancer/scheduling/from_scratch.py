@@ -156,6 +156,4 @@ def _unplaced(pod: Pod) -> Pod:
 
 
 def _is_bound(pod: Pod) -> bool:
-    """Return whether a pod is on its node for good: a static one, or a DaemonSet's."""
-    owner = pod.controller
-    return pod.static or pod.mirror or (owner is not None and owner.kind == "DaemonSet")
+    return pod.static or pod.mirror or (pod.controller is not None and pod.controller.kind == "DaemonSet")

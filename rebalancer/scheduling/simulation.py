@@ -29,7 +29,6 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import LoadsWanted, NodeLoads
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
-from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
@@ -142,18 +141,15 @@ class Simulation:
                     break
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
-        """Return where the replacement would go if it came first: no other has come, and the pods that go still end.
+        """Return where the replacement would go if it came first, before any other (see `first`).
 
         `gone` means that its own pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
-        return self.at(pod, self._before_others(), moment, best=True)
+        return self.at(pod, self.first(), moment, best=True)
 
-    def spare_before_others(self, node: str, requests: Resources) -> dict[str, int]:
-        """Return what is left of a node at that time, by resource, once a pod has what it requests there."""
-        return self._before_others().spare(node, requests)
-
-    def _before_others(self) -> Simulator:
+    def first(self) -> Simulator:
+        """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
         if self._first is None and self._came:
             self._first = self.as_read()
             for pod, ending in self._ending.items():
@@ -200,17 +196,14 @@ class Simulation:
         """Return what the controller of a pod would make in its place; always the same object."""
         known = self._replacements.get(pod)
         if known is None:
-            known = self._replacements[pod] = self._ranked(replacement(pod, self._templates), pod.spec.priority)
+            known, priority = replacement(pod, self._templates), pod.spec.priority
+            if known.pod and known.pod.spec.priority is None and priority is not None:  # a template names a class only
+                spec = known.pod.spec
+                key = (id(spec), priority)  # the value keeps the spec alive; replicas still share one
+                _, ranked = self._specs.setdefault(key, (spec, msgspec.structs.replace(spec, priority=priority)))
+                known = Replacement(msgspec.structs.replace(known.pod, spec=ranked), known.moments)
+            self._replacements[pod] = known
         return known
-
-    def _ranked(self, made: Replacement, priority: int | None) -> Replacement:
-        """Return a replacement with its priority as a number; a template only names the priority class."""
-        if made.pod is None or priority is None or made.pod.spec.priority is not None:
-            return made
-        spec = made.pod.spec
-        key = (id(spec), priority)  # the value keeps the spec alive; replicas still share one
-        _, ranked = self._specs.setdefault(key, (spec, msgspec.structs.replace(spec, priority=priority)))
-        return Replacement(msgspec.structs.replace(made.pod, spec=ranked), made.moments)
 
     @contextmanager
     def tainted(self, taints: Mapping[str, Sequence[Taint]]) -> Iterator[None]:

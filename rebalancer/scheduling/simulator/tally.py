@@ -9,6 +9,7 @@ Which groups, tallies and rules there are is known to a cluster and its copies a
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -99,25 +100,21 @@ class Matcher(msgspec.Struct, frozen=True, gc=False):
         return all(each.takes(namespace, namespace_labels, labels) for each in self.conditions)
 
 
+@dataclass(eq=False, slots=True)
 class Group:
     """Pods of a namespace with equal labels, and the tallies that count them."""
 
-    __slots__ = ("labels", "namespace", "tallies")
-
-    def __init__(self, namespace: str, labels: Labels) -> None:
-        self.namespace = namespace
-        self.labels = labels
-        self.tallies: list[_Tally] = []
+    namespace: str
+    labels: Labels
+    tallies: "list[_Tally]" = field(default_factory=list)
 
 
+@dataclass(eq=False, slots=True)
 class _Tally:
     """What counts the pods that a matcher takes."""
 
-    __slots__ = ("groups", "matcher")
-
-    def __init__(self, matcher: Matcher) -> None:
-        self.matcher = matcher
-        self.groups: list[Group] = []
+    matcher: Matcher
+    groups: list[Group] = field(default_factory=list)
 
 
 class Tallies:
@@ -235,13 +232,11 @@ def condition_of(term: PodAffinityTerm, namespace: str) -> MatchedPods:
     return MatchedPods(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
 
 
+@dataclass(eq=False, frozen=True, slots=True)
 class AffinityRule:
     """A term that pods have; it is the same object for equal terms."""
 
-    __slots__ = ("term",)
-
-    def __init__(self, term: Term) -> None:
-        self.term = term
+    term: Term
 
 
 class RuleBook:
