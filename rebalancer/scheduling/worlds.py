@@ -242,29 +242,23 @@ class Worlds:
         simulated, now = self._of_world(draw), draw
         with ExitStack() as undo:
             for pod in [each for each in expected if each not in self._seen]:
-                self._land(undo, simulated, pod, expected[pod])
+                undo.enter_context(simulated.exchanged(expected[pod], None, self._coming(pod)))
             for pod, late in self._order(draw, pods):
                 before, now = now, draw.at_turn(late=late)
-                self._end_some(undo, simulated, [each for each in expected if each in self._gone], before, now)
+                for old in [each for each in expected if each in self._gone]:
+                    was, becomes = (None if each.is_gone(old) else self._gone[old] for each in (before, now))
+                    undo.enter_context(simulated.exchanged(old.node, was, becomes))
                 seen = self._look(pod, now, {})
                 yield pod, seen
                 if seen.node:
-                    self._land(undo, simulated, pod, seen.node)
-
-    def _end_some(self, undo: ExitStack, simulated: Simulator, pods: Iterable[Pod], before: Draw, after: Draw) -> None:
-        """Let old pods be as they are in one draw, where they were as in another."""
-        for pod in pods:
-            was, becomes = (None if each.is_gone(pod) else self._gone[pod] for each in (before, after))
-            simulated.exchange(pod.node, was, becomes)
-            undo.callback(simulated.exchange, pod.node, becomes, was)
+                    undo.enter_context(simulated.exchanged(seen.node, None, self._coming(pod)))
 
     def _order(self, draw: Draw, pods: Sequence[Pod]) -> list[tuple[Pod, bool]]:
         """Return pods in the order in which their replacements come, each with whether it is among the late ones.
 
         Those that wait come after the others.  Replacements of one owner are alike, so they keep their order.
         """
-        moments = {pod: draw.moment(pod, self._simulation.replacement(pod).moments) for pod in pods}
-        late = {pod: each is Moment.AFTERWARDS for pod, each in moments.items()}
+        late = {pod: draw.moment(pod, self._simulation.replacement(pod).moments) is Moment.AFTERWARDS for pod in pods}
         coming = sorted(pods, key=lambda pod: (late[pod], drawn(pod, "", draw.number)))
         waiting: dict[object, list[Pod]] = {}
         for pod in reversed(pods):
@@ -275,11 +269,6 @@ class Worlds:
         """Return what tells a replacement from others: its owner, or the pod where the replacement keeps its name."""
         keeps = self._coming(pod).name == pod.name
         return pod if keeps or pod.controller is None else pod.controller.uid
-
-    def _land(self, undo: ExitStack, simulated: Simulator, pod: Pod, node: str) -> None:
-        coming = self._coming(pod)
-        simulated.exchange(node, None, coming)
-        undo.callback(simulated.exchange, node, coming, None)
 
     def landed(self, pod: Pod) -> None:
         """Forget what was drawn for a pod: where its replacement is expected next, it has landed in all worlds."""

@@ -63,7 +63,6 @@ def owners(random: Random) -> list[Object]:
 
 
 def service(app: int) -> Object:
-    """The Service of an app."""
     spec = {"selector": {"app": f"app-{app}"}, "ports": [{"port": 80, "targetPort": 80}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"app-{app}"}, "spec": spec}
 

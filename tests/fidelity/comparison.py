@@ -27,7 +27,6 @@ class Comparison:
     disagreements: list[str] = field(default_factory=list)
 
     def bound(self, pod: str, answer: Answer, node: str, written: Written) -> None:
-        """Count a pod that the scheduler bound."""
         self.counts["placements"] += 1
         if answer.unknown:
             self.counts["unknown"] += 1
@@ -48,7 +47,6 @@ class Comparison:
             self._compare_scores(pod, answer, written)
 
     def unschedulable(self, pod: str, answer: Answer, message: str) -> None:
-        """Count a pod that fits nowhere."""
         self.counts["unschedulable"] += 1
         devices = answer.reason and "devices may be claimed" in answer.unknown  # there is no DeviceClass here
         if answer.nodes or (answer.unknown and not devices):
@@ -86,7 +84,6 @@ class Comparison:
         self.disagreements.append(f"{pod}: {what}")
 
     def table(self) -> str:
-        """Return the figures in words."""
         lines = [f"{what:45} {count:8,}" for what, count in sorted(self.counts.items())]
         lines += ["", f"{'plugin':45} {'scores':>9} {'agree':>9}"]
         lines += [

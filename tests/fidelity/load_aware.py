@@ -60,7 +60,6 @@ CONFIGURATION: Object = {
 
 
 def run_load_aware(binaries: Path, trimaran: Path, plan: Plan, comparison: Comparison) -> None:
-    """Play one random cluster and count what comes of it."""
     with ControlPlane(binaries) as running:
         running.start_metrics_server()
         with LoadAware(running, trimaran, CONFIGURATION) as second:
@@ -68,15 +67,12 @@ def run_load_aware(binaries: Path, trimaran: Path, plan: Plan, comparison: Compa
 
 
 class LoadAwareTrial(Trial):
-    """A random cluster with two schedulers in a control plane of its own."""
-
     def __init__(self, running: ControlPlane, plan: Plan, comparison: Comparison, second: LoadAware) -> None:
         super().__init__(running, plan, comparison)
         self._log = SchedulerLog(second.log)
         self._second = second
 
     def run(self) -> None:
-        """Set up, measure, then place."""
         self._set_up()
         self._make_busy()
         loads = self._measured()
@@ -99,7 +95,6 @@ class LoadAwareTrial(Trial):
             self._api.create(pod(f"busy-{name}", node=name, usage=f"{int(cores * share)}m", memory_usage=memory), "red")
 
     def _measured(self) -> NodeLoads:
-        """Return the figures that the scheduler has from now on."""
         started = time.monotonic()
         names = {node["metadata"]["name"] for node in self._api.list("Node")}
 

@@ -11,7 +11,6 @@ KEYS = (HOSTNAME, ZONE, "rack")
 
 
 def random_template(random: Random, app: int) -> Object:
-    """Return metadata labels and spec of a pod of an app."""
     labels = {"app": f"app-{app}", "version": random.choice(("v1", "v2"))}
     spec: Object = {"containers": [_container(random, f"c{number}") for number in range(random.choice((1, 1, 2)))]}
     for chance, wish in _WISHES:

@@ -71,7 +71,6 @@ class Landings:
 
     @property
     def evictions(self) -> int:
-        """How many replacements came."""
         return sum(self.sizes.values())
 
     @property
@@ -92,7 +91,6 @@ class Landings:
             self.elsewhere.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {foreseen.named}")
 
     def table(self) -> str:
-        """Return the figures in words."""
         groups = sorted({group for what, group in self.counts if what == "replaced"})
         columns = ("replaced", "in turn", "named")
         lines = [f"{'':25}" + "".join(f"{column:>14}" for column in columns)]
@@ -238,7 +236,6 @@ class Stage:
 
 
 def wanted(owner: Object) -> int:
-    """Return how many pods a workload is to have."""
     spec = owner["spec"]
     return int(spec.get("replicas") or spec.get("parallelism"))
 
@@ -268,7 +265,6 @@ def random_owners(random: Random, count: int) -> list[Object]:
 
 
 def kind_of(owner: Object) -> str:
-    """Return which of the four kinds a workload is."""
     waits = owner["spec"].get("podReplacementPolicy") == "Failed"
     return WAITING_JOB if waits else str(owner["kind"])
 

@@ -31,7 +31,6 @@ class Written:
 
     @property
     def scored(self) -> set[str]:
-        """The nodes that were scored."""
         return {node for scores in self.scores.values() for node in scores}
 
 

@@ -55,7 +55,6 @@ class Plan:
 
 
 def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:
-    """Play one random cluster and count what comes of it."""
     options = list(OPTIONS)
     running = ControlPlane(binaries, options)
     if plan.configured:
@@ -65,8 +64,6 @@ def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:
 
 
 class Trial:
-    """A random cluster in a control plane of its own."""
-
     def __init__(self, running: ControlPlane, plan: Plan, comparison: Comparison) -> None:
         self._running = running
         self._api: Api = running.api
@@ -79,7 +76,6 @@ class Trial:
         self._owners: dict[tuple[str, str], Object] = {}
 
     def run(self) -> None:
-        """Set up, then place."""
         self._set_up()
         templates = [random_template(self._random, number % APPS) for number in range(TEMPLATES)]
         if self._plan.configured:
@@ -163,7 +159,6 @@ class Trial:
 
 
 def read(api: Api, kinds: Sequence[str] = KINDS) -> Snapshot:
-    """Return all that the simulator reads."""
     collection = Collection()
     for kind in kinds:
         listed = {"kind": f"{kind}List", "items": api.list(kind)}

@@ -15,8 +15,6 @@ MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")
 
 
 class VolumeStage:
-    """Classes, drivers, volumes and claims in one cluster."""
-
     def __init__(self, api: Api, random: Random, nodes: int) -> None:
         self._api = api
         self._random = random
@@ -137,7 +135,6 @@ class VolumeStage:
 
 
 def storage_class(provisioner: str, zones: tuple[str, ...], *, waits: bool) -> Object:
-    """The fields of a StorageClass."""
     made: Object = {
         "provisioner": provisioner,
         "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",

@@ -52,9 +52,6 @@ class State:
     """Nodes by index, in the order of their names.
 
     Attributes:
-        nodes: the nodes.
-        names: the names of the nodes.
-        index: by name, the index of the node.
         everywhere: all of them, as indexes.
         alike: the same nodes, grouped by what a pod may ask of them.
         demands: what the pods ask of nodes, numbered.
@@ -67,7 +64,6 @@ class State:
         priorities: how many pods of each priority take room, perhaps none; 0 where a pod has no priority.
         changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
         namespaces: labels by namespace, None where they were not read.
-        scheduler_inputs: what else was read.
         nominated: by index, the pods that are nominated for this node and have no node yet.
         claims_on: by index, how many pods there have each claim.
         claimants: the same by claim, for all nodes.

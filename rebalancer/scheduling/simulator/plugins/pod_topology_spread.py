@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rebalancer.cluster.label_index import SelectorIndex
 from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
@@ -93,21 +94,18 @@ class _DefaultSelectors:
 
     def __init__(self, scheduler_inputs: SchedulerInputs) -> None:
         self._inputs = scheduler_inputs
-        self._services: defaultdict[tuple[str, str, str], list[LabelSelector]] = defaultdict(list)
+        self._services: defaultdict[str, SelectorIndex[LabelSelector]] = defaultdict(SelectorIndex)
         for (namespace, _), selector in (scheduler_inputs.services or {}).items():
             if selector:
-                first = selector.requirements[0]
-                self._services[namespace, first.key, first.values[0]].append(selector)
+                self._services[namespace].add(selector, selector)
 
     def of(self, pod: Pod) -> LabelSelector:
         """Return the selector, empty where nothing selects the pod."""
         if self._inputs.services is None:
             raise UnknownPlacementError("default spreading goes by Services, which were not read")
         by_services: dict[str, str] = {}
-        for label in pod.labels.items():
-            for each in self._services.get((pod.namespace, *label), ()):
-                if each.matches(pod.labels):
-                    by_services.update({asked.key: asked.values[0] for asked in each.requirements})
+        for each in self._services[pod.namespace].matching(pod.labels):
+            by_services.update({asked.key: asked.values[0] for asked in each.requirements})
         selector = EVERYTHING.narrowed(by_services, by_services)
         owner = next((each for each in pod.owners if each.controller), None)
         owned = self._by_owner(owner.kind).get((pod.namespace, owner.name)) if owner else None

@@ -26,7 +26,7 @@ Source: the Kubernetes documentation, `hostPort` of a container.  The address 0.
 node.  Ports of restartable init containers count since 1.34 (kubernetes/kubernetes#132040).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from math import sqrt
 from operator import add, mul, or_
@@ -181,6 +181,11 @@ class FitArgs(msgspec.Struct, rename="camel", frozen=True):
         return name in self.ignored_resources or (bool(slash) and group in self.ignored_resource_groups)
 
 
+def _scored(names: Iterable[str], spec: PodSpec, amounts: Resources) -> Resources:
+    """Return the resources by which nodes are scored for a pod, and how much of them it takes."""
+    return {name: counted(amounts.get(name, 0)) for name in names if name in _NATIVE or spec.requests.get(name)}
+
+
 class NodeResourcesFit:
     """Refuses full nodes, and scores the others."""
 
@@ -225,10 +230,7 @@ class NodeResourcesFit:
         return self._scorer(columns) if columns else np.zeros(nodes.shape, dtype=np.int64)
 
     def _amounts(self, spec: PodSpec) -> list[tuple[str, int]]:
-        """Return the resources by which nodes are scored for a pod, and how much of them it takes."""
-        names = [name for name in self._weights if name in _NATIVE or spec.requests.get(name)]
-        requests = {**spec.requests, **scored_of(spec)}
-        return [(name, counted(requests.get(name, 0))) for name in names]
+        return [*_scored(self._weights, spec, {**spec.requests, **scored_of(spec)}).items()]
 
     def _column(self, name: str, more: int, nodes: Nodes) -> Column:
         offered, taken = self._state.room(name)
@@ -278,9 +280,7 @@ class NodeResourcesBalancedAllocation:
         return tuple(self._amounts.of(pod.spec))
 
     def _requests(self, spec: PodSpec) -> Resources:
-        """Return how much of each resource that is scored a pod requests."""
-        names = (name for name in self._resources if name in _NATIVE or spec.requests.get(name))
-        return {name: counted(spec.requests.get(name, 0)) for name in names}
+        return _scored(self._resources, spec, spec.requests)
 
     def _evenness_before(self, pod: Pod, nodes: Nodes) -> ByNode:
         return self._evenness(dict.fromkeys(self._names(pod), 0), nodes)
