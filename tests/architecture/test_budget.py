@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1140,
     "rebalancer/report": 2860,
     "rebalancer/run": 7010,
-    "rebalancer/scheduling": 6660,
+    "rebalancer/scheduling": 5980,
     "rebalancer/telemetry": 650,
     "rebalancer/untrusted": 490,
     "rebalancer/usage": 1890,
