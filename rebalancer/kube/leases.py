@@ -51,7 +51,8 @@ class Lease:
         duration: seconds after the last renewal in which nobody else may take it.
         renewed: when it was last renewed, by the holder's clock; None where that is not set.
         transitions: how often the holder changed.
-        version: the resourceVersion that was read; a write is refused when the object has changed since.
+        version: the resourceVersion that was read; a write is refused when the object has changed since.  Empty for a
+            Lease that is not there yet.
         annotations: all of them; a write replaces them.
     """
 
@@ -75,9 +76,11 @@ class _Stored:
         self._collection = path_of(*version, "namespaces", namespace, plural)
         self._path = self._collection + path_of(name)
 
-    def _written(self, client: Client, until: Deadline, document: Mapping[str, object], *, new: bool) -> bytes | None:
-        """Create the object, or replace the version that was read; None where another process was faster."""
-        method, path = ("POST", self._collection) if new else ("PUT", self._path)
+    def _put(
+        self, client: Client, until: Deadline, document: Mapping[str, object], version: object
+    ) -> bytes | None:
+        """Replace this version, or create the object where there is none; None where another process was faster."""
+        method, path = ("PUT", self._path) if version else ("POST", self._collection)
         answer = client.write(method, path, json.dumps(document).encode(), deadline=until)
         if answer.status == HTTPStatus.CONFLICT:
             return None
@@ -107,31 +110,22 @@ class Leases(_Stored):
             return None
         return self._decoded(body)
 
-    def create(self, lease: Lease) -> Lease | None:
-        """Create the Lease, and return it; None where another process was faster."""
-        return self._write(lease, new=True)
-
-    def update(self, lease: Lease, seconds: float | None = None) -> Lease | None:
-        """Replace the version that `lease` names, and return the new one; None where it has changed since.
+    def write(self, lease: Lease, seconds: float | None = None) -> Lease | None:
+        """Replace the version that `lease` names, or create it where it names none; None where others were faster.
 
         With `seconds` these are for all that belongs to the request.  A Lease that is gone is `NotFound`.
         """
-        return self._write(lease, seconds)
+        body = self._put(*self._asking(seconds), self._encoded(lease), lease.version)
+        return None if body is None else self._decoded(body)
 
     def annotate(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
         """Change its annotations, whoever holds it; where there is none, create one that nobody holds."""
         for _ in range(_TRIES):
-            found = self.read()
-            lease = found or Lease("", 1.0, None, None, 0, "")
+            lease = self.read() or Lease("", 1.0, None, None, 0, "")
             annotations = change(lease.annotations)
-            changed = replace(lease, annotations=annotations)
-            if annotations == lease.annotations or (self.update(changed) if found else self.create(changed)):
+            if annotations == lease.annotations or self.write(replace(lease, annotations=annotations)):
                 return
         raise ClusterError(f"others write to the lease {self.namespace}/{self.name} all the time")
-
-    def _write(self, lease: Lease, seconds: float | None = None, *, new: bool = False) -> Lease | None:
-        body = self._written(*self._asking(seconds), self._encoded(lease), new=new)
-        return None if body is None else self._decoded(body)
 
     def _asking(self, seconds: float | None) -> tuple[Client, Deadline]:
         if seconds is None:
@@ -235,5 +229,4 @@ class MemoryMap(_Stored):
             "metadata": {**before.metadata, "name": self.name, "namespace": self.namespace},
             "data": {key: text for key, text in data.items() if text is not None},
         }
-        deadline = Deadline.after(_MAP_SECONDS)
-        return self._written(self._client, deadline, document, new=not before.metadata) is not None
+        return self._put(self._client, Deadline.after(_MAP_SECONDS), document, before.metadata) is not None

@@ -218,7 +218,7 @@ class Leadership:
             while (found := self._leases.read(max(0.0, until - boottime()))) and found.holder == self._identity:
                 notes = {**found.annotations, GIVEN_BACK: self._identity}
                 given = replace(found, holder="", duration=1, renewed=self._wall(), annotations=notes)
-                if self._leases.update(given, max(0.0, until - boottime())):  # else it was changed meanwhile
+                if self._leases.write(given, max(0.0, until - boottime())):  # else it was changed meanwhile
                     return
         except NotFound:
             return
@@ -248,14 +248,12 @@ class Leadership:
         """Write ourselves as the holder; None where others were faster."""
         now = self._wall()
         claim = Lease(self._identity, self.timing.duration, now, now, 0, "")
-        try:
-            if found is None:
-                return self._leases.create(claim)
+        if found is not None:
             transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
             notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
-            return self._leases.update(
-                replace(claim, transitions=transitions, version=found.version, annotations=notes)
-            )
+            claim = replace(claim, transitions=transitions, version=found.version, annotations=notes)
+        try:
+            return self._leases.write(claim)
         except NotFound as error:
             if found is not None:  # it was deleted meanwhile
                 return None
@@ -307,7 +305,7 @@ class Leadership:
     def _renew_on_newest(self) -> bool:
         assert self._mine is not None
         started = self._clock()
-        renewed = self._leases.update(replace(self._mine, renewed=self._wall()))
+        renewed = self._leases.write(replace(self._mine, renewed=self._wall()))
         if renewed is None:  # it was changed: by another holder, or by our own request whose answer was lost
             newest = self._leases.read()
             if newest is None or newest.holder != self._identity:
@@ -315,7 +313,7 @@ class Leadership:
             if self._over.is_set():
                 return False
             started = self._clock()
-            renewed = self._leases.update(replace(newest, renewed=self._wall()))
+            renewed = self._leases.write(replace(newest, renewed=self._wall()))
         if renewed is not None and not self._over.is_set():
             self._hold(renewed, started)
         return True

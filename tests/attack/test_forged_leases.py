@@ -63,16 +63,13 @@ class SlowLeases:
     def read(self, seconds=None):
         return self._answered(lambda: self.lease)
 
-    def create(self, lease):
-        return self._answered(lambda: self.put(lease) if self.lease is None else None)
+    def write(self, lease, seconds=None):
+        return self._answered(lambda: self._written(lease))
 
-    def update(self, lease, seconds=None):
-        return self._answered(lambda: self._replaced(lease))
-
-    def _replaced(self, lease):
-        if self.lease is None:
+    def _written(self, lease):
+        if lease.version and self.lease is None:
             raise NotFound("leases")
-        return self.put(lease) if self.lease.version == lease.version else None
+        return self.put(lease) if lease.version == (self.lease.version if self.lease else "") else None
 
     def _answered(self, act):
         began, slow = self.play.now, self.chance.random() < 0.1
@@ -87,10 +84,7 @@ class SlowLeases:
 class Played(Leadership):
     """Renews in played time, where a process has a thread."""
 
-    def _begin_to_renew(self):
-        pass
-
-    def _end_renewing(self):
+    def _renew_on(self, over):
         pass
 
 

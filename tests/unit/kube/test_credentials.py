@@ -206,10 +206,10 @@ def test_a_lease_waits_for_a_slow_plugin_but_not_at_its_end(server, counted):
     connection, given = counted
     leases = Leases(Client(connection), "kube-system", "rebalancer", 60.0)
     server.leases.held.clear()
-    lease = leases.create(Lease("one", 60.0, None, None, 0, ""))
+    lease = leases.write(Lease("one", 60.0, None, None, 0, ""))
     server.token = "another"
 
-    for act in (leases.read, lambda: leases.update(lease), lambda: leases.update(lease, 50.0)):
+    for act in (leases.read, lambda: leases.write(lease), lambda: leases.write(lease, 50.0)):
         with pytest.raises(NoCredentials):
             act()
     assert given[:3] == [math.inf] * 3

@@ -382,11 +382,8 @@ class InMemory:
             raise Unreachable("no answer")
         return self.lease
 
-    def create(self, lease):
-        return self._store(lease) if self.lease is None else None
-
-    def update(self, lease, seconds=None):
-        return self._store(lease) if self.lease and self.lease.version == lease.version else None
+    def write(self, lease, seconds=None):
+        return self._store(lease) if lease.version == (self.lease.version if self.lease else "") else None
 
     def _store(self, lease):
         self._version += 1
