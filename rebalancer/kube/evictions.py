@@ -9,8 +9,8 @@ Steps for one pod:
 5. Still in doubt at the end: look for 5 s more, then the verdict is Unknown.
 6. Where the pod has changed meanwhile, read it, ask every protection again, and begin anew, three times at most.
 
-How long to wait between two tries is in `halt`, with the settings of `run.live.LiveSink`; the doubt is in
-`eviction_request`; when a request counts as sent, in `client`.
+How long to wait between two tries is in `halt`, with the settings of `run.live.LiveSink`; when a request counts as
+sent, in `client`.
 
 Example: the answer at 0 s is a 504, which leaves a doubt.  At 0.4 s the pod has a deletionTimestamp: granted, and
 no second request is sent.
@@ -39,10 +39,17 @@ Definite:
 
 In doubt, since a server may answer like this after a successful eviction (for example when etcd times out):
 
-    any other 5xx, no answer in time          look at the pod, then try again; see `eviction_request`
+    any other 5xx, no answer in time          look at the pod, then try again
     2xx with another body, 3xx, 1xx           from a proxy: look at the pod, do not try again
 
-Once in doubt, only "granted" and "gone" still count: either means that we evicted the pod.
+    not asked --no answer, or one that says nothing--> in doubt --granted, or the pod is seen gone--> Granted
+        |                                                 '--neither, and no time left--> Unknown
+        '--a definite answer--> its verdict
+
+Once in doubt, only "granted" and "gone" still count: either means that we evicted the pod.  No other answer ends a
+doubt, not even a definite no: that is about the latest request, while an earlier one may have succeeded or may still
+be in progress in the server.  Example: the first request gets a 504, the second one a 429 for a PDB.  The refusal may
+come from the first request's own eviction, which used up the budget.
 
 A load balancer may send a request twice, and pass on the second answer only.  So an answer from which the pod is gone,
 or leaves, never says that it went without us: that is why it is unknown above, and why it spends a limit.
@@ -51,6 +58,8 @@ or leaves, never says that it went without us: that is why it is unknown above, 
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 
 import msgspec
@@ -58,10 +67,9 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import HttpAnswer, Transient, cut, error_of, is_not_found
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, error_of, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.eviction_request import EvictionRequest, Modified, PodLook, Unclear
-from rebalancer.kube.halt import Halt, RetryPolicy
+from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: How long one pod's eviction is tried again.
@@ -69,6 +77,9 @@ RETRY_FOR_SECONDS = 30.0
 
 #: How often one pod's eviction is begun, where the pod changes meanwhile (a kubelet's status changes it too).
 VERSIONS = 3
+
+#: Seconds for one look, and for all last looks together.  Looks are the only requests after the deadline or a signal.
+LOOK_SECONDS = 5.0
 
 #: Given a pod as it is now: the verdict if it may not go any more, else its resourceVersion.
 Recheck = Callable[[bytes], Verdict | str]
@@ -84,29 +95,37 @@ _NAMESPACE_GOES = "NamespaceTerminating"
 _NOT_ALLOWED = " cannot create resource "
 
 
+class Unclear(ClusterError):  # noqa: N818  named like the rest of the tree
+    """The answer does not say what the server has done, and another try would not help."""
+
+
+class Modified(Exception):  # noqa: N818  no error: the eviction begins anew
+    """The pod has changed since it was decided upon; nothing was done."""
+
+
 class Evictions:
     """Asks the API server to evict pods.
 
     Args:
-        grace_period_seconds: for all pods; None leaves each pod its own.
-        retry_policy: how one pod's request is tried again; for 30 s when None.
+        retry_policy: how one pod's request is tried again.
         halt: checked before every request, retries included; a request that is already sent is finished.
+        grace_period_seconds: for all pods; None leaves each pod its own.
         is_shared: whether several threads ask at once; then a 429 to one of them slows all.
     """
 
     def __init__(
         self,
         client: Client,
-        *,
+        retry_policy: RetryPolicy,
+        halt: Halt,
         grace_period_seconds: int | None = None,
-        retry_policy: RetryPolicy | None = None,
-        halt: Halt | None = None,
+        *,
         is_shared: bool = False,
     ) -> None:
         self._client = client
+        self._retry_policy = retry_policy
+        self._halt = halt
         self._grace_period_seconds = grace_period_seconds
-        self._retry_policy = retry_policy or RetryPolicy(seconds=RETRY_FOR_SECONDS)
-        self._halt = halt or Halt()
         self._is_shared = is_shared
         self._busy_until = -math.inf
 
@@ -115,8 +134,8 @@ class Evictions:
         namespace: str,
         name: str,
         uid: str,
-        resource_version: str = "",
-        recheck: Recheck | None = None,
+        resource_version: str,
+        recheck: Recheck,
         *,
         profile: str,
         strategy: str,
@@ -135,38 +154,17 @@ class Evictions:
         path = path_of("api", "v1", "namespaces", namespace, "pods", name)
         annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
         metadata: dict[str, object] = {"name": name, "namespace": namespace, "annotations": annotations}
-        look = PodLook(self._client, path, uid, self._retry_policy)
+        eviction = PodEviction(self._client, path, uid, self._retry_policy)
         for _ in range(VERSIONS):
+            body = self._body(metadata, uid, resource_version)
             try:
-                return self._evict(path, self._body(metadata, uid, resource_version), look)
+                return eviction.verdict(partial(self._ask, f"{path}/eviction", body), self._halt.deadline)
             except Modified as changed:
-                found = self._read_again(look, recheck, changed)
+                found = eviction.read_again(recheck, changed)
             if not isinstance(found, str):
                 return found
             resource_version = found
         return Failed(f"the pod has changed between each of {VERSIONS} looks and the request that followed")
-
-    def _evict(self, path: str, body: bytes, look: PodLook) -> Verdict:
-        request = EvictionRequest(lambda: self._ask(f"{path}/eviction", body), look)
-        try:
-            verdict = self._retry_policy.call(self._halt.deadline, request.attempt)
-        except Modified:
-            raise
-        except ClusterError as error:
-            return request.conclude(error)
-        if isinstance(verdict, Refused) and verdict.cause.code is Code.PDB and look.is_gone():
-            return Unknown(f"{_LEAVES} ({verdict.cause.details['message']})")
-        return verdict
-
-    def _read_again(self, look: PodLook, recheck: Recheck | None, changed: Modified) -> Verdict | str:
-        """Return the resourceVersion of a pod that has changed and may still go, or else the verdict."""
-        try:
-            body = look.body()
-        except ClusterError as error:
-            return Failed(f"{changed}; it cannot be read again: {error}")
-        if body is None:
-            return Unknown(f"{_LEAVES} ({changed})")
-        return recheck(body) if recheck else Failed(str(changed))
 
     def _body(self, metadata: dict[str, object], uid: str, resource_version: str) -> bytes:
         version = {"resourceVersion": resource_version} if resource_version else {}
@@ -189,6 +187,116 @@ class Evictions:
                 asked = min(error.retry_after or self._retry_policy.shortest_wait, self._retry_policy.seconds)
                 self._busy_until = max(self._busy_until, self._retry_policy.clock() + asked)
             raise
+
+
+class _PodMetadata(msgspec.Struct, rename="camel"):
+    uid: str
+    deletion_timestamp: str | None = None
+
+
+class _Pod(msgspec.Struct):
+    kind: str
+    metadata: _PodMetadata
+
+
+@dataclass(slots=True)
+class PodEviction:
+    """The requests for one pod's eviction, and the looks at it.
+
+    Attributes:
+        uid: of the pod to evict; another UID under the same name means that this pod is gone.
+        is_in_doubt: whether an earlier request may have evicted the pod.
+    """
+
+    client: Client
+    path: str
+    uid: str
+    retry_policy: RetryPolicy
+    is_in_doubt: bool = False
+
+    def verdict(self, ask: Callable[[], Verdict], deadline: Deadline) -> Verdict:
+        """Ask until there is a verdict; where no further request is sent and a doubt remains, look at the pod.
+
+        Raises:
+            Modified: the pod has changed, and no earlier request can have changed it.
+        """
+        try:
+            verdict = self.retry_policy.call(deadline, self._attempt, ask)
+        except ClusterError as error:
+            if not self.is_in_doubt:
+                return Failed(str(error))
+            if self.is_gone_at_last():
+                return GRANTED
+            return Unknown(f"{error}; the pod may have been evicted all the same")
+        if isinstance(verdict, Refused) and verdict.cause.code is Code.PDB and self.is_gone():
+            return Unknown(f"{_LEAVES} ({verdict.cause.details['message']})")
+        return verdict
+
+    def _attempt(self, ask: Callable[[], Verdict]) -> Verdict:
+        """Send one request, unless a look at the pod ends an earlier doubt."""
+        if self.is_in_doubt and self.is_gone():
+            return GRANTED
+        try:
+            verdict = ask()
+        except Transient as error:
+            self.is_in_doubt |= error.maybe_done
+            raise
+        except Unclear:
+            self.is_in_doubt = True
+            raise
+        except Modified as error:
+            if self.is_in_doubt:
+                raise Unclear(f"an earlier try had no clear answer, and the pod has changed: {error}") from error
+            raise
+        if isinstance(verdict, Granted) or not self.is_in_doubt:
+            return verdict
+        if verdict.gone:
+            return GRANTED
+        said = str(verdict.cause.details["message"]) if isinstance(verdict, Refused) else verdict.error
+        raise Unclear(f"an earlier try had no clear answer, and this one was refused: {said}")
+
+    def read_again(self, recheck: Recheck, changed: Modified) -> Verdict | str:
+        """Return the resourceVersion of a pod that has changed and may still go, or else the verdict."""
+        try:
+            body = self._look()
+        except ClusterError as error:
+            return Failed(f"{changed}; it cannot be read again: {error}")
+        return Unknown(f"{_LEAVES} ({changed})") if body is None else recheck(body)
+
+    def is_gone(self) -> bool:
+        """Return whether the pod is gone, replaced or terminating; False also where that is not known."""
+        try:
+            return self._look() is None
+        except ClusterError:
+            return False
+
+    def is_gone_at_last(self) -> bool:
+        """Return the same, but look again for some seconds: a server may carry out an accepted request later."""
+        try:
+            replace(self.retry_policy, seconds=LOOK_SECONDS).call(None, self._demand_gone)
+        except ClusterError:
+            return False
+        return True
+
+    def _demand_gone(self) -> None:
+        if self._look() is not None:
+            raise Transient("the eviction is in doubt, and the pod is still there")
+
+    def _look(self) -> bytes | None:
+        """Return the pod as it is now; None where it is gone, replaced or terminating."""
+        answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.retry_policy.clock))
+        if is_not_found(answer):
+            return None
+        if not answer.is_success:
+            raise error_of(answer, "GET", self.path)
+        try:
+            pod = decode_json(answer.body, _Pod)
+        except Unreadable as error:
+            raise Rejected(f"the answer is not a pod: {error}") from error
+        if pod.kind != "Pod" or not pod.metadata.uid:
+            raise Rejected("the answer is not a pod")
+        is_leaving = pod.metadata.uid != self.uid or pod.metadata.deletion_timestamp is not None
+        return None if is_leaving else answer.body
 
 
 class _Said(msgspec.Struct):

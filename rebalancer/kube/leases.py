@@ -76,9 +76,7 @@ class _Stored:
         self._collection = path_of(*version, "namespaces", namespace, plural)
         self._path = self._collection + path_of(name)
 
-    def _put(
-        self, client: Client, until: Deadline, document: Mapping[str, object], version: object
-    ) -> bytes | None:
+    def _put(self, client: Client, until: Deadline, document: Mapping[str, object], version: object) -> bytes | None:
         """Replace this version, or create the object where there is none; None where another process was faster."""
         method, path = ("PUT", self._path) if version else ("POST", self._collection)
         answer = client.write(method, path, json.dumps(document).encode(), deadline=until)

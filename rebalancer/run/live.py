@@ -97,20 +97,15 @@ class LiveSink:
         self.closures = Closures()
         self._learning = Lock()
         self._halt = halt
-        self._evictions = Evictions(
-            cluster,
-            grace_period_seconds=grace_period_seconds,
-            retry_policy=replace(
-                cluster.retry_policy,
-                seconds=RETRY_FOR_SECONDS,
-                # The server has answered in this run: if it is unreachable now, it is probably restarting.
-                tries_unconnected=sys.maxsize,
-                stop=halt.signalled,
-                sleep=cluster.retry_policy.sleep or self.sleep,
-            ),
-            halt=halt,
-            is_shared=is_shared,
+        retry_policy = replace(
+            cluster.retry_policy,
+            seconds=RETRY_FOR_SECONDS,
+            # The server has answered in this run: if it is unreachable now, it is probably restarting.
+            tries_unconnected=sys.maxsize,
+            stop=halt.signalled,
+            sleep=cluster.retry_policy.sleep or self.sleep,
         )
+        self._evictions = Evictions(cluster, retry_policy, halt, grace_period_seconds, is_shared=is_shared)
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Evict a pod; raise CycleStopped once the run is told to halt, or where no eviction succeeds."""

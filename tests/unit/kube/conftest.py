@@ -10,7 +10,7 @@ import pytest
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import RetryPolicy
+from rebalancer.kube.halt import Halt, RetryPolicy
 from tests.fake_api_server import FakeApiServer
 
 
@@ -115,12 +115,19 @@ def pdb() -> Callable[..., dict]:
     return make
 
 
-WHO = {"profile": "default", "strategy": "PodLifeTime", "reason": "older than 1 day"}
+#: What is said of an eviction beside the pod, which has not changed.
+WHO = {
+    "resource_version": "",
+    "recheck": lambda _: pytest.fail("it was read again"),
+    "profile": "default",
+    "strategy": "PodLifeTime",
+    "reason": "older than 1 day",
+}
 
 
 @pytest.fixture
 def evictions(client, time):
-    return Evictions(client, retry_policy=time.retry_policy())
+    return Evictions(client, time.retry_policy(), Halt())
 
 
 @pytest.fixture

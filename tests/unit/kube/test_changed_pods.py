@@ -26,7 +26,7 @@ def again(answer):
 
 def versioned(evictions, server, recheck):
     server.add(server.pod("a") | {})
-    return evictions.evict("default", "a", "uid-of-a", "1001", recheck, **WHO)
+    return evictions.evict("default", "a", "uid-of-a", **WHO | {"resource_version": "1001", "recheck": recheck})
 
 
 def test_a_pod_that_has_changed_is_read_and_goes_if_it_still_may(evictions, evict, server):
@@ -74,7 +74,9 @@ def test_a_pod_that_has_changed_because_it_leaves_is_unknown(evictions, evict, s
     if change == "gone":
         server.on("GET", "*/pods/a", lambda _: server.remove_pod("default", "a"), times=1)
 
-    assert isinstance(evictions.evict("default", "a", "uid-of-a", "1001", recheck, **WHO), Unknown)
+    assert isinstance(
+        evictions.evict("default", "a", "uid-of-a", **WHO | {"resource_version": "1001", "recheck": recheck}), Unknown
+    )
     assert (asked, server.evicted) == ([], [])
 
 
@@ -83,7 +85,7 @@ def test_a_pod_that_has_changed_after_a_lost_answer_is_in_doubt(evictions, evict
     server.reset("POST", EVICTION)
     server.on("POST", EVICTION, lambda _: server.add(server.pod("a")), times=1)
 
-    verdict = evictions.evict("default", "a", "uid-of-a", "1001", lambda _: "no", **WHO)
+    verdict = evictions.evict("default", "a", "uid-of-a", **WHO | {"resource_version": "1001"})
 
     assert isinstance(verdict, Unknown)
     assert len(server.sent("POST", EVICTION)) == 2

@@ -113,11 +113,11 @@ def test_the_request_is_the_documented_one(evict, server):
 
 
 @pytest.mark.parametrize("seconds", [0, 30])
-def test_a_grace_period_is_sent_when_it_is_set(client, server, pod, seconds):
+def test_a_grace_period_is_sent_when_it_is_set(client, server, pod, time, seconds):
     """0 is a grace period too, and not the same as none."""
     server.add(pod("a"))
 
-    Evictions(client, grace_period_seconds=seconds).evict("default", "a", "uid-of-a", **WHO)
+    Evictions(client, time.retry_policy(), Halt(), seconds).evict("default", "a", "uid-of-a", **WHO)
 
     assert server.requests[0].body["deleteOptions"]["gracePeriodSeconds"] == seconds
 
@@ -203,7 +203,7 @@ def test_a_failing_webhook_call_fails_after_30_seconds(evict, server, time):
 
 def test_no_request_at_all_after_the_deadline(client, server, pod, time):
     server.add(pod("a"))
-    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(0, time.clock))
+    evictions = Evictions(client, time.retry_policy(), Halt(0, time.clock))
 
     verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
 
@@ -217,7 +217,7 @@ def test_a_request_on_its_way_outlasts_the_deadline(connection, server, pod, tim
     server.add(pod("a"))
     server.on("POST", EVICTION, lambda _: time.sleep(10))
     client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
-    evictions = Evictions(client, retry_policy=time.retry_policy(), halt=Halt(5, time.clock))
+    evictions = Evictions(client, time.retry_policy(), Halt(5, time.clock))
 
     assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
 
@@ -232,7 +232,7 @@ def test_a_pod_that_is_gone_after_an_ordinary_error_is_unknown(evict, server):
 
 def test_odd_names_stay_names(connection, server, pod, time):
     server.add(pod("a%2Fb"))
-    evictions = Evictions(Client(connection), retry_policy=time.retry_policy())
+    evictions = Evictions(Client(connection), time.retry_policy(), Halt())
 
     assert evictions.evict("default", "a%2Fb", "uid-of-a%2Fb", **WHO) == GRANTED
 
@@ -263,8 +263,8 @@ def test_an_answer_that_is_too_large_to_read_is_a_doubt(evict, server, status):
 
 def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile(client, server, pod, time):
     """Of threads that share one `Evictions`; here they take turns, on a given clock."""
-    shared = Evictions(client, retry_policy=time.retry_policy(seconds=2.0), is_shared=True)
-    alone = Evictions(client, retry_policy=time.retry_policy(seconds=2.0))
+    shared = Evictions(client, time.retry_policy(seconds=2.0), Halt(), is_shared=True)
+    alone = Evictions(client, time.retry_policy(seconds=2.0), Halt())
     waited = {}
     for name, evictions in (("shared", shared), ("alone", alone)):
         server.add(pod(f"{name}-1"))

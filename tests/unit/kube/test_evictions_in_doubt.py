@@ -9,8 +9,8 @@ from rebalancer.errors import NoCredentials
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection
-from rebalancer.kube.eviction_request import PodLook
-from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.evictions import Evictions, PodEviction
+from rebalancer.kube.halt import Halt
 from tests.fake_http import Reply
 from tests.make import says_no
 from tests.unit.kube.conftest import WHO
@@ -212,7 +212,7 @@ def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection
     server.add(pod("a"))
     server.on("POST", EVICTION, lose)
 
-    verdict = Evictions(Client(ends, retry_policy=time.retry_policy()), retry_policy=time.retry_policy()).evict(
+    verdict = Evictions(Client(ends, retry_policy=time.retry_policy()), time.retry_policy(), Halt()).evict(
         "default", "a", "uid-of-a", **WHO
     )
 
@@ -222,7 +222,7 @@ def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection
 @pytest.fixture
 def look(client, time):
     """Look at pod a, which the server does not have."""
-    return lambda **settings: PodLook(
+    return lambda **settings: PodEviction(
         client, "/api/v1/namespaces/default/pods/a", "uid-of-a", time.retry_policy(**settings)
     )
 

@@ -25,7 +25,7 @@ def halt(time):
 def evict(client, server, pod, time, halt):
     server.add(pod("a"))
     retry_policy = time.retry_policy(stop=halt.signalled)
-    evictions = Evictions(client, retry_policy=retry_policy, halt=halt)
+    evictions = Evictions(client, retry_policy, halt)
     return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
 
 

@@ -13,6 +13,7 @@ from rebalancer.eviction.verdict import GRANTED, Failed
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
+from rebalancer.kube.halt import Halt
 from rebalancer.kube.proxies import credentials_for, named
 from tests.fake_proxy import FakeProxy
 from tests.unit.kube.conftest import WHO
@@ -67,7 +68,7 @@ def test_an_answer_that_a_proxy_loses_is_a_doubt(through, secure, time, processe
     """A pod that went by a request whose answer was lost counts as evicted, and not as gone without us."""
     secure.reset("POST", EVICTION, processed=processed)
     with FakeProxy() as proxy:
-        evictions = Evictions(through(proxy.url), retry_policy=time.retry_policy())
+        evictions = Evictions(through(proxy.url), time.retry_policy(), Halt())
 
         assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
     asked = [request.method for request in secure.requests]
@@ -78,7 +79,7 @@ def test_an_answer_that_a_proxy_loses_is_a_doubt(through, secure, time, processe
 def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(through, secure, time):
     """Nothing was sent: the pod stays, and costs no limit."""
     with FakeProxy("me:secret") as proxy:
-        evictions = Evictions(through(proxy.url), retry_policy=time.retry_policy())
+        evictions = Evictions(through(proxy.url), time.retry_policy(), Halt())
 
         verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
     assert isinstance(verdict, Failed)
