@@ -25,14 +25,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from rebalancer.kube.wire.annotations import read_note
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, avoid_keys
 
-#: The node's annotation.  It does not depend on the taints' keys, so that a mark is found after these were changed.
+#: Steering's annotation, whatever keys the taints have: so a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"
 SOFT = "PreferNoSchedule"
 
@@ -41,39 +41,18 @@ _USUAL = avoid_keys(AVOID_KEY)
 #: A taint as the API server writes it; taints of others are written back unchanged.
 Taint: TypeAlias = Mapping[str, Any]
 
+#: A time in an annotation: without a zone it says nothing, and the annotation cannot be read.
+Zoned = Annotated[datetime, msgspec.Meta(tz=True)]
+
 
 def in_utc(time: datetime) -> str:
     """Return a time as annotations have it, in whole seconds."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The keys of the taints.
-
-    Attributes:
-        first: of the taint that every marked node carries.
-        second: of the taint that hot nodes carry in addition.
-        runs: their soft taints are ours whatever key they have.
-    """
-
-    first: str
-    second: str
-    runs: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, key: str, runs: Iterable[str] = ()) -> "Keys":
-        """Return both keys, made from the configured one."""
-        return cls(*avoid_keys(key), frozenset(runs))
-
-    def at(self, level: int) -> tuple[str, ...]:
-        """Return the keys of the taints that a node carries at a level: none at 0, one at 1, both at 2."""
-        return (self.first, self.second)[:level]
-
-    def covers(self, taint: Taint) -> bool:
-        """Return whether a taint is ours, whichever run has set it."""
-        keys = (self.first, self.second, *_USUAL)
-        return is_soft(taint) and (taint.get("key") in keys or taint.get("value") in self.runs)
+def is_soft(taint: Taint) -> bool:
+    """Return whether a taint has the effect PreferNoSchedule, like ours."""
+    return taint.get("effect") == SOFT
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -95,7 +74,7 @@ class Mark(Note, frozen=True):
 
     run: str
     keys: tuple[str, ...]
-    expires: datetime
+    expires: Zoned
 
     def of(self, keys: tuple[str, ...]) -> "Mark":
         """Return the same mark with other keys."""
@@ -110,15 +89,7 @@ class HoldMark(Note, frozen=True):
     """
 
     run: str
-    expires: datetime
-
-
-MarkT = TypeVar("MarkT", Mark, HoldMark)
-
-
-def _timed(mark: MarkT | None) -> MarkT | None:
-    """Return a mark whose end is known; None for any other."""
-    return mark if mark and mark.expires.tzinfo else None
+    expires: Zoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,96 +107,159 @@ class MarkedNode:
     annotations: Mapping[str, str] | None
     labels: Mapping[str, str] | None = None
 
-    @property
-    def note(self) -> str | None:
-        """The annotation, None where there is none."""
-        return self.annotation(ANNOTATION)
-
     def annotation(self, key: str) -> str | None:
         """Return the value of an annotation; None where there is none."""
         return (self.annotations or {}).get(key)
 
-    @property
-    def mark(self) -> Mark | None:
-        """What the annotation says; None where it cannot be read: then the taints belong to no run."""
-        return _timed(read_note(self.note, Mark))
-
-    @property
-    def hold(self) -> HoldMark | None:
-        """What the annotation of a held node says; None where there is none, or one that cannot be read."""
-        return _timed(read_note(self.annotation(HOLD_KEY), HoldMark))
-
-    @property
-    def is_tainted_by_hold(self) -> bool:
-        """Whether the node carries the taint of held nodes."""
-        return any(map(_holds, self.taints or ()))
-
-    def is_marked(self, keys: Keys) -> bool:
-        """Return whether there is an annotation or a taint of ours."""
-        return self.note is not None or any(map(keys.covers, self.taints or ()))
-
-    def claimed(self, keys: Keys) -> Sequence[Taint]:
-        """Return the taints of which the annotation says that they are ours, and nothing else does."""
-        mark = self.mark
-        if mark is None:
-            return ()
-        named = [each for each in self.taints or () if each.get("key") in mark.keys and each.get("value") == mark.run]
-        return [each for each in named if is_soft(each) and not keys.covers(each)]
-
-
-def is_soft(taint: Taint) -> bool:
-    """Return whether a taint has the effect PreferNoSchedule, like ours."""
-    return taint.get("effect") == SOFT
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A node's taints, our annotation and our labels as they should be.
+    """A node's taints, one annotation and labels of ours as they should be.
 
     Attributes:
-        note: the value of our annotation; None for no annotation.
-        annotation: which annotation that is.
+        note: the value of the annotation; None for no annotation.
         labels: the labels that are ours; None for one that should not be there.
     """
 
     taints: Sequence[Taint]
     note: str | None
-    annotation: str = ANNOTATION
+    annotation: str
     labels: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def marked(node: MarkedNode, mark: Mark, keys: Keys) -> Wanted:
-    """Return the node with this mark, and without any other mark of ours; the taints of others keep their order."""
-    ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
-    return Wanted([*unmarked(node, keys).taints, *ours], mark.text())
+MarkT = TypeVar("MarkT", bound=Any)
 
 
-def unmarked(node: MarkedNode, keys: Keys) -> Wanted:
-    """Return the node without a mark, whichever run has set it; a taint that only the annotation names keeps that."""
-    others = [each for each in node.taints or () if not keys.covers(each)]
-    return Wanted(others, node.note if node.claimed(keys) else None)
+class KindOfMark(Generic[MarkT]):
+    """One kind of marks on nodes: an annotation, and the soft taints and labels that go with it.
+
+    Attributes:
+        annotation: its key.
+        form: what it is read as.
+        nobody: who has not noted what the annotation alone says to be ours.
+    """
+
+    annotation: ClassVar[str]
+    form: ClassVar[type[Any]]
+    nobody: ClassVar[str] = "nobody has noted as ours"
+
+    @classmethod
+    def read(cls, node: MarkedNode) -> MarkT | None:
+        """Return a node's mark; None where there is none, or one that cannot be read: that belongs to nobody."""
+        return read_note(node.annotation(cls.annotation), cls.form)
+
+    def taints(self, node: MarkedNode) -> list[Taint]:
+        """Return a node's taints that are ours, whoever has set them."""
+        raise NotImplementedError
+
+    def labels(self, _node: MarkedNode) -> list[str]:
+        """Return the keys of a node's labels that are ours."""
+        return []
+
+    def claimed(self, _node: MarkedNode) -> list[str]:
+        """Return in words what the annotation says to be ours, and nothing else does."""
+        return []
+
+    def others(self, node: MarkedNode) -> list[Taint]:
+        """Return a node's taints that are not ours."""
+        ours = self.taints(node)
+        return [each for each in node.taints or () if each not in ours]
+
+    def is_on(self, node: MarkedNode) -> bool:
+        """Return whether there is an annotation, a label or a taint of ours."""
+        return bool(node.annotation(self.annotation) is not None or self.taints(node) or self.labels(node))
+
+    def claim(self, node: MarkedNode) -> str:
+        """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
+        found = self.claimed(node)
+        return f"node {node.name} keeps {', '.join(found)}, which {self.nobody}" if found else ""
+
+    def off(self, node: MarkedNode) -> Wanted:
+        """Return the node without such a mark, whoever has set it; the annotation stays with what it alone names."""
+        note = node.annotation(self.annotation) if self.claimed(node) else None
+        return Wanted(self.others(node), note, self.annotation, dict.fromkeys(self.labels(node)))
+
+    def is_in_use(self, node: MarkedNode, is_over: Callable[[MarkT], bool]) -> bool:
+        """Return whether a run may still rely on the node's mark; nobody relies on one that cannot be read."""
+        mark = self.read(node)
+        return mark is not None and not is_over(mark)
+
+    def cleared(self, node: MarkedNode, is_over: Callable[[MarkT], bool]) -> Wanted:
+        """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
+        if self.is_in_use(node, is_over):
+            return Wanted(node.taints or (), node.annotation(self.annotation), self.annotation)
+        return self.off(node)
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringMarks(KindOfMark[Mark]):
+    """The marks of steered runs.
+
+    Attributes:
+        first: key of the taint that every marked node carries.
+        second: key of the taint that hot nodes carry in addition.
+        runs: their soft taints are ours whatever key they have.
+    """
+
+    annotation = ANNOTATION
+    form = Mark
+    nobody = "no run has noted as its own"
+
+    first: str
+    second: str
+    runs: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, key: str, noted: Iterable[Mark] | None = None) -> "SteeringMarks":
+        """Return the marks whose keys are made from the configured one, with those of the runs that are noted."""
+        return cls(*avoid_keys(key), frozenset(each.run for each in noted or ()))
+
+    def at(self, level: int) -> tuple[str, ...]:
+        """Return the keys of the taints that a node carries at a level: none at 0, one at 1, both at 2."""
+        return (self.first, self.second)[:level]
+
+    def taints(self, node: MarkedNode) -> list[Taint]:
+        """Return the soft taints of our keys, the usual ones and those of runs that are noted."""
+        keys = (self.first, self.second, *_USUAL)
+        soft = filter(is_soft, node.taints or ())
+        return [each for each in soft if each.get("key") in keys or each.get("value") in self.runs]
+
+    def claimed(self, node: MarkedNode) -> list[str]:
+        """Return the taints of its own run that the annotation names, and nothing else."""
+        mark = self.read(node)
+        if mark is None:
+            return []
+        named = [each for each in self.others(node) if each.get("key") in mark.keys and each.get("value") == mark.run]
+        return [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in named if is_soft(each)]
+
+    def on(self, node: MarkedNode, mark: Mark) -> Wanted:
+        """Return the node with this mark, and without any other; the taints of others keep their order."""
+        ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
+        return Wanted([*self.others(node), *ours], mark.text(), ANNOTATION)
 
 
 def without_run(node: MarkedNode, run: str) -> Wanted:
-    """Return the node without the mark of this run; the mark of another run stays."""
+    """Return the node without the mark of this steered run; the mark of another run stays."""
     kept = [each for each in node.taints or () if not (is_soft(each) and each.get("value") == run)]
-    is_own = node.mark is not None and node.mark.run == run
-    return Wanted(kept, None if is_own else node.note)
+    mark = SteeringMarks.read(node)
+    return Wanted(kept, None if mark and mark.run == run else node.annotation(ANNOTATION), ANNOTATION)
 
 
-def held(node: MarkedNode, mark: HoldMark) -> Wanted:
-    """Return the node held by this mark; one that expires later stays as it is."""
-    before = node.hold
-    note = node.annotation(HOLD_KEY) if before and before.expires >= mark.expires else mark.text()
-    return Wanted([*_unheld(node), {"key": HOLD_KEY, "effect": SOFT}], note, HOLD_KEY)
+class HoldMarks(KindOfMark[HoldMark]):
+    """The marks of nodes that are kept empty."""
 
+    annotation = HOLD_KEY
+    form = HoldMark
 
-def _unheld(node: MarkedNode) -> list[Taint]:
-    return [each for each in node.taints or () if not _holds(each)]
+    def taints(self, node: MarkedNode) -> list[Taint]:
+        """Return the taint of held nodes, if there is one."""
+        return [each for each in node.taints or () if is_soft(each) and each.get("key") == HOLD_KEY]
 
-
-def _holds(taint: Taint) -> bool:
-    return is_soft(taint) and taint.get("key") == HOLD_KEY
+    def on(self, node: MarkedNode, mark: HoldMark) -> Wanted:
+        """Return the node held by this mark; one that expires later stays as it is."""
+        before = self.read(node)
+        note = node.annotation(HOLD_KEY) if before and before.expires >= mark.expires else mark.text()
+        return Wanted([*self.others(node), {"key": HOLD_KEY, "effect": SOFT}], note, HOLD_KEY)
 
 
 def expired(mark: Any) -> bool:
@@ -236,53 +270,3 @@ def expired(mark: Any) -> bool:
 def any_mark(_: Any) -> bool:
     """Return True for every mark: while we hold the Lease no other run is at work."""
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class KindOfMark:
-    """One kind of marks on nodes: how such a mark is found and taken off.
-
-    Attributes:
-        read: returns a node's mark; None where there is none, or one that cannot be read.
-        is_on: returns whether a node carries such a mark, or a part of one.
-        off: returns the node without such a mark.
-        is_over: returns whether nobody uses a mark any more; a mark that cannot be read is used by none.
-        claim: returns what stays on a node since its annotation alone says that it is ours; empty for nothing.
-    """
-
-    read: Callable[[MarkedNode], Any]
-    is_on: Callable[[MarkedNode], bool]
-    off: Callable[[MarkedNode], Wanted]
-    is_over: Callable[[Any], bool]
-    claim: Callable[[MarkedNode], str] = lambda _: ""
-
-    def is_in_use(self, node: MarkedNode) -> bool:
-        """Return whether a run may still rely on the node's mark."""
-        mark = self.read(node)
-        return mark is not None and not self.is_over(mark)
-
-    def cleared(self, node: MarkedNode) -> Wanted:
-        """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
-        return Wanted(node.taints or (), node.note) if self.is_in_use(node) else self.off(node)
-
-
-def steering_marks(keys: Keys, is_over: Callable[[Mark], bool]) -> KindOfMark:
-    """Return the marks of steered runs, by the keys of their taints."""
-
-    def claim(node: MarkedNode) -> str:
-        found = [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in node.claimed(keys)]
-        return f"node {node.name} keeps {', '.join(found)}, which no run has noted as its own" if found else ""
-
-    return KindOfMark(
-        lambda node: node.mark, lambda node: node.is_marked(keys), lambda node: unmarked(node, keys), is_over, claim
-    )
-
-
-def hold_marks(is_over: Callable[[HoldMark], bool]) -> KindOfMark:
-    """Return the marks of nodes that are kept empty."""
-    return KindOfMark(
-        lambda node: node.hold,
-        lambda node: node.annotation(HOLD_KEY) is not None or node.is_tainted_by_hold,
-        lambda node: Wanted(_unheld(node), None, HOLD_KEY),
-        is_over,
-    )

@@ -29,7 +29,7 @@ from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, d
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.kube.lists import Items, read_list
-from rebalancer.kube.marks import KindOfMark, MarkedNode, Taint, Wanted
+from rebalancer.kube.marks import KindOfMark, MarkedNode, MarkT, Taint, Wanted
 
 NODES = "/api/v1/nodes"
 
@@ -223,11 +223,17 @@ class Leftovers:
 
 
 def clear_leftovers(
-    client: Client, kind: KindOfMark, gate: Callable[[], None] = lambda: None, *, dry_run: bool = False
+    client: Client,
+    kind: KindOfMark[MarkT],
+    is_over: Callable[[MarkT], bool],
+    gate: Callable[[], None] = lambda: None,
+    *,
+    dry_run: bool = False,
 ) -> Leftovers:
     """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then.
 
-    The gate is called before every write, and raises to prevent it.  A dry run only finds them.
+    Nobody uses a mark any more of which `is_over` returns True.  The gate is called before every write, and raises to
+    prevent it.  A dry run only finds them.
     """
     deadline = Deadline.after(CLEAR_SECONDS)
     try:
@@ -235,9 +241,9 @@ def clear_leftovers(
     except ValueError as error:
         raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
     found = [each for each in nodes if kind.is_on(each)]
-    in_use = tuple(each for each in found if kind.is_in_use(each))
+    in_use = tuple(each for each in found if kind.is_in_use(each, is_over))
     over = tuple(each for each in found if each not in in_use)
     writer = NodeMarks(client, CONFLICTS, gate)
     names = () if dry_run else [each.name for each in over]
-    problems = on_each(names, lambda name: writer.change(name, kind.cleared, deadline))
+    problems = on_each(names, lambda name: writer.change(name, lambda node: kind.cleared(node, is_over), deadline))
     return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))

@@ -11,21 +11,19 @@ Lease (`rebalancer.kube.run_marks`) says that such a label or taint was ours (`e
 One of the same key and another value belongs to others and stays.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, is_soft
-from rebalancer.kube.wire.annotations import read_note
+from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, Zoned, is_soft
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.moving import PRESSURE_KEY
 
-#: The node's annotation, whatever key label and taint have.
-ANNOTATION = PRESSURE_KEY
 #: What marked nodes carry unless rules say something else; for `unmark`, which knows no rules.
 USUAL = Signs(label=Sign(PRESSURE_KEY), taint=Sign(PRESSURE_KEY))
 
@@ -37,8 +35,8 @@ class Occupied(ClusterError):  # noqa: N818  named like the rest of the tree
 class Shown(msgspec.Struct, frozen=True):
     """One rule in the annotation; see `Pressure`."""
 
-    since: datetime
-    until: datetime
+    since: Zoned
+    until: Zoned
     value: float = 0.0
 
 
@@ -52,7 +50,7 @@ class PressureMark(Note, frozen=True):
     """
 
     run: str
-    rules: Mapping[str, Shown]
+    rules: Annotated[Mapping[str, Shown], msgspec.Meta(min_length=1)]
     label: str = ""
     taint: str = ""
 
@@ -67,21 +65,8 @@ class PressureMark(Note, frozen=True):
         return max(each.until for each in self.rules.values())
 
 
-def mark_of(node: MarkedNode) -> PressureMark | None:
-    """Return what the annotation says; None where there is none, or one that cannot be read."""
-    mark = read_note(node.annotation(ANNOTATION), PressureMark)
-    valid = mark and mark.rules and all(each.since.tzinfo and each.until.tzinfo for each in mark.rules.values())
-    return mark if valid else None
-
-
-def standing(node: MarkedNode) -> tuple[Pressure, ...]:
-    """Return the rules that mark a node, expired ones too."""
-    mark = mark_of(node)
-    return mark.pressures if mark else ()
-
-
 @dataclass(frozen=True, slots=True)
-class PressureMarks:
+class PressureMarks(KindOfMark[PressureMark]):
     """The marks of `rebalancer mark`.
 
     Attributes:
@@ -89,54 +74,55 @@ class PressureMarks:
         earlier: the labels and taints that the record says were ours, as KEY=VALUE.
     """
 
+    annotation = PRESSURE_KEY
+    form = PressureMark
+
     signs: Signs
     earlier: Collection[str] = ()
 
-    def kind(self, is_over: Callable[[PressureMark], bool]) -> KindOfMark:
-        """Return what finds them and takes them off."""
-        return KindOfMark(mark_of, self.is_on, self.off, is_over, self.claim)
+    def taints(self, node: MarkedNode) -> list[Taint]:
+        """Return a node's taints that are ours: the rules', the usual ones, and what was ours by the record."""
+        mark = self.read(node)
+        ours = self._ours(self.signs.taint, USUAL.taint, mark.taint if mark else "")
+        return [each for each in node.taints or () if any(_covers(sign, each) for sign in ours)]
 
-    def is_on(self, node: MarkedNode) -> bool:
-        """Return whether there is an annotation, a label or a taint of ours."""
-        if node.annotation(ANNOTATION) is not None:
-            return True
-        return len(self._others(node)) < len(node.taints or ()) or bool(self._labels(node))
+    def labels(self, node: MarkedNode) -> list[str]:
+        """Return the keys of a node's labels that are ours in the same way."""
+        mark = self.read(node)
+        ours = self._ours(self.signs.label, USUAL.label, mark.label if mark else "")
+        return [key for key, value in (node.labels or {}).items() if any(each.covers(key, value) for each in ours)]
 
-    def claim(self, node: MarkedNode) -> str:
-        """Return the labels and taints that stay since the annotation alone says that they are ours."""
-        mark = mark_of(node)
+    def _ours(self, in_force: Sign | None, usual: Sign | None, noted: str) -> list[Sign]:
+        """Return the signs that are ours; one that only an annotation names, if it ever was."""
+        return [each for each in (in_force, usual, _named(noted) if noted in self.earlier else None) if each]
+
+    def claimed(self, node: MarkedNode) -> list[str]:
+        """Return the labels and taints that the annotation names, and neither the rules nor the record."""
+        mark = self.read(node)
         label, taint = (_named(mark.label), _named(mark.taint)) if mark else (None, None)
-        labels, others = self._labels(node), self._others(node)
-        found = [
-            f"the label {key}={value}"
-            for key, value in (node.labels or {}).items()
-            if label and label.covers(key, value) and key not in labels
+        labels = [(key, value) for key, value in (node.labels or {}).items() if key not in self.labels(node)]
+        return [
+            *(f"the label {key}={value}" for key, value in labels if label and label.covers(key, value)),
+            *(
+                f"the taint {each.get('key')}={each.get('value')}:{SOFT}"
+                for each in self.others(node)
+                if taint and _covers(taint, each)
+            ),
         ]
-        found += [
-            f"the taint {each.get('key')}={each.get('value')}:{SOFT}"
-            for each in others
-            if taint and _covers(taint, each)
-        ]
-        return f"node {node.name} keeps {', '.join(found)}, which nobody has noted as ours" if found else ""
-
-    def off(self, node: MarkedNode) -> Wanted:
-        """Return the node without a mark of pressure."""
-        note = node.annotation(ANNOTATION) if self.claim(node) else None
-        return Wanted(self._others(node), note, ANNOTATION, dict.fromkeys(self._labels(node)))
 
     def on(self, node: MarkedNode, run: str, pressures: tuple[Pressure, ...]) -> Wanted:
         """Return the node with this mark; raise `Occupied` if others have set a label or taint of the same key."""
         rule = pressures[0].rule
         label, taint = (sign.on(rule) if sign else None for sign in (self.signs.label, self.signs.taint))
-        before = mark_of(node)
+        before = self.read(node)
         rules = {each.rule: Shown(each.since, each.until, each.value) for each in pressures}
         mark = PressureMark(run, rules, str(label or ""), str(taint or ""))
         is_same = before and msgspec.structs.replace(before, run=run) == mark and list(before.rules) == list(mark.rules)
-        note = node.annotation(ANNOTATION) if is_same else mark.text()
-        return Wanted(self._tainted(node, taint), note, ANNOTATION, self._labelled(node, label))
+        note = node.annotation(PRESSURE_KEY) if is_same else mark.text()
+        return Wanted(self._tainted(node, taint), note, PRESSURE_KEY, self._labelled(node, label))
 
     def _labelled(self, node: MarkedNode, label: Sign | None) -> dict[str, str | None]:
-        labels: dict[str, str | None] = dict.fromkeys(self._labels(node))
+        labels: dict[str, str | None] = dict.fromkeys(self.labels(node))
         if label is None:
             return labels
         found = (node.labels or {}).get(label.key)
@@ -150,7 +136,7 @@ class PressureMarks:
             for each in node.taints or ()
             if taint and is_soft(each) and (each.get("key"), each.get("value")) == (taint.key, taint.value)
         ]
-        others = self._others(node)
+        others = self.others(node)
         kept = [each for each in node.taints or () if each in wanted or each in others]
         if taint is None or wanted:
             return kept
@@ -160,21 +146,11 @@ class PressureMarks:
                 raise Occupied(f"node {node.name} has the taint {found}, which is not ours: it stays as it is")
         return [*kept, {"key": taint.key, "value": taint.value, "effect": SOFT}]
 
-    def _labels(self, node: MarkedNode) -> list[str]:
-        """Return the keys of a node's labels that are ours."""
-        mark = mark_of(node)
-        ours = self._ours(self.signs.label, USUAL.label, mark.label if mark else "")
-        return [key for key, value in (node.labels or {}).items() if any(each.covers(key, value) for each in ours)]
 
-    def _others(self, node: MarkedNode) -> list[Taint]:
-        """Return a node's taints that are not ours."""
-        mark = mark_of(node)
-        ours = self._ours(self.signs.taint, USUAL.taint, mark.taint if mark else "")
-        return [each for each in node.taints or () if not any(_covers(sign, each) for sign in ours)]
-
-    def _ours(self, in_force: Sign | None, usual: Sign | None, noted: str) -> list[Sign]:
-        """Return the signs that are ours; one that only an annotation names, if it ever was."""
-        return [each for each in (in_force, usual, _named(noted) if noted in self.earlier else None) if each]
+def standing(node: MarkedNode) -> tuple[Pressure, ...]:
+    """Return the rules that mark a node, expired ones too."""
+    mark = PressureMarks.read(node)
+    return mark.pressures if mark else ()
 
 
 def _covers(sign: Sign, taint: Taint) -> bool:

@@ -32,7 +32,7 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
 from rebalancer.kube.leases import Leases
-from rebalancer.kube.marks import Keys, Mark, MarkedNode, Wanted, marked, unmarked, without_run
+from rebalancer.kube.marks import HoldMarks, Mark, MarkedNode, SteeringMarks, Wanted, without_run
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, on_each
 from rebalancer.kube.wire.annotations import read_note
 
@@ -73,14 +73,14 @@ class RunMarks:
     def __init__(
         self,
         client: Client,
-        keys: Keys,
+        kind: SteeringMarks,
         mark: Mark,
         halt: Halt,
         may_replace: Callable[[Mark], bool],
         retry_policy: RetryPolicy = CONFLICTS,
         note: Callable[[Mark], None] = lambda _: None,
     ) -> None:
-        self._keys = keys
+        self._kind = kind
         self._mark = mark
         self._halt = halt
         self._may_replace = may_replace
@@ -107,7 +107,7 @@ class RunMarks:
         needless = {name: 0 for name in self._levels if name not in wanted}
         due = {name: level for name, level in (needless | wanted).items() if self._levels.get(name) != level}
         if due and not self.is_noted:
-            self._note(self._mark.of(self._keys.at(2)))
+            self._note(self._mark.of(self._kind.at(2)))
             self.is_noted = True
         deadline = Deadline.after(SET_SECONDS, self._clock)
         return on_each(due, lambda name: self._adjust(name, due[name], deadline))
@@ -145,11 +145,11 @@ class RunMarks:
 
     def _with(self, node: MarkedNode, level: int) -> Wanted:
         """Return the node at a level; the taint of a held node counts as one."""
-        keys = self._keys.at(level - node.is_tainted_by_hold)
-        mark, found = self._mark.of(keys), node.mark
+        keys = self._kind.at(level - bool(HoldMarks().taints(node)))
+        mark, found = self._mark.of(keys), self._kind.read(node)
         if found and found.run != mark.run and not self._may_replace(found):
             raise Taken(f"node {node.name} carries the mark of run {found.run}, which may be at work until it expires")
-        return marked(node, mark, self._keys) if keys else unmarked(node, self._keys)
+        return self._kind.on(node, mark) if keys else self._kind.off(node)
 
     def _take_off(self, name: str, deadline: Deadline) -> None:
         self._remover.change(name, partial(without_run, run=self._mark.run), deadline)
@@ -178,7 +178,7 @@ class RunRecord:
         """Return the runs that are noted, the oldest first; None where the Lease cannot be read, with a warning."""
         with _no_obstacle(what):
             found = self._leases.read()
-            return _noted(found.annotations) if found else ()
+            return (found and read_note(found.annotations.get(RUNS), tuple[Mark, ...])) or ()
         return None
 
     def note(
@@ -207,7 +207,7 @@ class RunRecord:
 
     def _change(self, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
         def annotations(before: Mapping[str, str]) -> Mapping[str, str]:
-            runs = _noted(before)
+            runs = read_note(before.get(RUNS), tuple[Mark, ...]) or ()
             after = change(runs)
             if after == runs:
                 return before
@@ -215,8 +215,3 @@ class RunRecord:
             return {**others, **({RUNS: f"[{','.join(each.text() for each in after)}]"} if after else {})}
 
         self._leases.annotate(annotations)
-
-
-def _noted(annotations: Mapping[str, str]) -> tuple[Mark, ...]:
-    noted = read_note(annotations.get(RUNS), tuple[Mark, ...])
-    return tuple(each for each in noted or () if each.expires.tzinfo)

@@ -14,9 +14,9 @@ from rebalancer.errors import ClusterError, Forbidden, MarksLeft, UsageError
 from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
 from rebalancer.kube.lists import path_within
-from rebalancer.kube.marks import Keys, KindOfMark, MarkedNode, any_mark, expired, hold_marks, steering_marks
+from rebalancer.kube.marks import HoldMarks, KindOfMark, MarkedNode, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import changed_entries, clear_leftovers
-from rebalancer.kube.pressure_marks import PressureMarks, mark_of
+from rebalancer.kube.pressure_marks import PressureMarks
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.marking.rules import Signs, read_sign
@@ -208,19 +208,18 @@ def unmark(
     signs = Signs(label=pressure, taint=pressure)
     cluster = open_cluster(client)
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
-    keys = Keys.of(key, [each.run for each in record_of(cluster, LeaseOptions()).read() or ()])
+    steering = SteeringMarks.of(key, record_of(cluster, LeaseOptions()).read())
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
-    is_over = any_mark if everything else expired
-    kinds: list[tuple[KindOfMark, Callable[[MarkedNode], str], str]] = [
-        (steering_marks(keys, is_over), _steered_by, "that run may be at work"),
-        (hold_marks(is_over), _held_by, "it has not expired"),
-        (PressureMarks(signs, earlier).kind(is_over), _pressed_by, "it has not expired"),
+    kinds: list[tuple[KindOfMark[Any], Callable[[MarkedNode], str], str]] = [
+        (steering, _steered_by, "that run may be at work"),
+        (HoldMarks(), _held_by, "it has not expired"),
+        (PressureMarks(signs, earlier), _pressed_by, "it has not expired"),
     ]
     lines: list[str] = []
     claims: list[str] = []
     exit_code = 0
     for kind, whose, why in kinds:
-        found = clear_leftovers(cluster, kind, dry_run=dry_run)
+        found = clear_leftovers(cluster, kind, any_mark if everything else expired, dry_run=dry_run)
         for node in found.over:
             problem = found.problems.get(node.name)
             done = "would be unmarked" if dry_run else f"stays marked: {problem}" if problem else "unmarked"
@@ -228,20 +227,20 @@ def unmark(
         lines += [f"node {node.name} ({whose(node)}): stays, since {why} (--all takes it off)" for node in found.in_use]
         claims += found.claims
         exit_code = MarksLeft.exit_code if found.problems else exit_code
-    told = (*lines, *claims) or (f"no node carries {keys.first}, {HOLD_KEY} or {signs.label}",)
+    told = (*lines, *claims) or (f"no node carries {steering.first}, {HOLD_KEY} or {signs.label}",)
     return told, exit_code
 
 
 def _steered_by(node: MarkedNode) -> str:
-    mark = node.mark
+    mark = SteeringMarks.read(node)
     return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
 
 
 def _held_by(node: MarkedNode) -> str:
-    mark = node.hold
+    mark = HoldMarks.read(node)
     return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
 
 
 def _pressed_by(node: MarkedNode) -> str:
-    mark = mark_of(node)
+    mark = PressureMarks.read(node)
     return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.expires)}" if mark else "pressure, nobody's"

@@ -19,11 +19,11 @@ from rebalancer.errors import ClusterError
 from rebalancer.eviction.steering import Held
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline, Halt, Permit, always
-from rebalancer.kube.marks import HoldMark, Keys, KindOfMark, Mark, any_mark, expired, held, hold_marks, steering_marks
+from rebalancer.kube.marks import HoldMark, HoldMarks, KindOfMark, Mark, MarkT, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
-from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
 from rebalancer.run.live import LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.memory import leases_of
@@ -72,18 +72,14 @@ def prepare(cluster: Client, lease: LeaseOptions, work: Work, permit: Permit) ->
     if not work.policy.steering:
         return CleanUp(record, (), permit)
     noted = record.read()
-    kind = steering_marks(_keys(work.policy.steering.key, noted), is_over(noted, permit))
-    found = clear_leftovers(cluster, kind, Halt(permit=permit).check)
+    kind = SteeringMarks.of(work.policy.steering.key, noted)
+    found = clear_leftovers(cluster, kind, is_over(noted, permit), Halt(permit=permit).check)
     told = list(found.claims)
     if found.problems:
         told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(found.problems)}")
     elif noted and not found.in_use:
         record.forget([each.run for each in noted if expired(each)])
     return CleanUp(record, noted, permit, found.problems, tuple(told))
-
-
-def _keys(key: str, noted: Iterable[Mark] | None) -> Keys:
-    return Keys.of(key, [each.run for each in noted or ()])
 
 
 def record_of(cluster: Client, lease: LeaseOptions) -> RunRecord:
@@ -104,23 +100,30 @@ def clear_up(cluster: Client, before: CleanUp, work: Work, snapshot: Snapshot) -
 
     The marks of steered runs are taken off here if this run does not steer; if it does, `prepare` has done it.
     """
-    told, permit, keys = before.told, before.permit, Keys.of(AVOID_KEY)
+    told, permit, keys = before.told, before.permit, avoid_keys(AVOID_KEY)
     # With other keys than the usual ones the annotation of a node says that a run has steered.
-    marked = (each.avoided or any(x.key in (keys.first, keys.second) for x in each.taints) for each in snapshot.nodes)
+    marked = (each.avoided or any(x.key in keys for x in each.taints) for each in snapshot.nodes)
     if not work.policy.steering and any(marked):
         noted = before.record.read()
-        kind = steering_marks(_keys(AVOID_KEY, noted), is_over(noted, permit))
-        told += _cleared(cluster, kind, permit, "nodes carry soft taints of a steered run", "soft taints stay")
+        kind, why = SteeringMarks.of(AVOID_KEY, noted), "nodes carry soft taints of a steered run"
+        told += _cleared(cluster, kind, is_over(noted, permit), permit, why, "soft taints stay")
     if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         why = "nodes are held no longer than until now"
-        told += _cleared(cluster, hold_marks(expired), permit, why, "soft taints that have expired stay")
+        told += _cleared(cluster, HoldMarks(), expired, permit, why, "soft taints that have expired stay")
     return told
 
 
-def _cleared(cluster: Client, kind: KindOfMark, permit: Permit, why: str, stay: str) -> tuple[str, ...]:
+def _cleared(
+    cluster: Client,
+    kind: KindOfMark[MarkT],
+    is_over: Callable[[MarkT], bool],
+    permit: Permit,
+    why: str,
+    stay: str,
+) -> tuple[str, ...]:
     """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
-        found = clear_leftovers(cluster, kind, Halt(permit=permit).check)
+        found = clear_leftovers(cluster, kind, is_over, Halt(permit=permit).check)
     except ClusterError as error:
         return (f"{why}, and could not be looked at: {error}",)
     if not found.problems:
@@ -151,8 +154,8 @@ def steering(
         return
     lifetime = timedelta(seconds=halt.deadline.left() + _EXPIRY_SLACK_SECONDS)
     mark = Mark(new_run(), (), datetime.now(UTC) + lifetime)
-    keys, may_replace = _keys(wanted.key, before.noted), is_over(before.noted, before.permit)
-    marks = RunMarks(client, keys, mark, halt, may_replace, note=before.record.note)
+    kind, may_replace = SteeringMarks.of(wanted.key, before.noted), is_over(before.noted, before.permit)
+    marks = RunMarks(client, kind, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
     steer = LiveSteer(client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
     try:
@@ -198,7 +201,7 @@ class LiveHolder:
     def hold(self, node: str) -> Held:
         """Set the taint and the annotation; what goes wrong is in the answer."""
         until = (datetime.now(UTC) + self._duration + _ALMOST_ONE_SECOND).replace(microsecond=0)
-        mark = partial(held, mark=HoldMark(self._run, until))
+        mark = partial(HoldMarks().on, mark=HoldMark(self._run, until))
         self._recount(node)
         try:
             self._writer.change(node, mark, Deadline.after(_HOLD_SECONDS, self._clock))

@@ -11,7 +11,7 @@ import pytest
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.halt import Halt, RetryPolicy
-from rebalancer.kube.marks import ANNOTATION, Keys, Mark
+from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks
 from rebalancer.kube.run_marks import RunMarks
 from tests.attack.seeds import seeds
 from tests.fake_api_server import FakeApiServer
@@ -19,7 +19,7 @@ from tests.fake_http import Reply, Request
 
 Object = dict[str, Any]
 
-KEYS = Keys.of("kube-rebalancer/avoid")
+KEYS = SteeringMarks.of("kube-rebalancer/avoid")
 FOREIGN = [
     {"key": "DeletionCandidateOfClusterAutoscaler", "value": "1", "effect": "PreferNoSchedule"},
     {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"},

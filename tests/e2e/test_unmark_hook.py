@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from rebalancer.kube.marks import ANNOTATION, HoldMark, Mark
-from rebalancer.kube.pressure_marks import ANNOTATION as PRESSURE
 from rebalancer.kube.pressure_marks import PressureMark, Shown
 from rebalancer.kube.run_marks import RUNS
 from rebalancer.policy.moving import HOLD_KEY
+from rebalancer.policy.moving import PRESSURE_KEY as PRESSURE
 from tests.chart.helm import needed
 from tests.e2e.access import HOME
 from tests.e2e.api import Object

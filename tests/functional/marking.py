@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rebalancer.kube.pressure_marks import ANNOTATION, PressureMark, Shown
+from rebalancer.kube.pressure_marks import PressureMark, Shown
+from rebalancer.policy.moving import PRESSURE_KEY
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import Reply, Request
 from tests.fake_servers import FakePrometheus, sample
@@ -50,7 +51,7 @@ def marked(
     note = PressureMark("run-0", shown, label, taint).text()
     labels = {**found["metadata"]["labels"], **dict([label.split("=")] if label else [])}
     taints = [*found["spec"].get("taints", []), *([_taint(taint)] if taint else [])]
-    metadata = {**found["metadata"], "labels": labels, "annotations": {ANNOTATION: note}}
+    metadata = {**found["metadata"], "labels": labels, "annotations": {PRESSURE_KEY: note}}
     server.add({**found, "metadata": metadata, "spec": {**found["spec"], "taints": taints}})
 
 
@@ -68,7 +69,7 @@ def labels_on(server: FakeApiServer, key: str = LABEL) -> dict[str, str]:
 def notes_on(server: FakeApiServer) -> dict[str, Object]:
     """Return what the annotation of each marked node says."""
     nodes = {name: server.node(name)["metadata"].get("annotations", {}) for name in NODES}
-    return {name: json.loads(each[ANNOTATION]) for name, each in nodes.items() if ANNOTATION in each}
+    return {name: json.loads(each[PRESSURE_KEY]) for name, each in nodes.items() if PRESSURE_KEY in each}
 
 
 def policy_for(url: str, **more: Any) -> Object:

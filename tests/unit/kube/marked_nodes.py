@@ -1,18 +1,8 @@
 """Nodes as tests of marks draw them, as the API server has them, and as a patch leaves them."""
 
-from hypothesis import strategies as st
-
 from rebalancer.kube.marks import MarkedNode
 from rebalancer.kube.node_marks import patch
 from tests.fake_patches import patched
-
-
-def taints(keys, values, effects=("PreferNoSchedule", "NoSchedule")):
-    """A few taints; each pair of key and effect is unique on a node."""
-    one = st.fixed_dictionaries(
-        {"key": st.sampled_from(keys), "value": st.sampled_from(values), "effect": st.sampled_from(effects)}
-    )
-    return st.lists(one, unique_by=lambda taint: (taint["key"], taint["effect"]), max_size=5)
 
 
 def as_object(node):

@@ -1,174 +1,259 @@
-"""What is ours on a node, and what is not."""
+"""What is ours on a node, of each kind of marks, and what is not."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.kube.marks import (
-    ANNOTATION,
-    Keys,
-    Mark,
-    MarkedNode,
-    Wanted,
-    marked,
-    steering_marks,
-    unmarked,
-    without_run,
-)
+from rebalancer.kube.marks import HoldMark, HoldMarks, Mark, MarkedNode, SteeringMarks, Wanted, without_run
 from rebalancer.kube.node_marks import patch
+from rebalancer.kube.pressure_marks import Occupied, PressureMark, PressureMarks, Shown, standing
+from rebalancer.marking.evaluation import Pressure
+from rebalancer.marking.rules import Sign, Signs
 from tests.fake_patches import FailedError, patched
-from tests.unit.kube.marked_nodes import after, as_object, taints
+from tests.unit.kube.marked_nodes import after, as_object
 
-KEYS = Keys.of("kube-rebalancer/avoid", ["run-1"])
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-NAMES = (
-    "spot",
-    "kube-rebalancer/avoid",
-    "kube-rebalancer/avoid-more",
-    "old/avoid",
-    "node.kubernetes.io/memory-pressure",
+LATER = NOW + timedelta(minutes=15)
+SOFT = "PreferNoSchedule"
+AVOID, HOLD, PRESSURE = (f"kube-rebalancer/{each}" for each in ("avoid", "hold", "pressure"))
+
+STEERING = SteeringMarks.of(AVOID, [Mark("run-1", (), NOW)])
+HELD = HoldMarks()
+LABEL, TAINT = (PressureMarks(Signs(**{form: Sign(PRESSURE)})) for form in ("label", "taint"))
+BOTH = PressureMarks(
+    Signs(label=Sign("status", "presure"), taint=Sign("example.com/hot", "yes")),
+    earlier=("old=cpu", "status=presure", "example.com/hot=yes"),
 )
+KINDS = {"steering": STEERING, "holding": HELD, "a label": LABEL, "a taint": TAINT, "both, and before others": BOTH}
 
-TAINTS = taints(NAMES, ("", "run-1", "run-2", "true"), EFFECTS)
-MARKS = st.builds(
-    Mark,
-    st.sampled_from(("run-1", "run-2")),
-    st.sampled_from((KEYS.at(1), KEYS.at(2), ("old/avoid",), ("spot",))),
-    st.sampled_from((NOW, NOW + timedelta(minutes=5))),
+KEYS = ("spot", "old", AVOID, f"{AVOID}-more", HOLD, PRESSURE, "status", "example.com/hot")
+VALUES = ("", "run-1", "run-2", "cpu", "presure", "yes")
+TIMES = st.sampled_from((NOW - timedelta(minutes=1), NOW, LATER))
+RUNS = st.sampled_from(("run-1", "run-2"))
+PRESSURES = st.sampled_from(
+    ((Pressure("cpu", NOW, LATER, 85.0),), (Pressure("memory", NOW, LATER, 0.5), Pressure("cpu", NOW, LATER, 1.0)))
 )
-NOTES = (
-    st.none()
-    | MARKS.map(Mark.text)
-    | st.sampled_from(("", "{}", "null", '{"run": 1}', '{"run":"run-1","keys":[],"expires":"soon"}'))
-)
+NAMED = st.sampled_from(("", "old=cpu", "status=presure", "example.com/hot=yes", f"{PRESSURE}=cpu", "no key", "spot"))
+UNREADABLE = ("", "{}", "null", '{"run": 1}', '{"run": "r", "rules": {}}', '{"run":"r","keys":[],"expires":"soon"}')
+NO_ZONE = json.dumps({"run": "r", "keys": [], "expires": "2026-01-15T12:00:00"})
+NOTES = {
+    STEERING: st.builds(Mark, RUNS, st.sampled_from((STEERING.at(1), STEERING.at(2), ("old",), ("spot",))), TIMES),
+    HELD: st.builds(HoldMark, RUNS, TIMES),
+    **dict.fromkeys(
+        (LABEL, TAINT, BOTH),
+        st.builds(lambda *named: PressureMark("run-1", {"cpu": Shown(NOW, LATER, 85.0)}, *named), NAMED, NAMED),
+    ),
+}
+
+#: What each kind sets on a node.
+SETS = {
+    STEERING: st.builds(
+        lambda run, level: lambda node: STEERING.on(node, Mark(run, STEERING.at(level), LATER)),
+        RUNS,
+        st.just(1) | st.just(2),
+    ),
+    HELD: st.just(lambda node: HELD.on(node, HoldMark("run-1", LATER))),
+    **{
+        kind: PRESSURES.map(lambda pressures, kind=kind: lambda node: kind.on(node, "run-2", pressures))
+        for kind in (LABEL, TAINT, BOTH)
+    },
+}
 
 
-@st.composite
-def nodes(draw):
-    note = draw(NOTES)
-    others = draw(st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x")))
-    annotations = others | ({ANNOTATION: note} if note is not None else {})
-    return MarkedNode("n1", "uid-of-n1", draw(TAINTS) or None, annotations or None, {"zone": "a"})
+def nodes(kind):
+    """Nodes with something of ours, of others, and of others that looks like ours."""
+    taint = st.fixed_dictionaries(
+        {"key": st.sampled_from(KEYS), "effect": st.sampled_from((SOFT, SOFT, "NoSchedule"))},
+        optional={"value": st.sampled_from(VALUES)},
+    )
+    taints = st.lists(taint, unique_by=lambda each: (each["key"], each["effect"]), max_size=5)
+    note = st.none() | NOTES[kind].map(lambda mark: mark.text()) | st.sampled_from((*UNREADABLE, NO_ZONE))
+    notes = st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x"))
+    labels = st.dictionaries(st.sampled_from(("status", PRESSURE, "old", "zone")), st.sampled_from(VALUES), max_size=3)
+    return st.builds(
+        lambda taints, notes, note, labels: MarkedNode(
+            "n1",
+            "uid",
+            taints or None,
+            notes | ({} if note is None else {kind.annotation: note}) or None,
+            labels or None,
+        ),
+        *(taints, notes, note, labels),
+    )
 
 
-def others(node):
-    """Taints that are nobody's but others'; a value that is a run on record makes any soft taint ours."""
-    return [
-        each
-        for each in node.taints or ()
-        if each["effect"] != "PreferNoSchedule" or not (each["key"] in KEYS.at(2) or each["value"] in KEYS.runs)
-    ]
+def ours(kind, node):
+    """The taints and the keys of the labels that are ours, by what the user's guide says."""
+    soft = [each for each in node.taints or () if each["effect"] == SOFT]
+    labels = (node.labels or {}).items()
+    if kind is STEERING:
+        return [each for each in soft if each["key"] in KEYS[2:4] or each.get("value") == "run-1"], []
+    if kind is HELD:
+        return [each for each in soft if each["key"] == HOLD], []
+    mark = PressureMarks.read(node)
+
+    def is_one(key, value, in_force, noted):
+        is_of_rules = in_force and key == in_force.key and value in ((in_force.value,) if in_force.value else (value,))
+        return bool(key == PRESSURE or is_of_rules or (f"{key}={value}" == noted and noted in kind.earlier))
+
+    by_taint, by_label = (kind.signs.taint, mark.taint if mark else ""), (kind.signs.label, mark.label if mark else "")
+    return (
+        [each for each in soft if is_one(each["key"], each.get("value", ""), *by_taint)],
+        [key for key, value in labels if is_one(key, value, *by_label)],
+    )
 
 
-CHANGES = st.one_of(
-    MARKS.map(lambda mark: lambda node: marked(node, mark.of(KEYS.at(len(mark.keys))), KEYS)),
-    st.just(lambda node: unmarked(node, KEYS)),
-    st.sampled_from(("run-1", "run-2")).map(lambda run: lambda node: without_run(node, run)),
-    st.just(steering_marks(KEYS, lambda mark: mark.expires <= NOW).cleared),
-)
+def of_others(kind, node):
+    """What of a node is not ours: it stays, and in its order."""
+    taints, labels = ours(kind, node)
+    return (
+        [each for each in node.taints or () if each not in taints],
+        {key: value for key, value in (node.labels or {}).items() if key not in labels},
+        {key: value for key, value in (node.annotations or {}).items() if key != kind.annotation},
+    )
 
 
-@given(nodes(), CHANGES)
-def test_a_change_leaves_all_of_others_as_it_was(node, change):
-    """Their taints in their order, their annotations, labels, and the rest of the node."""
-    before = as_object(node)
-
-    done = patched(before, patch(node, change(node)))
-
-    # A run's own value is on no taint of others, so taking off by value may look at it alone.
-    foreign = [each for each in others(node) if not each["value"].startswith("run-")]
-    kept = [each for each in done["spec"].get("taints", []) if each in foreign]
-    assert kept == foreign
-    for part in ("metadata", "spec"):
-        rest = {"annotations", "taints"}
-        assert {k: v for k, v in done[part].items() if k not in rest} == {
-            k: v for k, v in before[part].items() if k not in rest
-        }
-    note = {ANNOTATION}
-    annotations = [
-        {k: v for k, v in each["metadata"].get("annotations", {}).items() if k not in note} for each in (before, done)
-    ]
-    assert annotations[0] == annotations[1]
+OF_EACH_KIND = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
-@given(nodes(), CHANGES)
-def test_a_change_is_done_after_one_patch(node, change):
-    wanted = change(node)
+@OF_EACH_KIND
+@given(st.data())
+def test_a_cleared_node_has_nothing_of_ours_and_all_of_others(kind, data):
+    """The annotation stays with a label or taint that it alone names; where nothing is ours nothing is written."""
+    node = data.draw(nodes(kind))
+
+    found = after(node, kind.off(node))
+
+    assert (list(found.taints or ()), found.labels or {}, of_others(kind, found)[2]) == of_others(kind, node)
+    assert kind.is_on(found) == bool(kind.claim(node))
+    assert kind.is_on(node) or not patch(node, kind.off(node))
+    assert found.annotation(kind.annotation) == (node.annotation(kind.annotation) if kind.claim(node) else None)
+
+
+@OF_EACH_KIND
+@given(st.data())
+def test_a_marked_node_carries_the_mark_and_all_of_others(kind, data):
+    """It is done after one patch.  Or others have the place, and nothing is changed."""
+    node, change = data.draw(nodes(kind)), data.draw(SETS[kind])
+    foreign, labels, notes = of_others(kind, node)
+    try:
+        wanted = change(node)
+    except Occupied:
+        keys = {sign.key for sign in (kind.signs.label, kind.signs.taint) if sign}
+        assert keys & {*labels, *(each["key"] for each in foreign if each["effect"] == SOFT)}
+        return
+
     found = after(node, wanted)
 
-    assert (list(found.taints or ()), found.note) == (list(wanted.taints), wanted.note)
-    assert patch(found, wanted) == []
+    set_by_us = [each for each in found.taints or () if each not in foreign]
+    assert [each for each in found.taints or () if each in foreign] == foreign
+    assert set_by_us == ours(kind, found)[0] or kind is STEERING
+    assert (found.labels or {}).items() >= labels.items()
+    assert of_others(kind, found)[2] == notes
+    assert kind.read(found).run in ("run-1", "run-2")
+    assert patch(found, wanted) == patch(found, change(found)) == []
 
 
-@given(nodes(), nodes(), CHANGES)
-def test_a_patch_fails_on_any_node_but_the_one_that_was_read(read, other, change):
-    """A difference in a taint, or in our annotation, is enough."""
-    operations = patch(read, change(read))
-    same = (list(read.taints or ()), read.note) == (list(other.taints or ()), other.note)
-
-    if not operations or (same and bool(read.annotations) == bool(other.annotations)):
+@OF_EACH_KIND
+@given(st.data())
+def test_a_patch_fails_if_what_is_ours_was_changed(kind, data):
+    """A taint, our annotation or a label that is written: another has written since, so the node is read again."""
+    read, other, change = data.draw(nodes(kind)), data.draw(nodes(kind)), data.draw(SETS[kind] | st.just(kind.off))
+    try:
+        operations = patch(read, wanted := change(read))
+    except Occupied:
         return
-    if same and other.note is None and read.annotations:
-        return  # the map has gone or come with another's annotation: either outcome loses nothing
-    with pytest.raises(FailedError):
-        patched(as_object(other), operations)
+    written = [[(each.labels or {}).get(key) for key in wanted.labels] for each in (read, other)]
+    notes = [each.annotation(kind.annotation) for each in (read, other)]
+    if operations and (written[0] != written[1] or notes[0] != notes[1] or read.taints != other.taints):
+        with pytest.raises(FailedError):
+            patched(as_object(other), operations)
 
 
-@given(nodes())
-def test_nothing_of_ours_is_left_when_a_mark_is_taken_off(node):
-    """No taint of the keys in force or of a run on record; the annotation stays with a taint that it alone names."""
-    wanted = unmarked(node, KEYS)
+@OF_EACH_KIND
+@given(st.data())
+def test_a_mark_that_is_in_use_stays(kind, data):
+    """Any other is taken off, and so is one that cannot be read: nobody lays claim to it."""
+    node = data.draw(nodes(kind))
 
-    assert wanted.note == (node.note if node.claimed(KEYS) else None)
-    assert wanted.taints == others(node)
+    assert kind.cleared(node, lambda _: True) == kind.off(node)
+    is_known = kind.read(node) is not None
+    assert after(node, kind.cleared(node, lambda _: False)) == (node if is_known else after(node, kind.off(node)))
 
 
-@given(nodes(), st.sampled_from(("run-1", "run-2")))
+@given(nodes(STEERING), RUNS)
 def test_a_run_takes_off_its_own_alone(node, run):
-    wanted = without_run(node, run)
+    found, mark = after(node, without_run(node, run)), STEERING.read(node)
 
-    gone = [each for each in node.taints or () if each not in wanted.taints]
-    assert all(each["value"] == run and each["effect"] == "PreferNoSchedule" for each in gone)
-    assert wanted.note == (None if node.mark and node.mark.run == run else node.note)
-
-
-def test_a_mark_that_is_in_use_stays():
-    """One that expired goes, and so does one that cannot be read: nobody lays claim to it."""
-    taints = [{"key": KEYS.first, "value": "run-1", "effect": "PreferNoSchedule"}]
-    mark = Mark("run-1", KEYS.at(1), NOW + timedelta(minutes=1))
-    node = MarkedNode("n1", "uid", taints, {ANNOTATION: mark.text()})
-    unreadable = MarkedNode("n1", "uid", taints, {ANNOTATION: "{"})
-
-    assert steering_marks(KEYS, lambda mark: mark.expires < NOW).cleared(node) == Wanted(taints, mark.text())
-    assert steering_marks(KEYS, lambda mark: mark.expires > NOW).cleared(node) == Wanted([], None)
-    assert steering_marks(KEYS, lambda _: False).cleared(unreadable) == Wanted([], None)
+    kept = [each for each in node.taints or () if each["effect"] != SOFT or each.get("value") != run]
+    assert (list(found.taints or ()), found.labels) == (kept, node.labels)
+    assert of_others(STEERING, found)[2] == of_others(STEERING, node)[2]
+    assert found.annotation(AVOID) == (None if mark and mark.run == run else node.annotation(AVOID))
 
 
-def test_a_node_is_marked_by_either_sign():
-    """A taint that lost its annotation, or the other way round: both are to be cleared up."""
-    ours = {"key": KEYS.at(1)[0], "value": "run-1", "effect": "PreferNoSchedule"}
+def test_a_hold_that_ends_later_stays():
+    node = MarkedNode("n1", "uid", None, {HOLD: (longer := HoldMark("run-0", LATER)).text()})
 
-    assert MarkedNode("n1", "u", [ours], None).is_marked(KEYS)
-    assert MarkedNode("n1", "u", None, {ANNOTATION: "{}"}).is_marked(KEYS)
-    assert not MarkedNode("n1", "u", [{**ours, "effect": "NoSchedule"}], {"a": "x"}).is_marked(KEYS)
-    assert not MarkedNode("n1", "u", None, None).is_marked(KEYS)
+    assert HELD.on(node, HoldMark("run-1", NOW)).note == longer.text()
 
 
 def test_a_node_with_an_empty_list_of_taints_can_be_marked():
     """The API server knows no such list: where it is empty, there is none."""
     node = MarkedNode("n1", "uid-of-n1", [], None)
-    wanted = marked(node, Mark("run-1", KEYS.at(1), NOW), KEYS)
+    wanted = STEERING.on(node, Mark("run-1", STEERING.at(1), NOW))
 
     assert after(node, wanted).taints == wanted.taints
 
 
-def test_an_annotation_claims_the_taints_of_its_own_run_alone():
+def test_an_annotation_of_steering_claims_the_taints_of_its_own_run_alone():
     """Another value under its key is another's, and is not even named."""
     note = Mark("run-9", ("dedicated",), NOW).text()
-    taints = [{"key": "dedicated", "value": value, "effect": "PreferNoSchedule"} for value in ("run-9", "batch")]
-    node = MarkedNode("n1", "7", taints, {ANNOTATION: note})
+    taints = [{"key": "dedicated", "value": value, "effect": SOFT} for value in ("run-9", "batch")]
 
-    assert [each["value"] for each in node.claimed(KEYS)] == ["run-9"]
+    assert (
+        STEERING.claim(MarkedNode("n1", "7", taints, {AVOID: note}))
+        == f"node n1 keeps dedicated=run-9:{SOFT}, which no run has noted as its own"
+    )
+
+
+def test_a_taint_that_is_already_as_wanted_keeps_its_place():
+    """Also with a taint of others behind it, so that nothing is written."""
+    taints = [{"key": "example.com/hot", "value": "yes", "effect": SOFT}, {"key": "spot", "effect": "NoSchedule"}]
+
+    assert BOTH.on(MarkedNode("n1", "u", taints, None), "r", (Pressure("cpu", NOW, LATER, 1.0),)).taints == taints
+
+
+def test_a_place_that_others_have_is_named():
+    taken = MarkedNode("n1", "u", None, None, {"status": "mine"})
+    with pytest.raises(Occupied, match=r"node n1 has the label status=mine, which is not ours: it stays as it is"):
+        BOTH.on(taken, "run-1", (Pressure("cpu", NOW, LATER, 1.0),))
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, (Pressure("cpu", NOW, LATER, 0.0),)),
+        ({"since": "2026-01-15T12:00:00"}, ()),
+        ({"until": "2026-01-15T12:15:00"}, ()),
+    ],
+    ids=["no value, which is only shown", "no zone", "no zone of the end"],
+)
+def test_a_mark_of_which_can_be_told_when_it_ends_is_one(change, found):
+    """A time without a zone says nothing."""
+    times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z", **change}
+    note = json.dumps({"run": "r", "rules": {"cpu": times}})
+
+    assert standing(MarkedNode("n1", "u", None, {PRESSURE: note})) == found
+
+
+@pytest.mark.parametrize("value", [{}, {"value": None}, {"value": ""}])
+def test_a_taint_without_a_value_has_none_of_ours(value):
+    """Whatever word we have chosen for ours."""
+    bare = {"key": "example.com/hot", "effect": SOFT} | value
+
+    for word in ("None", "yes"):
+        kind = PressureMarks(Signs(taint=Sign("example.com/hot", word)))
+        assert kind.off(MarkedNode("n1", "u", [bare], None)) == Wanted([bare], None, PRESSURE)

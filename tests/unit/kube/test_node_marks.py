@@ -9,14 +9,14 @@ import pytest
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import Rejected, Transient
 from rebalancer.kube.halt import Deadline
-from rebalancer.kube.marks import ANNOTATION, Keys, Mark, marked, unmarked, without_run
+from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks, without_run
 from rebalancer.kube.node_marks import NodeMarks
 from tests.fake_http import Reply, failure
 from tests.unit.kube.marked_nodes import on_server
 
-KEYS = Keys.of("kube-rebalancer/avoid")
-HOT = Mark("run-1", KEYS.at(2), datetime(2026, 1, 15, 12, 7, tzinfo=UTC))
-MIDDLING = Mark("run-1", KEYS.at(1), HOT.expires)
+STEERING = SteeringMarks.of("kube-rebalancer/avoid")
+HOT = Mark("run-1", STEERING.at(2), datetime(2026, 1, 15, 12, 7, tzinfo=UTC))
+MIDDLING = Mark("run-1", STEERING.at(1), HOT.expires)
 SPOT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
 NODE = "/api/v1/nodes/n1"
 
@@ -40,11 +40,7 @@ def change(client, time):
 
 
 def setting(mark):
-    return lambda found: marked(found, mark, KEYS)
-
-
-def clearing(found):
-    return unmarked(found, KEYS)
+    return lambda found: STEERING.on(found, mark)
 
 
 def of_run(run):
@@ -56,7 +52,7 @@ AMONG_OTHERS = node(SPOT, **{"example.com/owner": "team"})
 
 
 @pytest.mark.parametrize("before", [ALONE, AMONG_OTHERS, node(SPOT), node(**{"example.com/owner": "team"})])
-@pytest.mark.parametrize("off", [clearing, of_run("run-1")], ids=["by anybody", "by its run"])
+@pytest.mark.parametrize("off", [STEERING.off, of_run("run-1")], ids=["by anybody", "by its run"])
 def test_a_mark_comes_and_goes_and_leaves_no_trace(change, server, before, off):
     """With or without other taints and annotations, which stay where they are."""
     server.add(copy.deepcopy(before))

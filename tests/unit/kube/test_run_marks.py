@@ -6,14 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.kube.halt import Halt, Halted, RetryPolicy
-from rebalancer.kube.marks import ANNOTATION, Keys, Mark, steering_marks
+from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks
 from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
 from rebalancer.kube.run_marks import RunMarks, Taken
 from tests.fake_http import Reply
 from tests.unit.kube.marked_nodes import keys_on
 from tests.unit.kube.marked_nodes import on_server as node
 
-KEYS = Keys.of("kube-rebalancer/avoid")
+STEERING = SteeringMarks.of("kube-rebalancer/avoid")
+HELD = {"key": "kube-rebalancer/hold", "effect": "PreferNoSchedule"}
 EXPIRES = datetime(2026, 1, 15, 12, 7, tzinfo=UTC)
 
 
@@ -44,7 +45,7 @@ def of_run(client, time, halt):
 
     def make(run="run-1", *, may_replace=lambda _: False, policy=None):
         mark = Mark(run, (), EXPIRES)
-        return RunMarks(client, KEYS, mark, halt, may_replace, policy or time.retry_policy())
+        return RunMarks(client, STEERING, mark, halt, may_replace, policy or time.retry_policy())
 
     return make
 
@@ -199,7 +200,7 @@ def test_the_mark_of_a_run_that_is_over_is_replaced(of_run, server):
 def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run):
     """Also a taint that has lost its annotation, and those of other keys whose run is on record."""
     of_before = {"key": "old/avoid", "value": "run-0", "effect": "PreferNoSchedule"}
-    orphan = {"key": KEYS.first, "value": "run-9", "effect": "PreferNoSchedule"}
+    orphan = {"key": STEERING.first, "value": "run-9", "effect": "PreferNoSchedule"}
     kept = {"key": "old/avoid", "effect": "NoSchedule"}
     for each in (node("n1"), node("n2"), node("n3", orphan, kept)):
         server.add(each)
@@ -208,7 +209,7 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run):
     of_run("run-1").adjust({"n1": 2})
     of_run("run-2").adjust({"n2": 1})
 
-    found = clear_leftovers(client, steering_marks(replace(KEYS, runs={"run-0"}), lambda mark: mark.run != "run-2"))
+    found = clear_leftovers(client, replace(STEERING, runs={"run-0"}), lambda mark: mark.run != "run-2")
 
     assert found.problems == {}
     assert server.node("n1") == node("n1")
@@ -249,3 +250,32 @@ def test_a_doubt_is_waited_for_by_the_clock_on_the_wall_too(of_run, server, monk
 
     assert marks.take_off() == {}
     assert [0 < seconds <= 5 for seconds in waited] == [True]
+
+
+def test_the_taint_of_a_held_node_counts_as_one_of_steerings(of_run, server):
+    """So that no node carries three: each taint would be worth less with the scheduler."""
+    server.add(node("n1", HELD))
+    server.add(node("n2", HELD))
+    server.add(node("n3"))
+
+    assert of_run().adjust({"n1": 2, "n2": 1, "n3": 2}) == {}
+
+    assert keys_on(server, "n1", "n2", "n3") == [
+        ["hold", "avoid"],
+        ["hold"],
+        ["avoid", "avoid-more"],
+    ]
+
+
+def test_a_node_that_is_held_meanwhile_is_looked_at_again(of_run, server):
+    """At the next wave it carries one taint of steering less; at the end only that of the hold."""
+    server.add(node("n1"))
+    marks = of_run()
+    marks.adjust({"n1": 2})
+    server.node("n1")["spec"]["taints"].append(HELD)
+
+    marks.recount("n1")
+    assert marks.adjust({"n1": 2}) == {}
+    assert keys_on(server, "n1") == [["hold", "avoid"]]
+    assert marks.take_off() == {}
+    assert keys_on(server, "n1") == [["hold"]]

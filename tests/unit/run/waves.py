@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from rebalancer.cluster.pod import Owner
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.steering import Move, Wave
-from rebalancer.kube.marks import Keys
+from rebalancer.kube.marks import SteeringMarks
 from tests import make
 
 BORN = datetime(2026, 1, 15, 12, tzinfo=UTC)
-KEYS = Keys.of("kube-rebalancer/avoid")
+KEYS = SteeringMarks.of("kube-rebalancer/avoid")
 
 
 def as_object(
