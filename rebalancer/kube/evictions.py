@@ -189,14 +189,14 @@ class Evictions:
             raise
 
 
-class _PodMetadata(msgspec.Struct, rename="camel"):
+class _EvictedMetadata(msgspec.Struct, rename="camel"):
     uid: str
     deletion_timestamp: str | None = None
 
 
-class _Pod(msgspec.Struct):
+class _EvictedPod(msgspec.Struct):
     kind: str
-    metadata: _PodMetadata
+    metadata: _EvictedMetadata
 
 
 @dataclass(slots=True)
@@ -290,7 +290,7 @@ class PodEviction:
         if not answer.is_success:
             raise error_of(answer, "GET", self.path)
         try:
-            pod = decode_json(answer.body, _Pod)
+            pod = decode_json(answer.body, _EvictedPod)
         except Unreadable as error:
             raise Rejected(f"the answer is not a pod: {error}") from error
         if pod.kind != "Pod" or not pod.metadata.uid:

@@ -18,20 +18,11 @@ from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
 from rebalancer.kube.wire.pages import Kind
-from rebalancer.kube.wire.parts import NamedObject, Quantities, selector
+from rebalancer.kube.wire.parts import Metadata, NamedObject, Quantities, SelectingWire, selector
 
 #: What Kubernetes keeps in 32 bits.
 LOWEST = -(2**31)
 Int32 = Annotated[int, msgspec.Meta(ge=LOWEST, le=2**31 - 1)]
-
-
-class Metadata(msgspec.Struct, rename="camel"):
-    """What is used of any object's metadata."""
-
-    name: str = ""
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
-    generation: int = 0
 
 
 def _name_of(raw: bytes) -> str:
@@ -85,7 +76,6 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
 class _NodeMetadata(Metadata):
     creation_timestamp: datetime | None = None
     annotations: NodeAnnotations | None = None
-    deletion_timestamp: str | None = None
 
 
 class NodeWire(msgspec.Struct):
@@ -140,7 +130,6 @@ class _PriorityClassWire(msgspec.Struct):
 
 
 class _NamespaceMetadata(Metadata):
-    uid: str = ""
     annotations: OwnerAnnotations | None = None
 
 
@@ -176,8 +165,7 @@ class _PodMetricsWire(msgspec.Struct):
 
 def _pod_metrics(wire: _PodMetricsWire) -> PodMetrics:
     containers = [_sampled(each.usage) for each in wire.containers or ()]
-    namespace = wire.metadata.namespace or "default"
-    return PodMetrics(namespace, wire.metadata.name, _common_sums(containers), aware(wire.timestamp))
+    return PodMetrics(*wire.metadata.key, _common_sums(containers), aware(wire.timestamp))
 
 
 def _sampled(usage: Quantities | None) -> Resources:
@@ -193,12 +181,10 @@ def _common_sums(containers: list[Resources]) -> Resources:
     return sums
 
 
-_DEFAULT_NAMESPACE = "default"
 _POLICIES = ("IfHealthyBudget", "AlwaysAllow")
 
 
-class _BudgetSpec(msgspec.Struct, rename="camel"):
-    selector: dict[str, Any] | None = None
+class _BudgetSpec(SelectingWire, rename="camel"):
     unhealthy_pod_eviction_policy: str | None = None
 
 
@@ -221,9 +207,10 @@ def _budget(wire: _BudgetWire) -> DisruptionBudget:
     policy = wire.spec.unhealthy_pod_eviction_policy
     if policy is not None and policy not in _POLICIES:
         raise ValueError(f"unhealthyPodEvictionPolicy {policy!r} is not known: {' or '.join(_POLICIES)}")
+    namespace, name = wire.metadata.key
     return DisruptionBudget(
-        namespace=wire.metadata.namespace or _DEFAULT_NAMESPACE,
-        name=wire.metadata.name,
+        namespace=namespace,
+        name=name,
         selector=selector(wire.spec.selector),
         disruptions_allowed=status.disruptions_allowed,
         observed=status.observed_generation >= wire.metadata.generation,
@@ -266,19 +253,15 @@ def _namespace_of(metadata: object) -> str:
         return EVERY_NAMESPACE
     namespace = metadata.get("namespace")
     if namespace is None or namespace == "":
-        return _DEFAULT_NAMESPACE
+        return "default"
     return namespace if isinstance(namespace, str) else EVERY_NAMESPACE
 
 
 def _selector(spec: object) -> LabelSelector | None:
     try:
-        return selector(msgspec.convert(spec, _Selecting).selector)
+        return selector(msgspec.convert(spec, SelectingWire).selector)
     except (ValueError, msgspec.MsgspecError):
         return EVERYTHING
-
-
-class _Selecting(msgspec.Struct):
-    selector: dict[str, Any] | None = None
 
 
 _NAME, _FIRST = attrgetter("name"), itemgetter(0)

@@ -61,6 +61,22 @@ def selector(value: Mapping[str, Any] | None) -> LabelSelector | None:
     return None if value is None else parse_label_selector(value)
 
 
+class Metadata(msgspec.Struct, gc=False, rename="camel"):
+    """What is used of any object's metadata."""
+
+    name: str = ""
+    namespace: str | None = None
+    uid: str = ""
+    labels: dict[str, str] | None = None
+    generation: int = 0
+    deletion_timestamp: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name, by which an object is told from others of its kind."""
+        return self.namespace or "default", self.name
+
+
 class Naming(msgspec.Struct):
     """What names an object, whatever it is."""
 
@@ -79,6 +95,12 @@ class ResourcesWire(msgspec.Struct, gc=False):
 
     requests: Quantities | None = None
     limits: Quantities | None = None
+
+
+class SelectingWire(msgspec.Struct, gc=False):
+    """The spec of what selects pods."""
+
+    selector: dict[str, Any] | None = None
 
 
 class NodeSelectorWire(msgspec.Struct, frozen=True, gc=False):

@@ -10,10 +10,10 @@ import msgspec
 
 from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs, Template
 from rebalancer.cluster.selectors import LabelSelector
-from rebalancer.kube.wire import storage
 from rebalancer.kube.wire import workloads as work
 from rebalancer.kube.wire.objects import aware
 from rebalancer.kube.wire.pages import SPOILT, Kind, itself
+from rebalancer.kube.wire.parts import Metadata, SelectingWire
 
 #: Owners whose annotations count.
 OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")
@@ -50,27 +50,23 @@ class _AutoscalerStatus(msgspec.Struct, rename="camel"):
 
 
 class _AutoscalerWire(msgspec.Struct):
-    metadata: storage.StorageMetadata = msgspec.field(default_factory=storage.StorageMetadata)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _AutoscalerSpec = msgspec.field(default_factory=_AutoscalerSpec)
     status: _AutoscalerStatus = msgspec.field(default_factory=_AutoscalerStatus)
 
 
 def _autoscaler(wire: _AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
     target = wire.spec.scale_target_ref
-    return (wire.metadata.namespace or "default", f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
-
-
-class _CompanionSpec(msgspec.Struct):
-    selector: dict[str, Any] | None = None
+    return (wire.metadata.key[0], f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
 
 
 class _ServiceWire(msgspec.Struct):
-    metadata: storage.StorageMetadata = msgspec.field(default_factory=storage.StorageMetadata)
-    spec: _CompanionSpec = msgspec.field(default_factory=_CompanionSpec)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: SelectingWire = msgspec.field(default_factory=SelectingWire)
 
 
 def _service(wire: _ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
-    return (wire.metadata.namespace or "default", wire.metadata.name), work.by_labels(wire.spec.selector)
+    return wire.metadata.key, work.by_labels(wire.spec.selector)
 
 
 KINDS: tuple[Kind[Any, Any], ...] = (

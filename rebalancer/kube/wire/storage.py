@@ -18,7 +18,7 @@ from rebalancer.cluster.scheduler_inputs import (
 )
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.kube.wire.pages import SPOILT, Kind, itself
-from rebalancer.kube.wire.parts import NodeSelectorWire, Quantities, decode_model, selector
+from rebalancer.kube.wire.parts import Metadata, NodeSelectorWire, Quantities, decode_model, selector
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -29,18 +29,8 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
-class StorageMetadata(msgspec.Struct, rename="camel"):
-    """What is used of the metadata of claims and volumes."""
-
-    name: str = ""
-    namespace: str | None = None
-    uid: str = ""
-    labels: dict[str, str] | None = None
-    deletion_timestamp: str | None = None
-
-
-class AnnotatedMetadata(StorageMetadata):
-    """The same, with annotations."""
+class AnnotatedMetadata(Metadata):
+    """What is used of metadata, with all annotations."""
 
     annotations: dict[str, str] | None = None
 
@@ -65,7 +55,7 @@ class _ClaimWire(msgspec.Struct):
 
 
 def _claim(wire: _ClaimWire) -> tuple[tuple[str, str], Claim]:
-    namespace, name, spec = wire.metadata.namespace or "default", wire.metadata.name, wire.spec
+    (namespace, name), spec = wire.metadata.key, wire.spec
     annotations = wire.metadata.annotations or {}
     requests = (spec.resources and spec.resources.requests) or {}
     return (namespace, name), Claim(
@@ -116,7 +106,7 @@ class _VolumeStatus(msgspec.Struct):
 
 
 class _VolumeWire(msgspec.Struct):
-    metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _VolumeSpec = msgspec.field(default_factory=_VolumeSpec)
     status: _VolumeStatus | None = None
 
@@ -207,7 +197,7 @@ class _CsiDriverSpec(msgspec.Struct, rename="camel"):
 
 
 class _CsiDriverWire(msgspec.Struct):
-    metadata: StorageMetadata = msgspec.field(default_factory=StorageMetadata)
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _CsiDriverSpec = msgspec.field(default_factory=_CsiDriverSpec)
 
 

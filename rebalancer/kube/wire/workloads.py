@@ -43,16 +43,12 @@ class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     notes: Notes | None = None
 
 
-class _WorkloadMetadata(msgspec.Struct, gc=False, rename="camel"):
+class _WorkloadMetadata(parts.Metadata, gc=False, rename="camel", kw_only=True):
     name: str
-    namespace: str | None = None
-    uid: str = ""
-    generation: int = 0
-    deletion_timestamp: str | None = None
     annotations: OwnerAnnotations | None = None
 
 
-class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel"):
+class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel", kw_only=True):
     owner_references: list[Owner] | None = None
 
 
@@ -60,16 +56,11 @@ class _Workload(msgspec.Struct, gc=False):
     metadata: _WorkloadMetadata
 
     @property
-    def key(self) -> tuple[str, str]:
-        return self.metadata.namespace or "default", self.metadata.name
-
-    @property
     def notes(self) -> Notes | None:
         return self.metadata.annotations.notes() if self.metadata.annotations else None
 
 
-class _WorkloadSpec(msgspec.Struct, gc=False, rename="camel"):
-    selector: dict[str, Any] | None = None
+class _WorkloadSpec(parts.SelectingWire, gc=False, rename="camel"):
     replicas: int | None = None
     template: msgspec.Raw = msgspec.Raw()
 
@@ -192,7 +183,7 @@ class WorkloadDecoder:
         only_failed = spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None
         ends = wire.metadata.deletion_timestamp is not None or _ends(wire)
         return PodMaker(
-            key=wire.key,
+            key=wire.metadata.key,
             uid=wire.metadata.uid,
             template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
             finishing=(spec.completions or 1) - wire.status.succeeded <= wire.status.active,
@@ -202,14 +193,14 @@ class WorkloadDecoder:
     def _without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=_PodMakerWire)
-        return PodMaker(key=wire.key, uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
+        return PodMaker(key=wire.metadata.key, uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
 
     def _workload(self, wire: _PodMakerWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
         metadata = wire.metadata
         idle = not wire.status.replicas and wire.spec.replicas == 0
         changing = changing or metadata.deletion_timestamp is not None
         return PodMaker(
-            key=wire.key,
+            key=wire.metadata.key,
             uid=metadata.uid,
             selector=selector,
             template=None if idle else self._made(wire.spec.template, changing=changing),
@@ -240,7 +231,7 @@ def _deployment(wire: DeploymentWire) -> PodMaker:
     One that is paused may go on at any time, and then replaces all its pods.
     """
     return PodMaker(
-        key=wire.key,
+        key=wire.metadata.key,
         uid=wire.metadata.uid,
         changing=_is_rolled_out(wire),
         surges=surges(wire),

@@ -29,14 +29,20 @@ BOTH = PressureMarks(
 )
 KINDS = {"steering": STEERING, "holding": HELD, "a label": LABEL, "a taint": TAINT, "both, and before others": BOTH}
 
-KEYS = ("spot", "old", AVOID, f"{AVOID}-more", HOLD, PRESSURE, "status", "example.com/hot")
-VALUES = ("", "run-1", "run-2", "cpu", "presure", "yes")
+#: Keys and values of taints and labels on nodes: of each kind, of others, and of others that look like ours.
+TAINTS = {
+    STEERING: (("spot", "old", AVOID, f"{AVOID}-more"), ("", "run-1", "run-2")),
+    HELD: ((HOLD, "spot"), ("", "run-1")),
+    **dict.fromkeys((LABEL, TAINT), (("old", PRESSURE), ("", "cpu"))),
+    BOTH: (("old", PRESSURE, "example.com/hot"), ("", "cpu", "yes")),
+}
+LABELS = (("status", PRESSURE, "old"), ("", "cpu", "presure"))
 TIMES = st.sampled_from((NOW - timedelta(minutes=1), NOW, LATER))
 RUNS = st.sampled_from(("run-1", "run-2"))
 PRESSURES = st.sampled_from(
     ((Pressure("cpu", NOW, LATER, 85.0),), (Pressure("memory", NOW, LATER, 0.5), Pressure("cpu", NOW, LATER, 1.0)))
 )
-NAMED = st.sampled_from(("", "old=cpu", "status=presure", "example.com/hot=yes", f"{PRESSURE}=cpu", "no key", "spot"))
+NAMED = st.sampled_from(("", "old=cpu", "status=presure", "example.com/hot=yes", "no key", "old"))
 UNREADABLE = ("", "{}", "null", '{"run": 1}', '{"run": "r", "rules": {}}', '{"run":"r","keys":[],"expires":"soon"}')
 NO_ZONE = json.dumps({"run": "r", "keys": [], "expires": "2026-01-15T12:00:00"})
 NOTES = {
@@ -64,15 +70,15 @@ SETS = {
 
 
 def nodes(kind):
-    """Nodes with something of ours, of others, and of others that looks like ours."""
+    """Nodes with something of ours and of others."""
+    keys, values = map(st.sampled_from, TAINTS[kind])
     taint = st.fixed_dictionaries(
-        {"key": st.sampled_from(KEYS), "effect": st.sampled_from((SOFT, SOFT, "NoSchedule"))},
-        optional={"value": st.sampled_from(VALUES)},
+        {"key": keys, "effect": st.sampled_from((SOFT, SOFT, "NoSchedule"))}, optional={"value": values}
     )
     taints = st.lists(taint, unique_by=lambda each: (each["key"], each["effect"]), max_size=5)
     note = st.none() | NOTES[kind].map(lambda mark: mark.text()) | st.sampled_from((*UNREADABLE, NO_ZONE))
     notes = st.dictionaries(st.sampled_from(("a", "b/c")), st.just("x"))
-    labels = st.dictionaries(st.sampled_from(("status", PRESSURE, "old", "zone")), st.sampled_from(VALUES), max_size=3)
+    labels = st.dictionaries(*map(st.sampled_from, LABELS), max_size=3)
     return st.builds(
         lambda taints, notes, note, labels: MarkedNode(
             "n1",
@@ -90,7 +96,7 @@ def ours(kind, node):
     soft = [each for each in node.taints or () if each["effect"] == SOFT]
     labels = (node.labels or {}).items()
     if kind is STEERING:
-        return [each for each in soft if each["key"] in KEYS[2:4] or each.get("value") == "run-1"], []
+        return [each for each in soft if each["key"] in STEERING.at(2) or each.get("value") == "run-1"], []
     if kind is HELD:
         return [each for each in soft if each["key"] == HOLD], []
     mark = PressureMarks.read(node)
