@@ -101,8 +101,10 @@ class Status(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP answer, read to its end."""
+    """An HTTP answer, read to its end; `method` and `path` say what was asked for."""
 
+    method: str
+    path: str
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -111,6 +113,26 @@ class HttpAnswer:
     def is_success(self) -> bool:
         """Return whether the server carried out the request."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    def demanded(self) -> bytes:
+        """Return the body; raise what the answer means if it is not a success."""
+        if not self.is_success:
+            raise self.error()
+        return self.body
+
+    def error(self) -> ClusterError:
+        """Return the error for a request whose answer is not a success."""
+        if self.status == HTTPStatus.FORBIDDEN:
+            verb, resource = verb_and_resource(self.method, self.path)
+            return Forbidden(f"no permission to {verb} {resource}: {self.text()}")
+        message = f"the API server answers {self.status} to {self.method} {self.path}: {self.text()}"
+        # The server or a proxy has failed; the request may have taken effect nevertheless.
+        is_broken = self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        if is_broken or self.status == HTTPStatus.TOO_MANY_REQUESTS:
+            return Transient(message, retry_after=self.retry_after(), maybe_done=is_broken)
+        if self.status == HTTPStatus.NOT_FOUND:
+            return NotFound(message)
+        return Expired(message) if self.status == HTTPStatus.GONE else Rejected(message)
 
     def explanation(self) -> Status:
         """Return the Status in the body; an empty one when the body is something else (a proxy's page)."""
@@ -147,23 +169,6 @@ def _time(text: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def error_of(answer: HttpAnswer, method: str, path: str) -> ClusterError:
-    """Return the error for a request whose answer is not a success."""
-    if answer.status == HTTPStatus.FORBIDDEN:
-        verb, resource = verb_and_resource(method, path)
-        return Forbidden(f"no permission to {verb} {resource}: {answer.text()}")
-    message = f"the API server answers {answer.status} to {method} {path}: {answer.text()}"
-    # The server or a proxy has failed; the request may have taken effect nevertheless.
-    is_broken = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    if is_broken or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Transient(message, retry_after=answer.retry_after(), maybe_done=is_broken)
-    if answer.status == HTTPStatus.NOT_FOUND:
-        return NotFound(message)
-    if answer.status == HTTPStatus.GONE:
-        return Expired(message)
-    return Rejected(message)
 
 
 def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:

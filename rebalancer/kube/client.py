@@ -16,7 +16,7 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError, SSLError
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
-from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, error_of
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
 from rebalancer.kube.config import Connection
 from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.kube.proxies import named, unauthorised
@@ -46,6 +46,11 @@ class Request:
     largest: int = LARGEST_PAGE
     content_type: str = "application/json"
     sent: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def path(self) -> str:
+        """What is asked for, without the query."""
+        return self.target.partition("?")[0]
 
     def headers(self) -> dict[str, str]:
         """Return what describes the body."""
@@ -183,13 +188,8 @@ class Client:
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self.retry_policy.clock)
         target = f"{path}?{urlencode(query)}" if query else path
 
-        def get_once() -> bytes:
-            answer = self._send(Request("GET", target, until, largest=largest))
-            if answer.is_success:
-                return answer.body
-            raise error_of(answer, "GET", path)
-
-        return self.retry_policy.call(until, get_once)
+        request = Request("GET", target, until, largest=largest)
+        return self.retry_policy.call(until, lambda: self._send(request).demanded())
 
     def look(self, path: str, *, deadline: Deadline | None = None) -> HttpAnswer:
         """Read `path` once, and return the answer whatever its status is; only a 401 is an error, or no answer."""
@@ -256,7 +256,7 @@ class Client:
             # At this point it is unknown whether a change was made.
             raise (Rejected(unread) if request.body is None else Transient(unread, maybe_done=True)) from error
         finally:
-            self.observe(request.method, request.target.partition("?")[0], status)
+            self.observe(request.method, request.path, status)
         if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and access.proxy:
             raise Unreachable(unauthorised(access.proxy))
         return answer
@@ -275,7 +275,8 @@ class Client:
         )
         if response.status < HTTPStatus.OK:
             response.close()  # what follows such an answer would pass for the answer to the next request
-        return HttpAnswer(response.status, response.headers, self._read(response, request.until, request.largest))
+        body = self._read(response, request.until, request.largest)
+        return HttpAnswer(request.method, request.path, response.status, response.headers, body)
 
     def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
         """Read the whole answer, however slowly it comes, but not past the deadline."""

@@ -14,7 +14,6 @@ from http import HTTPStatus
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.untrusted.address import without_userinfo
@@ -146,8 +145,8 @@ class Events:
         body = json.dumps(body_of(event, self._reporting_instance)).encode()
         answer = self._client.write("POST", path, body, deadline=self._deadline)
         # A conflict: the server already has the Event; its answer to an earlier try was lost.
-        if not (answer.is_success or answer.status == HTTPStatus.CONFLICT):
-            raise error_of(answer, "POST", path)
+        if answer.status != HTTPStatus.CONFLICT:
+            answer.demanded()
 
     def _note_problem(self, problem: str) -> None:
         if not self.problem:

@@ -67,7 +67,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, error_of, is_not_found
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
@@ -180,7 +180,7 @@ class Evictions:
             self._retry_policy.wait(wait)
         answer = self._client.write("POST", path, body, gate=self._halt.check)
         try:
-            return verdict_of(answer, path)
+            return verdict_of(answer)
         except Transient as error:
             if self._is_shared and answer.status == HTTPStatus.TOO_MANY_REQUESTS:
                 # All threads wait as long as the server asks one of them to, but no longer than one pod is tried.
@@ -287,16 +287,15 @@ class PodEviction:
         answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.retry_policy.clock))
         if is_not_found(answer):
             return None
-        if not answer.is_success:
-            raise error_of(answer, "GET", self.path)
+        body = answer.demanded()
         try:
-            pod = decode_json(answer.body, _EvictedPod)
+            pod = decode_json(body, _EvictedPod)
         except Unreadable as error:
             raise Rejected(f"the answer is not a pod: {error}") from error
         if pod.kind != "Pod" or not pod.metadata.uid:
             raise Rejected("the answer is not a pod")
         is_leaving = pod.metadata.uid != self.uid or pod.metadata.deletion_timestamp is not None
-        return None if is_leaving else answer.body
+        return None if is_leaving else body
 
 
 class _Said(msgspec.Struct):
@@ -306,7 +305,7 @@ class _Said(msgspec.Struct):
     status: str = ""
 
 
-def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
+def verdict_of(answer: HttpAnswer) -> Verdict:
     """Return the verdict of a definite answer to an eviction, by the table at the top of this module.
 
     Raises:
@@ -317,7 +316,7 @@ def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
     if answer.is_success and _is_agreed(answer):
         return GRANTED
     if answer.status < HTTPStatus.BAD_REQUEST:
-        raise Unclear(f"the API server answers {answer.status} to POST {path}, but not about the eviction")
+        raise Unclear(f"the API server answers {answer.status} to POST {answer.path}, but not about the eviction")
     said = answer.explanation()
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS and _TAKEN_OVER in said.message:
         return Granted(background=True)
@@ -325,7 +324,7 @@ def verdict_of(answer: HttpAnswer, path: str) -> Verdict:
         return Unknown(f"{_LEAVES} ({_words(answer)})")
     if refused_by := _refused_by(answer):
         return refused(refused_by, message=_words(answer))
-    error = error_of(answer, "POST", path)
+    error = answer.error()
     if _is_about(answer, "resourceversion"):
         raise Modified(str(error))
     is_not_called = answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _WEBHOOK_NOT_CALLED in said.message

@@ -23,7 +23,7 @@ from math import ceil
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import NotFound, Rejected, decoded, error_of
+from rebalancer.kube.answers import NotFound, Rejected, decoded
 from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
 from rebalancer.kube.halt import Deadline
 from rebalancer.kube.wire.objects import Int32, aware
@@ -80,11 +80,7 @@ class _Stored:
         """Replace this version, or create the object where there is none; None where another process was faster."""
         method, path = ("PUT", self._path) if version else ("POST", self._collection)
         answer = client.write(method, path, json.dumps(document).encode(), deadline=until)
-        if answer.status == HTTPStatus.CONFLICT:
-            return None
-        if not answer.is_success:
-            raise error_of(answer, method, path)
-        return answer.body
+        return None if answer.status == HTTPStatus.CONFLICT else answer.demanded()
 
 
 class Leases(_Stored):

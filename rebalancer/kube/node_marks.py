@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, error_of, is_not_found
+from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.kube.lists import Items, read_list
@@ -110,7 +110,7 @@ class NodeMarks:
 
     def _patch(self, name: str, path: str, body: bytes, deadline: Deadline) -> None:
         try:
-            _judge(self.client.write("PATCH", path, body, deadline=deadline, gate=self.gate), path)
+            _judge(self.client.write("PATCH", path, body, deadline=deadline, gate=self.gate))
         except Transient as error:
             if error.maybe_done:
                 self.doubted(name)
@@ -120,25 +120,23 @@ class NodeMarks:
         answer = self.client.look(path, deadline=deadline)
         if is_not_found(answer, "nodes"):
             raise NotFound(path)
-        if not answer.is_success:
-            raise error_of(answer, "GET", path)
-        node = decoded(answer.body, NodeObject, path, "a Node")
+        node = decoded(answer.demanded(), NodeObject, path, "a Node")
         if node.kind != "Node" or not node.metadata.uid:
             raise Rejected(f"the API server does not answer {path} with a Node")
         return node.marked()
 
 
-def _judge(answer: HttpAnswer, path: str) -> None:
+def _judge(answer: HttpAnswer) -> None:
     if answer.is_success or is_not_found(answer, "nodes"):
         return
     said = answer.explanation()
     # If the node would not be valid, the answer names fields as causes; if a test in the patch failed, it names none.
     is_test_failed = answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not said.details.causes
     if answer.status == HTTPStatus.CONFLICT or is_test_failed:
-        raise Transient(f"PATCH {path}: others write to this node all the time")
+        raise Transient(f"PATCH {answer.path}: others write to this node all the time")
     if "denied the request" in said.message or "denied request" in said.message:
-        raise Rejected(f"PATCH {path} is refused by the cluster's admission: {answer.text()}")
-    raise error_of(answer, "PATCH", path)
+        raise Rejected(f"PATCH {answer.path} is refused by the cluster's admission: {answer.text()}")
+    raise answer.error()
 
 
 def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, ClusterError]:

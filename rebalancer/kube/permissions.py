@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from rebalancer.errors import Forbidden
-from rebalancer.kube.answers import Rejected, decoded, error_of
+from rebalancer.kube.answers import Rejected, decoded
 from rebalancer.kube.client import Client
 from rebalancer.kube.halt import Deadline
 
@@ -85,9 +85,7 @@ def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> b
         "spec": {"resourceAttributes": attributes},
     }
     answer = client.write("POST", _PATH, msgspec.json.encode(review), deadline=deadline)
-    if not answer.is_success:
-        raise error_of(answer, "POST", _PATH)
-    found = decoded(answer.body, _Review, _PATH, "a review")
+    found = decoded(answer.demanded(), _Review, _PATH, "a review")
     if found.kind != "SelfSubjectAccessReview":
         raise Rejected(f"the API server does not answer {_PATH} with a review")
     return found.status.allowed

@@ -18,7 +18,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import NotFound, Transient, error_of
+from rebalancer.kube.answers import NotFound, Transient
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.marks import in_utc
@@ -89,14 +89,12 @@ class Rollouts:
     def _patched(self, path: str, name: str, operations: list[dict[str, Any]]) -> Verdict:
         try:
             body = msgspec.json.encode(operations)
-            answer = self._client.write("PATCH", path, body, deadline=Deadline.after(_SECONDS))
-            if answer.is_success:
-                return Granted(restarted=name)
-            raise error_of(answer, "PATCH", path)
+            self._client.write("PATCH", path, body, deadline=Deadline.after(_SECONDS)).demanded()
         except ClusterError as error:
             if isinstance(error, Transient) and error.maybe_done:
                 return Unknown(f"the Deployment {name} may have been restarted: {error}")
             return Failed(f"the Deployment {name} was not restarted: {error}", forbidden=isinstance(error, Forbidden))
+        return Granted(restarted=name)
 
     def _refusal(self, pod: Pod, recheck: Callable[[Pod], Refused | None]) -> Refused | None:
         path = path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name)

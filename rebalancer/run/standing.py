@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from rebalancer.errors import ClusterError, Forbidden, MarksLeft, UsageError
-from rebalancer.kube.answers import error_of
 from rebalancer.kube.client import path_of
 from rebalancer.kube.lists import path_within
 from rebalancer.kube.marks import HoldMarks, KindOfMark, MarkedNode, SteeringMarks, any_mark, expired
@@ -187,7 +186,7 @@ class Standing:
             if answer.is_success:
                 return
             if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
-                raise error_of(answer, "PATCH", target.path)
+                raise answer.error()
         raise ClusterError(f"others write to {target} all the time")
 
 

@@ -127,7 +127,7 @@ def test_as_a_page_of_a_list(tmp_path, rebalancer, kind):
 @pytest.mark.parametrize("body", [b"[" * DEEP, b'{"a":' * DEEP, b'{"message":"\xff"}', b'{"details":' + b"9" * 5000])
 def test_as_the_explanation_of_a_refusal(body):
     """Then the name of the status code has to do."""
-    assert HttpAnswer(403, {}, body).text() == "Forbidden"
+    assert HttpAnswer("GET", "/", 403, {}, body).text() == "Forbidden"
 
 
 PODS = {

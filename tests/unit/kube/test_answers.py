@@ -32,7 +32,7 @@ def test_a_text_of_the_server_is_one_line_and_short():
     assert cut("x" * 10_000) == "x" * (TEXT_LIMIT - 1) + "…"
     assert len(cut("x" * 10_000)) == 256
     body = json.dumps({"kind": "Status", "message": "x\n" * 5000}).encode()
-    assert HttpAnswer(400, {}, body).text() == cut("x " * 5000)
+    assert HttpAnswer("GET", "/", 400, {}, body).text() == cut("x " * 5000)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_text_of_the_server_is_one_line_and_short():
 )
 def test_a_body_that_is_no_status_is_not_repeated(body):
     """A proxy's page never reaches a log; the status code speaks instead, if it is a known one."""
-    assert HttpAnswer(502, {}, body).text() == "Bad Gateway"
-    assert HttpAnswer(599, {}, body).text() == "no explanation"
+    assert HttpAnswer("GET", "/", 502, {}, body).text() == "Bad Gateway"
+    assert HttpAnswer("GET", "/", 599, {}, body).text() == "no explanation"
 
 
 DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
@@ -72,4 +72,7 @@ def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(headers, s
     """In seconds or by a date of the server's own clock; what is past, or no number of seconds, says nothing."""
     details = "{}" if seconds is None else f'{{"retryAfterSeconds": {seconds}}}'
 
-    assert HttpAnswer(429, headers, f'{{"kind": "Status", "details": {details}}}'.encode()).retry_after() == expected
+    assert (
+        HttpAnswer("GET", "/", 429, headers, f'{{"kind": "Status", "details": {details}}}'.encode()).retry_after()
+        == expected
+    )
