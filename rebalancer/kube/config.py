@@ -17,7 +17,6 @@ import yaml
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.halt import Deadline
-from rebalancer.kube.overrides import NO_OVERRIDES, Overrides
 from rebalancer.untrusted.address import without_userinfo
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 
@@ -28,6 +27,22 @@ Document = dict[str, object]
 
 _SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Settings of the command line, as kubectl's flags; what is not set is taken from the kubeconfig.
+
+    Attributes:
+        user: the user to act as; empty for none.
+        insecure: whether the API server's certificate is not checked.
+        exec_seconds: after which a credentials plugin that does not answer is killed.
+    """
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    insecure: bool = False
+    exec_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +270,7 @@ def connect(
     kubeconfig: str | None,
     context: str | None,
     *,
-    overrides: Overrides = NO_OVERRIDES,
+    overrides: Overrides = Overrides(),
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection:

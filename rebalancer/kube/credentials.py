@@ -20,9 +20,8 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
-from rebalancer.kube.config import ChosenContext, Document, extensions, find
+from rebalancer.kube.config import ChosenContext, Document, Overrides, extensions, find
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.overrides import Overrides
 from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
 from rebalancer.untrusted.exchange import cuttable

@@ -25,11 +25,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from rebalancer.kube.wire.annotations import read_note
+from rebalancer.kube.wire.annotations import Zoned, read_note
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, avoid_keys
 
 #: Steering's annotation, whatever keys the taints have: so a mark is found after these were changed.
@@ -40,9 +40,6 @@ _USUAL = avoid_keys(AVOID_KEY)
 
 #: A taint as the API server writes it; taints of others are written back unchanged.
 Taint: TypeAlias = Mapping[str, Any]
-
-#: A time in an annotation: without a zone it says nothing, and the annotation cannot be read.
-Zoned = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def in_utc(time: datetime) -> str:

@@ -19,7 +19,8 @@ from typing import Annotated
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, Zoned, is_soft
+from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, is_soft
+from rebalancer.kube.wire.annotations import Zoned
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs, read_sign
 from rebalancer.policy.moving import PRESSURE_KEY

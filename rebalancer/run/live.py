@@ -20,7 +20,7 @@ from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
-from rebalancer.kube.config import connect, find
+from rebalancer.kube.config import Overrides, connect, find
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
@@ -56,7 +56,8 @@ def open_cluster(
     observe: Observe = lambda _method, _path, _status: None,
 ) -> Client:
     """Find the API server in the same order as kubectl; no request is sent.  `observe` is called with every request."""
-    connection = connect(client.kubeconfig, client.context, overrides=client.overrides)
+    overrides = Overrides(client.as_user, client.as_group, client.insecure_skip_tls_verify, client.exec_timeout)
+    connection = connect(client.kubeconfig, client.context, overrides=overrides)
     policy, seconds = retry_policy or RetryPolicy(), client.request_timeout or LONGEST_READ_SECONDS
     return Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe)
 

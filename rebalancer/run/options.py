@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rebalancer.errors import UsageError
-from rebalancer.kube.overrides import EXEC_SECONDS, Overrides
 
 if TYPE_CHECKING:
     from rebalancer.cluster.cluster import Cluster
@@ -95,13 +94,8 @@ class ClientOptions:
     as_user: str = ""
     as_group: tuple[str, ...] = ()
     request_timeout: float = 30.0
-    exec_timeout: float = EXEC_SECONDS
+    exec_timeout: float = 60.0
     insecure_skip_tls_verify: bool = False
-
-    @property
-    def overrides(self) -> Overrides:
-        """The settings that override a kubeconfig."""
-        return Overrides(self.as_user, self.as_group, self.insecure_skip_tls_verify, self.exec_timeout)
 
 
 #: The exit code, if it was asked for, of a dry run with something to do.

@@ -1,11 +1,12 @@
 """The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
 from datetime import datetime
-from typing import TypedDict, TypeVar
+from typing import Annotated, TypedDict, TypeVar
 
 import msgspec
 
 from rebalancer.cluster.scheduler_inputs import Notes
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY
 
 T = TypeVar("T")
 
@@ -13,9 +14,6 @@ EVICT = "descheduler.alpha.kubernetes.io/evict"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
-_PRESSURE = "kube-rebalancer/pressure"
-_HOLD = "kube-rebalancer/hold"
-_AVOID = "kube-rebalancer/avoid"
 _YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no")
@@ -23,6 +21,10 @@ _LONGEST_SHOWN = 40
 
 #: A string, null or absent.  Go reads null as an empty string, so an annotation that is null is present.
 _Text = str | msgspec.UnsetType | None
+
+
+#: A time in a note of ours: without a zone it says nothing, and the note cannot be read.
+Zoned = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def read_note(text: str | None, kind: type[T]) -> T | None:
@@ -106,7 +108,7 @@ class _PressureNote(msgspec.Struct, gc=False):
 class _HoldNote(msgspec.Struct, gc=False):
     """What is used of our own annotation."""
 
-    expires: datetime
+    expires: Zoned
 
 
 class NodeAnnotations(msgspec.Struct, gc=False):
@@ -114,9 +116,9 @@ class NodeAnnotations(msgspec.Struct, gc=False):
 
     scale_down_disabled: _Text = msgspec.field(default=msgspec.UNSET, name=_SCALE_DOWN_DISABLED)
     do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
-    pressure: str | None = msgspec.field(default=None, name=_PRESSURE)
-    hold: str | None = msgspec.field(default=None, name=_HOLD)
-    avoid: _Text = msgspec.field(default=msgspec.UNSET, name=_AVOID)
+    pressure: str | None = msgspec.field(default=None, name=PRESSURE_KEY)
+    hold: str | None = msgspec.field(default=None, name=HOLD_KEY)
+    avoid: _Text = msgspec.field(default=msgspec.UNSET, name=AVOID_KEY)
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -128,7 +130,7 @@ class NodeAnnotations(msgspec.Struct, gc=False):
     def held_until(self) -> datetime | None:
         """Until when a run that emptied the node keeps it empty; None if nothing says so in a way that can be read."""
         note = read_note(self.hold, _HoldNote)
-        return note.expires if note and note.expires.tzinfo else None
+        return note.expires if note else None
 
     @property
     def keeping(self) -> str:

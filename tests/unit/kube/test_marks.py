@@ -214,15 +214,26 @@ def test_a_node_with_an_empty_list_of_taints_can_be_marked():
     assert after(node, wanted).taints == wanted.taints
 
 
-def test_an_annotation_of_steering_claims_the_taints_of_its_own_run_alone():
+@pytest.mark.parametrize(
+    ("kind", "mark", "claim"),
+    [
+        (STEERING, Mark("yes", ("hot",), NOW), f"hot=yes:{SOFT}, which no run has noted as its own"),
+        (
+            LABEL,
+            PressureMark("r", {"cpu": Shown(NOW, LATER)}, label="status=hot", taint="hot=yes"),
+            f"the label status=hot, the taint hot=yes:{SOFT}, which nobody has noted as ours",
+        ),
+    ],
+)
+def test_what_an_annotation_alone_says_to_be_ours_is_told(kind, mark, claim):
     """Another value under its key is another's, and is not even named."""
-    note = Mark("run-9", ("dedicated",), NOW).text()
-    taints = [{"key": "dedicated", "value": value, "effect": SOFT} for value in ("run-9", "batch")]
+    taints = [
+        {"key": "hot", "value": value, "effect": effect} for value, effect in (("yes", SOFT), ("no", "NoExecute"))
+    ]
+    node = MarkedNode("n1", "7", taints, {kind.annotation: mark.text()}, {"status": "hot", "zone": "a"})
 
-    assert (
-        STEERING.claim(MarkedNode("n1", "7", taints, {AVOID: note}))
-        == f"node n1 keeps dedicated=run-9:{SOFT}, which no run has noted as its own"
-    )
+    assert kind.claim(node) == f"node n1 keeps {claim}"
+    assert not kind.claim(MarkedNode("n1", "7", taints[1:], node.annotations, {"status": "cold"}))
 
 
 def test_a_taint_that_is_already_as_wanted_keeps_its_place():

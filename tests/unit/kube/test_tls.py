@@ -7,8 +7,7 @@ from kubernetes.config import incluster_config
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.kube import credentials
 from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
-from rebalancer.kube.overrides import Overrides
+from rebalancer.kube.config import Overrides, connect
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
 
 PODS = "/api/v1/pods"
