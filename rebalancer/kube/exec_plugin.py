@@ -12,13 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shutil import which
 from types import FrameType
+from typing import Any
 
 import msgspec
 
@@ -75,57 +76,57 @@ def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, date
     """
     if not chosen.user.get("exec"):
         return chosen, None
-    plugin = _Plugin.of(chosen)
+    plugin = _Plugin(chosen)
     status = plugin.answer(plugin.run(seconds))
     return replace(chosen, user=with_credentials(chosen.user, status)), aware(status.expiration_timestamp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plugin:
+class _Variable(msgspec.Struct):
+    name: Any
+    value: Any
+
+
+class _Settings(msgspec.Struct, rename="camel"):
     """What a kubeconfig says about a plugin."""
 
-    chosen: ChosenContext
-    command: str
-    arguments: tuple[str, ...]
-    environment: Mapping[str, str]
-    version: str
-    hint: str
-    mode: str
-    wants_cluster: bool
+    command: Any
+    api_version: Any
+    args: list[Any] | None = None
+    env: list[_Variable] | None = None
+    interactive_mode: Any = None
+    provide_cluster_info: Any = None
+    install_hint: Any = None
 
-    @classmethod
-    def of(cls, chosen: ChosenContext) -> "_Plugin":
-        found = chosen.user["exec"]
-        given: Document = found if isinstance(found, dict) else {}
+
+class _Plugin:
+    """A plugin that is installed."""
+
+    def __init__(self, chosen: ChosenContext) -> None:
         try:
-            plugin = cls(
-                chosen=chosen,
-                command=str(given["command"]),
-                arguments=tuple(map(str, _list(given.get("args")))),
-                environment={str(each["name"]): str(each["value"]) for each in _list(given.get("env"))},
-                version=str(given["apiVersion"]),
-                hint=f" {cut(str(given['installHint']))}" if given.get("installHint") else "",
-                mode=str(given.get("interactiveMode") or "IfAvailable"),
-                wants_cluster=bool(given.get("provideClusterInfo")),
-            )
-        except (LookupError, TypeError, AttributeError):
+            given = msgspec.convert(chosen.user["exec"], _Settings)
+        except msgspec.ValidationError:
             raise NoCredentials(
                 f"{chosen.files}: the exec plugin of context {chosen.context!r} is malformed: it takes command and "
                 "apiVersion, and may have args, env, interactiveMode, provideClusterInfo and installHint"
             ) from None
-        if which(plugin.command, path=plugin.environment.get("PATH")) is None:
+        self._chosen = chosen
+        self._given = given
+        self._command = str(given.command)
+        self._version = str(given.api_version)
+        self._environment = {str(each.name): str(each.value) for each in given.env or ()}
+        self._hint = f" {cut(str(given.install_hint))}" if given.install_hint else ""
+        if which(self._command, path=self._environment.get("PATH")) is None:
             raise NoCredentials(
-                f"{chosen.files}: the user of context {chosen.context!r} needs the exec plugin {plugin.command}, which "
-                f"is not installed or not on PATH.{plugin.hint}"
+                f"{chosen.files}: the user of context {chosen.context!r} needs the exec plugin {self._command}, which "
+                f"is not installed or not on PATH.{self._hint}"
             )
-        return plugin
 
     def run(self, seconds: float) -> bytes:
         """Return what the plugin prints."""
-        cluster = _cluster(self.chosen)
+        cluster = _cluster(self._chosen)
         has_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-        interactive = self.mode != "Never" and has_terminal
-        if self.mode == "Always" and not interactive:
+        interactive = self._given.interactive_mode != "Never" and has_terminal
+        if self._given.interactive_mode == "Always" and not interactive:
             raise self._none("it wants to ask somebody (interactiveMode: Always), and there is no terminal")
         # A signal that ends the program during the start would leave the plugin behind.
         with held_signals() as release, self._start(cluster, interactive=interactive) as process:
@@ -140,12 +141,12 @@ class _Plugin:
         return printed
 
     def _start(self, cluster: Document, *, interactive: bool) -> subprocess.Popen[bytes]:
-        spec = {"interactive": interactive} | ({"cluster": cluster} if self.wants_cluster else {})
-        asked = json.dumps({"apiVersion": self.version, "kind": "ExecCredential", "spec": spec})
+        spec = {"interactive": interactive} | ({"cluster": cluster} if self._given.provide_cluster_info else {})
+        asked = json.dumps({"apiVersion": self._version, "kind": "ExecCredential", "spec": spec})
         try:
             return subprocess.Popen(  # noqa: S603  the kubeconfig's own command, as kubectl runs it
-                [self.command, *self.arguments],
-                env={**os.environ, **self.environment, "KUBERNETES_EXEC_INFO": asked},
+                [self._command, *map(str, self._given.args or ())],
+                env={**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": asked},
                 stdin=None if interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 # The user must see it when the plugin asks for a login.
@@ -165,7 +166,7 @@ class _Plugin:
             _LOG.warning(
                 "the exec plugin %s of context %r has not answered for %g s; it is given up after %g s "
                 "(--exec-timeout)",
-                *(self.command, self.chosen.context, named, seconds),
+                *(self._command, self._chosen.context, named, seconds),
             )
             return process.communicate(timeout=seconds - named)
         except subprocess.TimeoutExpired:
@@ -180,8 +181,8 @@ class _Plugin:
             found = decode_json(printed, _Answer)
         except ValueError:
             raise self._none("what it printed is not an ExecCredential") from None
-        if (found.api_version, found.kind) != (self.version, "ExecCredential"):
-            raise self._none(f"what it printed is not an ExecCredential of {self.version}")
+        if (found.api_version, found.kind) != (self._version, "ExecCredential"):
+            raise self._none(f"what it printed is not an ExecCredential of {self._version}")
         status = found.status
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._none("it gave a client certificate without its key, or a key without its certificate")
@@ -190,16 +191,8 @@ class _Plugin:
         return status
 
     def _none(self, why: str) -> NoCredentials:
-        place = f"{self.chosen.files}: the exec plugin {self.command} of context {self.chosen.context!r}"
-        return NoCredentials(f"{place} gave no credentials: {why.rstrip('.')}.{self.hint}")
-
-
-def _list(given: object) -> list[dict[str, object]]:
-    if given is None:
-        return []
-    if not isinstance(given, list):
-        raise TypeError
-    return given
+        place = f"{self._chosen.files}: the exec plugin {self._command} of context {self._chosen.context!r}"
+        return NoCredentials(f"{place} gave no credentials: {why.rstrip('.')}.{self._hint}")
 
 
 def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:

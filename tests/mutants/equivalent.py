@@ -29,8 +29,6 @@ EQUIVALENT: Mapping[str, str] = {
     "if owner is None or self._lost[owner] < self._most(self._had[owner]):": (
         "nothing is counted for pods without an owner, so that they have always lost less than one"
     ),
-    'rebalancer/kube/exec_plugin.py: given.get("interactiveMode") or "IfAvailable" -> (given.get(\'interactiveMode\')) '
-    'on: mode=str(given.get("interactiveMode") or "IfAvailable"),': "only `Never` and `Always` are told apart from it",
     "rebalancer/kube/wire/pages.py: first is not item and _fields(first) != _fields(item) -> "
     "(_fields(first) != _fields(item)) on: if first is not item and _fields(first) != _fields(item):": (
         "an object does not differ from itself; not comparing it is a matter of speed"
