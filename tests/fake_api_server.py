@@ -126,15 +126,16 @@ class FakeApiServer:
     def url(self) -> str:
         return self._http.url
 
-    def kubeconfig(self, folder: Path, *, user: Object | None = None, context: str = "fake") -> Path:
-        """Write a kubeconfig for this server; `user` replaces the token."""
+    def kubeconfig(self, folder: Path, *, user: Object | None = None, context: str = "fake", **cluster: object) -> Path:
+        """Write a kubeconfig for this server; `user` replaces the token, and `cluster` sets fields of the cluster."""
         path = folder / "kubeconfig"
+        here = {"server": self.url, "extensions": [_PLAIN_HTTP], **cluster}
         document = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": context,
             "contexts": [{"name": context, "context": {"cluster": "here", "user": "me"}}],
-            "clusters": [{"name": "here", "cluster": {"server": self.url, "extensions": [_PLAIN_HTTP]}}],
+            "clusters": [{"name": "here", "cluster": here}],
             "users": [{"name": "me", "user": user or {"token": self.token}}],
         }
         path.write_text(json.dumps(document))  # JSON is YAML

@@ -1,6 +1,5 @@
 """A fake API server, a client for it, and a time that passes only when somebody waits."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,11 +69,7 @@ def client_of(secure: FakeApiServer, tmp_path: Path, time: FakeTime) -> Iterator
     opened: list[Connection] = []
 
     def make(**cluster: object) -> Client:
-        path = secure.kubeconfig(tmp_path)
-        document = json.loads(path.read_text())
-        document["clusters"][0]["cluster"] |= cluster
-        path.write_text(json.dumps(document))
-        opened.append(connect(str(path), None, environ={}))
+        opened.append(connect(str(secure.kubeconfig(tmp_path, **cluster)), None, environ={}))
         return Client(opened[-1], retry_policy=time.retry_policy())
 
     yield make

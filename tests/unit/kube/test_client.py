@@ -144,8 +144,7 @@ def stranger(tmp_path, server, time):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        kubeconfig = server.kubeconfig(tmp_path)
-        kubeconfig.write_text(kubeconfig.read_text().replace(server.url, _url_of(listening)))
+        kubeconfig = server.kubeconfig(tmp_path, server=_url_of(listening))
         yield listening, Client(connect(str(kubeconfig), None, environ={}), retry_policy=time.retry_policy(0))
 
 
@@ -221,10 +220,8 @@ def test_an_answer_without_a_deadline_has_five_minutes(client, server, time, pod
 
 def test_a_server_that_is_not_there_is_reported_soon(tmp_path, server, time):
     """Nobody listens: four tries, not half a minute."""
-    path = server.kubeconfig(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    path.write_text(path.read_text().replace(server.url, f"http://127.0.0.1:{port}"))
+        path = server.kubeconfig(tmp_path, server=_url_of(closed))
     client = Client(connect(str(path), None, environ={}), retry_policy=time.retry_policy())
 
     with pytest.raises(Unreachable, match="Connection refused") as caught:

@@ -96,10 +96,7 @@ def test_a_token_file_is_read_again_after_a_401(server, client_as, tmp_path):
 def test_fresh_credentials_for_another_cluster_are_not_used(server, client_as, tmp_path, key, value):
     """Somebody has changed the context's cluster during the run: nothing goes there, and no new token goes here."""
     client = client_as({"token": "old"})
-    path = server.kubeconfig(tmp_path, user={"token": "the-token"})
-    document = json.loads(path.read_text())
-    document["clusters"][0]["cluster"][key] = value
-    path.write_text(json.dumps(document))
+    server.kubeconfig(tmp_path, user={"token": "the-token"}, **{key: value})
 
     with pytest.raises(NoCredentials, match=rf"another {key}: start a new run"):
         client.get(PODS)

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -39,9 +40,10 @@ TAINTS = {
 LABELS = (("status", PRESSURE, "old"), ("", "cpu", "presure"))
 TIMES = st.sampled_from((NOW - timedelta(minutes=1), NOW, LATER))
 RUNS = st.sampled_from(("run-1", "run-2"))
-PRESSURES = st.sampled_from(
-    ((Pressure("cpu", NOW, LATER, 85.0),), (Pressure("memory", NOW, LATER, 0.5), Pressure("cpu", NOW, LATER, 1.0)))
+RULES = st.sampled_from((("cpu",), ("cpu", "memory"), ("memory", "cpu"))).map(
+    lambda names: dict.fromkeys(names, Shown(NOW, LATER, 85.0))
 )
+PRESSURES = RULES.map(lambda rules: tuple(Pressure(name, NOW, LATER, 85.0) for name in rules))
 NAMED = st.sampled_from(("", "old=cpu", "status=presure", "example.com/hot=yes", "no key", "old"))
 UNREADABLE = ("", "{}", "null", '{"run": 1}', '{"run": "r", "rules": {}}', '{"run":"r","keys":[],"expires":"soon"}')
 NO_ZONE = json.dumps({"run": "r", "keys": [], "expires": "2026-01-15T12:00:00"})
@@ -50,20 +52,18 @@ NOTES = {
     HELD: st.builds(HoldMark, RUNS, TIMES),
     **dict.fromkeys(
         (LABEL, TAINT, BOTH),
-        st.builds(lambda *named: PressureMark("run-1", {"cpu": Shown(NOW, LATER, 85.0)}, *named), NAMED, NAMED),
+        st.builds(PressureMark, RUNS, RULES, NAMED, NAMED),
     ),
 }
 
-#: What each kind sets on a node.
+#: What each kind sets on a node for a run.
 SETS = {
-    STEERING: st.builds(
-        lambda run, level: lambda node: STEERING.on(node, Mark(run, STEERING.at(level), LATER)),
-        RUNS,
-        st.just(1) | st.just(2),
+    STEERING: st.sampled_from((1, 2)).map(
+        lambda level: lambda node, run: STEERING.on(node, Mark(run, STEERING.at(level), LATER))
     ),
-    HELD: st.just(lambda node: HELD.on(node, HoldMark("run-1", LATER))),
+    HELD: st.just(lambda node, run: HELD.on(node, HoldMark(run, LATER))),
     **{
-        kind: PRESSURES.map(lambda pressures, kind=kind: lambda node: kind.on(node, "run-2", pressures))
+        kind: PRESSURES.map(lambda pressures, kind=kind: partial(kind.on, pressures=pressures))
         for kind in (LABEL, TAINT, BOTH)
     },
 }
@@ -146,7 +146,7 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(kind, data):
     node, change = data.draw(nodes(kind)), data.draw(SETS[kind])
     foreign, labels, notes = of_others(kind, node)
     try:
-        wanted = change(node)
+        wanted = change(node, "run-2")
     except Occupied:
         keys = {sign.key for sign in (kind.signs.label, kind.signs.taint) if sign}
         assert keys & {*labels, *(each["key"] for each in foreign if each["effect"] == SOFT)}
@@ -159,17 +159,21 @@ def test_a_marked_node_carries_the_mark_and_all_of_others(kind, data):
     assert set_by_us == ours(kind, found)[0] or kind is STEERING
     assert (found.labels or {}).items() >= labels.items()
     assert of_others(kind, found)[2] == notes
-    assert kind.read(found).run in ("run-1", "run-2")
-    assert patch(found, wanted) == patch(found, change(found)) == []
+    assert patch(found, wanted) == patch(found, change(found, "run-2" if kind is STEERING else "run-3")) == []
+    assert kind in (STEERING, HELD) or standing(found) == change.keywords["pressures"]
 
 
 @OF_EACH_KIND
 @given(st.data())
 def test_a_patch_fails_if_what_is_ours_was_changed(kind, data):
     """A taint, our annotation or a label that is written: another has written since, so the node is read again."""
-    read, other, change = data.draw(nodes(kind)), data.draw(nodes(kind)), data.draw(SETS[kind] | st.just(kind.off))
+    read, other, change = (
+        data.draw(nodes(kind)),
+        data.draw(nodes(kind)),
+        data.draw(SETS[kind] | st.just(lambda node, _: kind.off(node))),
+    )
     try:
-        operations = patch(read, wanted := change(read))
+        operations = patch(read, wanted := change(read, "run-2"))
     except Occupied:
         return
     written = [[(each.labels or {}).get(key) for key in wanted.labels] for each in (read, other)]
@@ -223,16 +227,17 @@ def test_a_node_with_an_empty_list_of_taints_can_be_marked():
             PressureMark("r", {"cpu": Shown(NOW, LATER)}, label="status=hot", taint="hot=yes"),
             f"the label status=hot, the taint hot=yes:{SOFT}, which nobody has noted as ours",
         ),
+        (TAINT, PressureMark("r", {"cpu": Shown(NOW, LATER)}, label="status", taint="hot"), ""),
     ],
 )
 def test_what_an_annotation_alone_says_to_be_ours_is_told(kind, mark, claim):
-    """Another value under its key is another's, and is not even named."""
+    """Another value under its key is another's, and is not even named; without a value nothing is said."""
     taints = [
         {"key": "hot", "value": value, "effect": effect} for value, effect in (("yes", SOFT), ("no", "NoExecute"))
     ]
     node = MarkedNode("n1", "7", taints, {kind.annotation: mark.text()}, {"status": "hot", "zone": "a"})
 
-    assert kind.claim(node) == f"node n1 keeps {claim}"
+    assert kind.claim(node) == (f"node n1 keeps {claim}" if claim else "")
     assert not kind.claim(MarkedNode("n1", "7", taints[1:], node.annotations, {"status": "cold"}))
 
 

@@ -1,7 +1,5 @@
 """No credentials over plain http to an API server, unless its kubeconfig allows it."""
 
-import json
-
 import pytest
 
 from rebalancer.errors import NoCredentials
@@ -11,23 +9,17 @@ ALLOWED = [{"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}]
 
 
 @pytest.fixture
-def connection(tmp_path):
-    """Connect with a kubeconfig of this server and this user."""
+def connection(server, tmp_path):
+    """Connect with a kubeconfig of this server's address and this user."""
 
-    def make(server, user, extensions=None):
-        document = {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-            "clusters": [{"name": "k", "cluster": {"server": server, "extensions": extensions}}],
-            "users": [{"name": "u", "user": user}],
-        }
-        (tmp_path / "config").write_text(json.dumps(document))
-        return connect(str(tmp_path / "config"), None, environ={})
+    def make(address, user, extensions=None):
+        path = server.kubeconfig(tmp_path, user=user or {"token": ""}, server=address, extensions=extensions)
+        return connect(str(path), None, environ={})
 
     return make
 
 
-@pytest.mark.parametrize("server", ["http://127.0.0.1:1", "HTTP://host", " http://host", "http://localhost/"])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "HTTP://host", " http://host", "http://localhost/"])
 @pytest.mark.parametrize(
     "user",
     [
@@ -40,10 +32,10 @@ def connection(tmp_path):
     ],
     ids=lambda user: next(iter(user)),
 )
-def test_credentials_stay_here(connection, server, user):
+def test_credentials_stay_here(connection, address, user):
     """No file of them is read and no plugin is started; the message names the kind and the cures."""
     with pytest.raises(NoCredentials, match=rf"credentials \({next(iter(user))}\) are not sent over plain http") as it:
-        connection(server, user)
+        connection(address, user)
     assert "allowTokenOverHTTP" in str(it.value)
     assert "s3cret" not in str(it.value)
 

@@ -4,7 +4,6 @@ The proxy of these tests opens tunnels to a server that speaks TLS, as all do be
 """
 
 import base64
-import json
 
 import pytest
 
@@ -130,11 +129,8 @@ def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo, wor
 
 def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, tmp_path, time):
     """To a server without TLS a proxy passes on each request, and answers it itself."""
-    path = server.kubeconfig(tmp_path)
-    document = json.loads(path.read_text())
     with FakeProxy("me:secret") as proxy:
-        document["clusters"][0]["cluster"]["proxy-url"] = proxy.url
-        path.write_text(json.dumps(document))
+        path = server.kubeconfig(tmp_path, **{"proxy-url": proxy.url})
         with pytest.raises(Unreachable, match="asks for a user and a password"):
             Client(connect(str(path), None, environ={}), retry_policy=time.retry_policy()).get("/api/v1/pods")
     assert server.requests == []

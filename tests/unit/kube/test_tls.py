@@ -23,8 +23,7 @@ def test_a_certificate_that_is_not_trusted_is_told_at_once(client_of, secure, ti
 def test_a_tls_error_of_settings_is_reported_soon(secure, tmp_path, time):
     """A plain HTTP port behind an https address does not become one by waiting."""
     with FakeApiServer() as plain:
-        path = plain.kubeconfig(tmp_path)
-        path.write_text(path.read_text().replace("http://", "https://"))
+        path = plain.kubeconfig(tmp_path, server=plain.url.replace("http://", "https://"))
         connection = connect(str(path), None, environ={})
         with pytest.raises(Unreachable, match="no answer from the API server https://"):
             Client(connection, retry_policy=time.retry_policy()).get(PODS)
