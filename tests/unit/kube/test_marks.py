@@ -248,6 +248,20 @@ def test_a_taint_that_is_already_as_wanted_keeps_its_place():
     assert BOTH.on(MarkedNode("n1", "u", taints, None), "r", (Pressure("cpu", NOW, LATER, 1.0),)).taints == taints
 
 
+def test_what_the_annotation_names_is_taken_off_after_the_rules_were_changed():
+    """Label and taint; from then on it names what the new rules set."""
+    pressures = (Pressure("cpu", NOW, LATER, 1.0),)
+    bare, new = MarkedNode("n1", "u", None, None), PressureMarks(LABEL.signs, BOTH.earlier)
+    marked = after(bare, BOTH.on(bare, "run-1", pressures))
+    assert (marked.labels, len(marked.taints)) == ({"status": "presure"}, 1)
+
+    found = after(marked, new.on(marked, "run-2", pressures))
+
+    assert (found.taints, found.labels) == (None, {PRESSURE: "cpu"})
+    mark = PressureMarks.read(found)
+    assert (mark.label, mark.taint) == (f"{PRESSURE}=cpu", "")
+
+
 def test_a_place_that_others_have_is_named():
     taken = MarkedNode("n1", "u", None, None, {"status": "mine"})
     with pytest.raises(Occupied, match=r"node n1 has the label status=mine, which is not ours: it stays as it is"):
