@@ -13,7 +13,7 @@ from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import Resources, add, parse_resources
 from rebalancer.cluster.scheduler_inputs import Notes
-from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
+from rebalancer.cluster.selectors import EVERYTHING, Labels
 from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
@@ -221,47 +221,34 @@ def _budget(wire: _BudgetWire) -> DisruptionBudget:
     )
 
 
+class _PlainBudget(msgspec.Struct):
+    metadata: Any = None
+    spec: Any = None
+
+
 def _budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
     """Return what stands for a PDB that cannot be read: it allows nothing, for all pods that it may select.
 
     These are the pods of its selector if that can be read, else those of its namespace, else all pods.
     """
-    document = _mapping(_decoded(raw))
-    metadata = _mapping(document.get("metadata"))
-    name = metadata.get("name")
+    try:
+        plain = msgspec.json.decode(raw, type=_PlainBudget)
+    except (ValueError, msgspec.MsgspecError):
+        plain = _PlainBudget()
+    name = namespace = None
+    if isinstance(plain.metadata, dict):
+        name, namespace = plain.metadata.get("name"), plain.metadata.get("namespace")
+        namespace = "default" if namespace in (None, "") else namespace
+    try:
+        selected = selector(msgspec.convert(plain.spec, SelectingWire).selector)
+    except (ValueError, msgspec.MsgspecError):
+        selected = EVERYTHING
     return DisruptionBudget(
-        namespace=_namespace_of(document.get("metadata")),
+        namespace=namespace if isinstance(namespace, str) else EVERY_NAMESPACE,
         name=name if isinstance(name, str) else "",
-        selector=_selector(document.get("spec")),
+        selector=selected,
         problem=problem,
     )
-
-
-def _decoded(raw: bytes) -> object:
-    try:
-        return msgspec.json.decode(raw)
-    except (ValueError, msgspec.MsgspecError):
-        return None
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _namespace_of(metadata: object) -> str:
-    if not isinstance(metadata, dict):
-        return EVERY_NAMESPACE
-    namespace = metadata.get("namespace")
-    if namespace is None or namespace == "":
-        return "default"
-    return namespace if isinstance(namespace, str) else EVERY_NAMESPACE
-
-
-def _selector(spec: object) -> LabelSelector | None:
-    try:
-        return selector(msgspec.convert(spec, SelectingWire).selector)
-    except (ValueError, msgspec.MsgspecError):
-        return EVERYTHING
 
 
 _NAME, _FIRST = attrgetter("name"), itemgetter(0)
