@@ -59,7 +59,7 @@ class Retries(logging.Handler):
     @contextmanager
     def heard(self) -> Iterator[None]:
         """Receive all log lines about retries while this is entered; no other handler does."""
-        log = logging.getLogger("rebalancer.kube.halt")
+        log = logging.getLogger("rebalancer.kube.tries")
         level, log.propagate = log.level, False
         log.setLevel(logging.INFO)
         log.addHandler(self)

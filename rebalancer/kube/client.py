@@ -18,8 +18,8 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
 from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
 from rebalancer.kube.config import Connection
-from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.kube.proxies import named, unauthorised
+from rebalancer.kube.tries import Deadline, RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.untrusted.exchange import GivenUp, within
 

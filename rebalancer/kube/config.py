@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from rebalancer.errors import NoCredentials
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.tries import Deadline
 from rebalancer.untrusted.address import without_userinfo
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 

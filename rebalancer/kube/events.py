@@ -15,7 +15,7 @@ from http import HTTPStatus
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline, RetryPolicy
+from rebalancer.kube.tries import Deadline, RetryPolicy
 from rebalancer.untrusted.address import without_userinfo
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ Steps for one pod:
 5. Still in doubt at the end: look for 5 s more, then the verdict is Unknown.
 6. Where the pod has changed meanwhile, read it, ask every protection again, and begin anew, three times at most.
 
-How long to wait between two tries is in `halt`, with the settings of `run.live.LiveSink`; when a request counts as
+How long to wait between two tries is in `tries`, with the settings of `run.live.LiveSink`; when a request counts as
 sent, in `client`.
 
 Example: the answer at 0 s is a 504, which leaves a doubt.  At 0.4 s the pod has a deletionTimestamp: granted, and
@@ -69,7 +69,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
+from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 #: How long one pod's eviction is tried again.

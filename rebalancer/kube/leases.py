@@ -25,7 +25,7 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import NotFound, Rejected, decoded
 from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.objects import Int32, aware
 
 #: As often as the holder may change by a Lease's count; the API server takes no more.

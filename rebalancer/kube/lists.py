@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import PATHS, ListPage, items_of
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, decode_json
 

@@ -27,9 +27,9 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline, RetryPolicy
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, MarkT, Taint, Wanted
+from rebalancer.kube.tries import Deadline, RetryPolicy
 
 NODES = "/api/v1/nodes"
 

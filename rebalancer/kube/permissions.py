@@ -8,7 +8,7 @@ import msgspec
 from rebalancer.errors import Forbidden
 from rebalancer.kube.answers import Rejected, decoded
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.tries import Deadline
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

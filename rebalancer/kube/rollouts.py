@@ -20,9 +20,9 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict, refused
 from rebalancer.kube.answers import NotFound, Transient
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.marks import in_utc
 from rebalancer.kube.node_marks import changed_entries
+from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
 from rebalancer.untrusted.documents import decode_json

@@ -30,10 +30,10 @@ from functools import partial
 
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
 from rebalancer.kube.leases import Leases
 from rebalancer.kube.marks import HoldMarks, Mark, MarkedNode, SteeringMarks, Wanted, without_run
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, on_each
+from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.kube.wire.annotations import read_note
 
 #: Seconds for all nodes together, to set marks and to take them off.

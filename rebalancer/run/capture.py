@@ -23,8 +23,8 @@ import msgspec
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire import storage
 from rebalancer.kube.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS, OWNER_ANNOTATIONS
 from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, path_of_list

@@ -18,9 +18,9 @@ from rebalancer.errors import ClusterError, Forbidden, SourceError, Unreachable
 from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
-from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.lists import Tell, read_list
 from rebalancer.kube.permissions import may
+from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, ListCollector, path_of_list, resource_of
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS

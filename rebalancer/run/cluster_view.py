@@ -10,7 +10,7 @@ from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.tries import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Finished, document
 from rebalancer.report.view import new_pods

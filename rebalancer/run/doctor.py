@@ -19,9 +19,9 @@ from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.permissions import WRITE_VERBS, may
+from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import METRICS_KINDS, resource_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count, listed

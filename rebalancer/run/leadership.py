@@ -35,8 +35,8 @@ from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Permit, always
 from rebalancer.kube.leases import LONGEST_SECONDS, MOST_TRANSITIONS, Lease, Leases
+from rebalancer.kube.tries import Permit, always
 from rebalancer.run.options import LeaseOptions, Options
 
 _LOG = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Overrides, connect, find
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
-from rebalancer.kube.halt import Deadline, Halt, RetryPolicy
+from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
 from rebalancer.run.options import ClientOptions

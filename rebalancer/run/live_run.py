@@ -23,7 +23,7 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import refused
-from rebalancer.kube.halt import Halt, Permit, RetryPolicy
+from rebalancer.kube.tries import Halt, Permit, RetryPolicy
 from rebalancer.report.document import Finished
 from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, steered

@@ -24,9 +24,9 @@ from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.steering import ActualPlacement, Move, Wave
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
+from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.policy.moving import Steering, avoid_keys
 from rebalancer.run.watch import budgets_now, ending_owners, pods_now, siblings_of, why_closed
 

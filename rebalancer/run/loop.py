@@ -34,7 +34,7 @@ from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.events import Event, Events, reporting_instance
-from rebalancer.kube.halt import Permit
+from rebalancer.kube.tries import Permit
 from rebalancer.run.cluster_view import Consent, LiveRun, Person
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import LEADER, Leadership, candidate

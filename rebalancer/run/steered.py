@@ -18,11 +18,11 @@ from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.steering import Held
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline, Halt, Permit, always
 from rebalancer.kube.marks import HoldMark, HoldMarks, KindOfMark, Mark, MarkT, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
+from rebalancer.kube.tries import Deadline, Halt, Permit, always
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
 from rebalancer.run.live import LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words

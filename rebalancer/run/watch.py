@@ -36,10 +36,10 @@ from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.lists import Items, path_within, read_list
 from rebalancer.kube.node_marks import NODES
 from rebalancer.kube.rollouts import Rollouts
+from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire import collect
 from rebalancer.kube.wire.annotations import OwnerAnnotations
 from rebalancer.kube.wire.objects import NodeWire, node

@@ -10,9 +10,9 @@ import pytest
 
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
-from rebalancer.kube.halt import Halt, RetryPolicy
 from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks
 from rebalancer.kube.run_marks import RunMarks
+from rebalancer.kube.tries import Halt, RetryPolicy
 from tests.attack.seeds import seeds
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import Reply, Request

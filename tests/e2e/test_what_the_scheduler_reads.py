@@ -1,7 +1,7 @@
 """The kinds that the scheduler and patience go by, as a real API server lists them."""
 
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.tries import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.run.cluster_lists import read_cluster
 from rebalancer.run.live import open_cluster

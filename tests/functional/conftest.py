@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.kube.halt import RetryPolicy
+from rebalancer.kube.tries import RetryPolicy
 from tests.fake_api_server import FakeApiServer
 from tests.fake_servers import FakePrometheus
 from tests.functional.marking import CALM, Marker, fill, loads

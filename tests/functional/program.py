@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from rebalancer.cli.main import main
 from rebalancer.cli.terminal import Question
-from rebalancer.kube.halt import RetryPolicy
+from rebalancer.kube.tries import RetryPolicy
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions, Options
 from rebalancer.run.options import Outcome as RunOutcome

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from rebalancer.clock import LaterClock, boottime
-from rebalancer.kube.halt import Deadline, Halt, Halted, RetryPolicy
+from rebalancer.kube.tries import Deadline, Halt, Halted, RetryPolicy
 
 #: As if the machine had slept for a day: a time namespace moves the clock that counts sleep, and no other.
 SLEPT = ["unshare", "--fork", "--time", "--boottime", "86400"]

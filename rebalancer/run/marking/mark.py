@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from rebalancer.errors import UsageError
-from rebalancer.kube.halt import Deadline, Halt, Permit
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.permissions import MARKING, demand_writes
 from rebalancer.kube.pressure_marks import standing
 from rebalancer.kube.run_marks import RunRecord
+from rebalancer.kube.tries import Deadline, Halt, Permit
 from rebalancer.marking.evaluation import MarkingOutcome, RuleAnswer, evaluate
 from rebalancer.marking.rules import MarkingRules, load_marking_rules
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html

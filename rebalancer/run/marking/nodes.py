@@ -14,12 +14,12 @@ from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, StrategyError
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline, Halt
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_marks import CONFLICTS, NODES, NodeMarks, NodeObject, Problems, on_each, patch
 from rebalancer.kube.pressure_marks import Occupied, PressureMarks, standing
 from rebalancer.kube.run_marks import SET_SECONDS
+from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import ListPage, items_of
 from rebalancer.marking.evaluation import Marks, PressureReading, RuleAnswer

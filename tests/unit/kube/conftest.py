@@ -9,7 +9,7 @@ import pytest
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import Halt, RetryPolicy
+from rebalancer.kube.tries import Halt, RetryPolicy
 from tests.fake_api_server import FakeApiServer
 
 

@@ -8,7 +8,7 @@ from rebalancer.errors import Forbidden, NoCredentials, Unreachable
 from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
 from rebalancer.kube.client import Client, no_answer, path_of
 from rebalancer.kube.config import connect
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.tries import Deadline
 from tests.e2e.waiting import wait_for
 
 PODS = "/api/v1/pods"

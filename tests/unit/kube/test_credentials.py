@@ -12,8 +12,8 @@ import pytest
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection, connect
-from rebalancer.kube.halt import Deadline
 from rebalancer.kube.leases import Lease, Leases
+from rebalancer.kube.tries import Deadline
 
 PODS = "/api/v1/pods"
 

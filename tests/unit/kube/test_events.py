@@ -7,7 +7,7 @@ import pytest
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection
 from rebalancer.kube.events import Event, Events, body_of, note_of, reporting_instance
-from rebalancer.kube.halt import RetryPolicy
+from rebalancer.kube.tries import RetryPolicy
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/*/events"
 WHAT = {"type_": "Normal", "reason": "PodLifeTime", "note": "it went"}

@@ -6,7 +6,7 @@ from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown
 from rebalancer.kube.client import LARGEST_OBJECT, Client
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.tries import Halt
 from rebalancer.report.words import text
 from rebalancer.run.live import LiveSink
 from tests.fake_http import Reply

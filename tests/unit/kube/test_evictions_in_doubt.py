@@ -10,7 +10,7 @@ from rebalancer.eviction.verdict import GRANTED, Granted, Unknown
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection
 from rebalancer.kube.evictions import Evictions, PodEviction
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.tries import Halt
 from tests.fake_http import Reply
 from tests.make import says_no
 from tests.unit.kube.conftest import WHO

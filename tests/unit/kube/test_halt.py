@@ -8,7 +8,7 @@ from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.kube.answers import Transient
 from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import Deadline, Halt, Halted
+from rebalancer.kube.tries import Deadline, Halt, Halted
 from tests.fake_http import Reply
 from tests.unit.kube.conftest import WHO
 

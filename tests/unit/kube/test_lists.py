@@ -7,8 +7,8 @@ import pytest
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Expired
 from rebalancer.kube.client import Client
-from rebalancer.kube.halt import Deadline
 from rebalancer.kube.lists import read_list
+from rebalancer.kube.tries import Deadline
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
 
 PODS = "/api/v1/pods"

@@ -8,9 +8,9 @@ import pytest
 
 from rebalancer.errors import ClusterError, Forbidden
 from rebalancer.kube.answers import Rejected, Transient
-from rebalancer.kube.halt import Deadline
 from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks, without_run
 from rebalancer.kube.node_marks import NodeMarks
+from rebalancer.kube.tries import Deadline
 from tests.fake_http import Reply, failure
 from tests.unit.kube.marked_nodes import on_server
 

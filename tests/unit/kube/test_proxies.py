@@ -12,8 +12,8 @@ from rebalancer.eviction.verdict import GRANTED, Failed
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.halt import Halt
 from rebalancer.kube.proxies import credentials_for, named
+from rebalancer.kube.tries import Halt
 from tests.fake_proxy import FakeProxy
 from tests.unit.kube.conftest import WHO
 

@@ -7,8 +7,8 @@ import pytest
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, refused
-from rebalancer.kube.halt import Halt
 from rebalancer.kube.rollouts import RESTARTED_AT, Rollouts
+from rebalancer.kube.tries import Halt
 from tests import make
 from tests.fake_http import Reply
 from tests.fake_patches import patched

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rebalancer.kube.halt import Halt, Halted, RetryPolicy
 from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks
 from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
 from rebalancer.kube.run_marks import RunMarks, Taken
+from rebalancer.kube.tries import Halt, Halted, RetryPolicy
 from tests.fake_http import Reply
 from tests.unit.kube.marked_nodes import keys_on
 from tests.unit.kube.marked_nodes import on_server as node

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rebalancer.kube.halt import Halt
 from rebalancer.kube.marks import Mark
 from rebalancer.kube.run_marks import RunMarks
+from rebalancer.kube.tries import Halt
 from rebalancer.policy.moving import Steering
 from rebalancer.run.live import open_cluster
 from rebalancer.run.live_steer import LiveSteer

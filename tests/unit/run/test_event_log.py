@@ -7,7 +7,7 @@ import pytest
 from rebalancer.engine.ledger import Entry
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.verdict import GRANTED
-from rebalancer.kube.halt import Halt
+from rebalancer.kube.tries import Halt
 from rebalancer.run.live import EventLog
 from tests import make
 

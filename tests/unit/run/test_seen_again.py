@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.halt import Deadline
+from rebalancer.kube.tries import Deadline
 from rebalancer.run.watch import siblings_of, why_closed
 from tests import make
 

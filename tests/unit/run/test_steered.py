@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rebalancer.kube.halt import Halt, always
 from rebalancer.kube.marks import Mark
+from rebalancer.kube.tries import Halt, always
 from rebalancer.policy.moving import AVOID_KEY, Steering
 from rebalancer.run import steered
 from rebalancer.run.live import LiveSink

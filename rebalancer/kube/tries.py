@@ -1,7 +1,7 @@
-"""Deadlines, what ends the writes of a run (a signal, its deadline, a permit that has ended), and how tries are made.
+"""Until when requests may be tried (deadlines, signals, the end of a permit), and how they are tried again.
 
-Every request that changes something checks this first, retries included.  `Client.write` checks it at the last moment,
-when the connection is established and only the body is not sent yet.
+Every request that changes something checks a `Halt` first, retries included.  `Client.write` does so at the last
+moment, when the connection is established and only the body is not sent yet.
 
 How often a failed request is tried again, and how long to wait between two tries, is a `RetryPolicy`.  Example, with
 the defaults and a server that answers 503 at once: the waits last up to 0.5, 1, 2, 4, 8 and 8 s, each by chance between
