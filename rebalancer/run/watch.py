@@ -41,7 +41,7 @@ from rebalancer.kube.node_marks import NODES
 from rebalancer.kube.rollouts import Rollouts
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire import collect
-from rebalancer.kube.wire.annotations import OwnerAnnotations
+from rebalancer.kube.wire.annotations import OwnerMetadata
 from rebalancer.kube.wire.objects import NodeWire, node
 from rebalancer.kube.wire.pages import KINDS, PATHS
 from rebalancer.memory.document import owner_key
@@ -229,29 +229,21 @@ def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -
     return DisruptionBudgets(each for name in sorted(set(namespaces)) for each in _listed(client, kind, name, deadline))
 
 
-class _ObjectMetadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    annotations: OwnerAnnotations | None = None
-
-
 class _Object(msgspec.Struct):
     """What is looked at of a namespace, or of an owner of pods."""
 
-    metadata: _ObjectMetadata = msgspec.field(default_factory=_ObjectMetadata)
+    metadata: OwnerMetadata = msgspec.field(default_factory=OwnerMetadata)
 
 
-def _named(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> _ObjectMetadata:
+def _named(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> OwnerMetadata:
     new = partial(Items, kind, _Object, lambda each: each.metadata)
     found = _listed(client, kind, namespace, deadline, {"fieldSelector": f"metadata.name={name}"}, new)
-    return next((each for each in found if each.name == name), _ObjectMetadata())
+    return next((each for each in found if each.name == name), OwnerMetadata())
 
 
 def notes_now(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> Notes:
     """Return what the annotations of a namespace, or of an owner in it, say now."""
-    annotations = _named(client, kind, "" if kind == "Namespace" else namespace, name, deadline).annotations
-    return (annotations.notes() if annotations else None) or Notes()
+    return _named(client, kind, "" if kind == "Namespace" else namespace, name, deadline).notes or Notes()
 
 
 def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> set[str]:

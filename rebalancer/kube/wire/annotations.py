@@ -6,6 +6,7 @@ from typing import Annotated, TypedDict, TypeVar
 import msgspec
 
 from rebalancer.cluster.scheduler_inputs import Notes
+from rebalancer.kube.wire.parts import Metadata
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY
 
 T = TypeVar("T")
@@ -96,6 +97,17 @@ class OwnerAnnotations(msgspec.Struct, gc=False):
         """Return what they say; None if there are none."""
         noted = Notes(self.window or "", self.pause or "", self.restart or "")
         return noted if noted != Notes() else None
+
+
+class OwnerMetadata(Metadata, gc=False, rename="camel"):
+    """What is used of the metadata of a namespace, or of an owner of pods."""
+
+    annotations: OwnerAnnotations | None = None
+
+    @property
+    def notes(self) -> Notes | None:
+        """What its annotations say; None if there are none of ours."""
+        return self.annotations.notes() if self.annotations else None
 
 
 class _PressureNote(msgspec.Struct, gc=False):

@@ -16,7 +16,7 @@ from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.cluster.selectors import EVERYTHING, Labels
 from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
-from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerAnnotations
+from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerMetadata
 from rebalancer.kube.wire.pages import Kind
 from rebalancer.kube.wire.parts import Metadata, NamedObject, Quantities, SelectingWire, selector
 
@@ -129,18 +129,12 @@ class _PriorityClassWire(msgspec.Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
-class _NamespaceMetadata(Metadata):
-    annotations: OwnerAnnotations | None = None
-
-
 class _NamespaceWire(msgspec.Struct):
-    metadata: _NamespaceMetadata = msgspec.field(default_factory=_NamespaceMetadata)
+    metadata: OwnerMetadata = msgspec.field(default_factory=OwnerMetadata)
 
 
 def _namespace(wire: _NamespaceWire) -> tuple[str, Labels, Notes | None, str]:
-    metadata = wire.metadata
-    notes = metadata.annotations.notes() if metadata.annotations else None
-    return metadata.name, metadata.labels or {}, notes, metadata.uid
+    return wire.metadata.name, wire.metadata.labels or {}, wire.metadata.notes, wire.metadata.uid
 
 
 class _NodeMetricsWire(msgspec.Struct):

@@ -12,7 +12,7 @@ from rebalancer.cluster.pod import Owner
 from rebalancer.cluster.scheduler_inputs import Notes, Template
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.kube.wire import parts
-from rebalancer.kube.wire.annotations import OwnerAnnotations
+from rebalancer.kube.wire.annotations import OwnerMetadata
 from rebalancer.kube.wire.pages import SPOILT, Kind
 from rebalancer.kube.wire.specs import Specs, SpecWire, claims
 
@@ -43,9 +43,8 @@ class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     notes: Notes | None = None
 
 
-class _WorkloadMetadata(parts.Metadata, gc=False, rename="camel", kw_only=True):
+class _WorkloadMetadata(OwnerMetadata, gc=False, rename="camel", kw_only=True):
     name: str
-    annotations: OwnerAnnotations | None = None
 
 
 class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel", kw_only=True):
@@ -54,10 +53,6 @@ class _OwnedMetadata(_WorkloadMetadata, gc=False, rename="camel", kw_only=True):
 
 class _Workload(msgspec.Struct, gc=False):
     metadata: _WorkloadMetadata
-
-    @property
-    def notes(self) -> Notes | None:
-        return self.metadata.annotations.notes() if self.metadata.annotations else None
 
 
 class _WorkloadSpec(parts.SelectingWire, gc=False, rename="camel"):
@@ -187,7 +182,7 @@ class WorkloadDecoder:
             uid=wire.metadata.uid,
             template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
             finishing=(spec.completions or 1) - wire.status.succeeded <= wire.status.active,
-            notes=wire.notes,
+            notes=wire.metadata.notes,
         )
 
     def _without_template(self, raw: bytes, _problem: str) -> PodMaker:
@@ -205,7 +200,7 @@ class WorkloadDecoder:
             selector=selector,
             template=None if idle else self._made(wire.spec.template, changing=changing),
             owner=wire.controller,
-            notes=wire.notes,
+            notes=wire.metadata.notes,
         )
 
     def _made(self, raw: msgspec.Raw, *, changing: bool, only_failed: bool = False) -> Template | None:
@@ -235,7 +230,7 @@ def _deployment(wire: DeploymentWire) -> PodMaker:
         uid=wire.metadata.uid,
         changing=_is_rolled_out(wire),
         surges=surges(wire),
-        notes=wire.notes,
+        notes=wire.metadata.notes,
     )
 
 
