@@ -30,6 +30,7 @@ from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, MarkT, Taint, Wanted
 from rebalancer.kube.tries import Deadline, RetryPolicy
+from rebalancer.kube.wire.parts import AnnotatedMetadata
 
 NODES = "/api/v1/nodes"
 
@@ -56,13 +57,6 @@ _LABELS = "/metadata/labels"
 Change = Callable[[MarkedNode], Wanted]
 
 
-class _MarkedMetadata(msgspec.Struct):
-    name: str
-    uid: str = ""
-    annotations: dict[str, str] | None = None
-    labels: dict[str, str] | None = None
-
-
 class _MarkedSpec(msgspec.Struct):
     taints: list[Taint] | None = None
 
@@ -70,7 +64,7 @@ class _MarkedSpec(msgspec.Struct):
 class NodeObject(msgspec.Struct):
     """The fields of a node that are used."""
 
-    metadata: _MarkedMetadata
+    metadata: AnnotatedMetadata
     kind: str = ""
     spec: _MarkedSpec = msgspec.field(default_factory=_MarkedSpec)
 

@@ -77,6 +77,12 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
         return self.namespace or "default", self.name
 
 
+class AnnotatedMetadata(Metadata, gc=False, rename="camel"):
+    """The same, with all annotations."""
+
+    annotations: dict[str, str] | None = None
+
+
 class Naming(msgspec.Struct):
     """What names an object, whatever it is."""
 

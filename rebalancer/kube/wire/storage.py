@@ -18,7 +18,7 @@ from rebalancer.cluster.scheduler_inputs import (
 )
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.kube.wire.pages import SPOILT, Kind, itself
-from rebalancer.kube.wire.parts import Metadata, NodeSelectorWire, Quantities, decode_model, selector
+from rebalancer.kube.wire.parts import AnnotatedMetadata, Metadata, NodeSelectorWire, Quantities, decode_model, selector
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -27,12 +27,6 @@ ANNOTATIONS = (_SELECTED_NODE, _BIND_COMPLETED)
 #: The annotations of a StorageClass and a CSINode that are read.
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
-
-
-class AnnotatedMetadata(Metadata):
-    """What is used of metadata, with all annotations."""
-
-    annotations: dict[str, str] | None = None
 
 
 class _ClaimResources(msgspec.Struct):
