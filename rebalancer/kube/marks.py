@@ -111,16 +111,10 @@ class MarkedNode:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A node's taints, one annotation and labels of ours as they should be.
-
-    Attributes:
-        note: the value of the annotation; None for no annotation.
-        labels: the labels that are ours; None for one that should not be there.
-    """
+    """A node's taints, and our annotations and labels as they should be; None for one that should not be there."""
 
     taints: Sequence[Taint]
-    note: str | None
-    annotation: str
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
     labels: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -174,7 +168,7 @@ class KindOfMark(Generic[MarkT]):
     def off(self, node: MarkedNode) -> Wanted:
         """Return the node without such a mark, whoever has set it; the annotation stays with what it alone names."""
         note = node.annotation(self.annotation) if self.claimed(node) else None
-        return Wanted(self.others(node), note, self.annotation, dict.fromkeys(self.labels(node)))
+        return Wanted(self.others(node), {self.annotation: note}, dict.fromkeys(self.labels(node)))
 
     def is_in_use(self, node: MarkedNode, is_over: Callable[[MarkT], bool]) -> bool:
         """Return whether a run may still rely on the node's mark; nobody relies on one that cannot be read."""
@@ -183,9 +177,7 @@ class KindOfMark(Generic[MarkT]):
 
     def cleared(self, node: MarkedNode, is_over: Callable[[MarkT], bool]) -> Wanted:
         """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
-        if self.is_in_use(node, is_over):
-            return Wanted(node.taints or (), node.annotation(self.annotation), self.annotation)
-        return self.off(node)
+        return Wanted(node.taints or ()) if self.is_in_use(node, is_over) else self.off(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,14 +224,14 @@ class SteeringMarks(KindOfMark[Mark]):
     def on(self, node: MarkedNode, mark: Mark) -> Wanted:
         """Return the node with this mark, and without any other; the taints of others keep their order."""
         ours = [{"key": key, "value": mark.run, "effect": SOFT} for key in mark.keys]
-        return Wanted([*self.others(node), *ours], mark.text(), ANNOTATION)
+        return Wanted([*self.others(node), *ours], {ANNOTATION: mark.text()})
 
 
 def without_run(node: MarkedNode, run: str) -> Wanted:
     """Return the node without the mark of this steered run; the mark of another run stays."""
     kept = [each for each in node.taints or () if not (is_soft(each) and each.get("value") == run)]
     mark = SteeringMarks.read(node)
-    return Wanted(kept, None if mark and mark.run == run else node.annotation(ANNOTATION), ANNOTATION)
+    return Wanted(kept, {ANNOTATION: None if mark and mark.run == run else node.annotation(ANNOTATION)})
 
 
 class HoldMarks(KindOfMark[HoldMark]):
@@ -256,7 +248,7 @@ class HoldMarks(KindOfMark[HoldMark]):
         """Return the node held by this mark; one that expires later stays as it is."""
         before = self.read(node)
         note = node.annotation(HOLD_KEY) if before and before.expires >= mark.expires else mark.text()
-        return Wanted([*self.others(node), {"key": HOLD_KEY, "effect": SOFT}], note, HOLD_KEY)
+        return Wanted([*self.others(node), {"key": HOLD_KEY, "effect": SOFT}], {HOLD_KEY: note})
 
 
 def expired(mark: Any) -> bool:

@@ -151,14 +151,13 @@ def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, Clust
 
 def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
     """Return the patch; empty where the node is already as wanted."""
-    notes = {wanted.annotation: wanted.note}
-    tests = [*_tests(_ANNOTATIONS, node.annotations, notes), *_tests(_LABELS, node.labels, wanted.labels)]
-    changes = [
-        *_taints(node, wanted),
-        *changed_entries(_ANNOTATIONS, node.annotations, notes),
-        *changed_entries(_LABELS, node.labels, wanted.labels),
-    ]
-    return [_test(_UID, node.uid), _test(_TAINTS, node.taints or None), *tests, *changes] if changes else []
+    tests = [_test(_UID, node.uid), _test(_TAINTS, node.taints or None)]
+    changes = _taints(node, wanted)
+    maps = ((_ANNOTATIONS, node.annotations, wanted.annotations), (_LABELS, node.labels, wanted.labels))
+    for path, found, entries in maps:
+        tests += _tests(path, found, entries)
+        changes += changed_entries(path, found, entries)
+    return [*tests, *changes] if changes else []
 
 
 def _test(path: str, value: object) -> Operation:

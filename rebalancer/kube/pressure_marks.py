@@ -120,7 +120,7 @@ class PressureMarks(KindOfMark[PressureMark]):
         mark = PressureMark(run, rules, str(label or ""), str(taint or ""))
         is_same = before and msgspec.structs.replace(before, run=run) == mark and list(before.rules) == list(mark.rules)
         note = node.annotation(PRESSURE_KEY) if is_same else mark.text()
-        return Wanted(self._tainted(node, taint), note, PRESSURE_KEY, self._labelled(node, label))
+        return Wanted(self._tainted(node, taint), {PRESSURE_KEY: note}, self._labelled(node, label))
 
     def _labelled(self, node: MarkedNode, label: Sign | None) -> dict[str, str | None]:
         labels: dict[str, str | None] = dict.fromkeys(self.labels(node))

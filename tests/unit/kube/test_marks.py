@@ -207,7 +207,7 @@ def test_a_run_takes_off_its_own_alone(node, run):
 def test_a_hold_that_ends_later_stays():
     node = MarkedNode("n1", "uid", None, {HOLD: (longer := HoldMark("run-0", LATER)).text()})
 
-    assert HELD.on(node, HoldMark("run-1", NOW)).note == longer.text()
+    assert HELD.on(node, HoldMark("run-1", NOW)).annotations == {HOLD: longer.text()}
 
 
 def test_a_node_with_an_empty_list_of_taints_can_be_marked():
@@ -292,4 +292,4 @@ def test_a_taint_without_a_value_has_none_of_ours(value):
 
     for word in ("None", "yes"):
         kind = PressureMarks(Signs(taint=Sign("example.com/hot", word)))
-        assert kind.off(MarkedNode("n1", "u", [bare], None)) == Wanted([bare], None, PRESSURE)
+        assert kind.off(MarkedNode("n1", "u", [bare], None)) == Wanted([bare], {PRESSURE: None})
