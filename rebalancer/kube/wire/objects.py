@@ -18,7 +18,7 @@ from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerMetadata
 from rebalancer.kube.wire.pages import Kind
-from rebalancer.kube.wire.parts import Metadata, NamedObject, Quantities, SelectingWire, selector
+from rebalancer.kube.wire.parts import Metadata, NamedObject, Quantities, SelectingWire, named, selector
 
 #: What Kubernetes keeps in 32 bits.
 LOWEST = -(2**31)
@@ -26,10 +26,7 @@ Int32 = Annotated[int, msgspec.Meta(ge=LOWEST, le=2**31 - 1)]
 
 
 def _name_of(raw: bytes) -> str:
-    name = msgspec.json.decode(raw, type=NamedObject).metadata.name
-    if not isinstance(name, str) or not name:
-        raise ValueError("it has no name")
-    return name
+    return named(msgspec.json.decode(raw, type=NamedObject).metadata.name)
 
 
 class _Taint(msgspec.Struct):
@@ -88,13 +85,11 @@ class NodeWire(msgspec.Struct):
 
 def node(wire: NodeWire) -> Node:
     """Return the node; raise ValueError if it has no name, or a quantity in its status cannot be read."""
-    if not wire.metadata.name:
-        raise ValueError("it has no name")
     spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
     conditions, annotations = status.conditions or [], wire.metadata.annotations or NodeAnnotations()
     times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
     return Node(
-        name=wire.metadata.name,
+        name=named(wire.metadata.name),
         labels=wire.metadata.labels or {},
         unschedulable=bool(spec.unschedulable),
         ready=all(each.status == "True" for each in conditions if each.type == "Ready"),

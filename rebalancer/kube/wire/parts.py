@@ -96,6 +96,13 @@ class NamedObject(msgspec.Struct):
     metadata: Naming = msgspec.field(default_factory=Naming)
 
 
+def named(name: object) -> str:
+    """Return an object's name; raise ValueError if it has none."""
+    if not isinstance(name, str) or not name:
+        raise ValueError("it has no name")
+    return name
+
+
 class ResourcesWire(msgspec.Struct, gc=False):
     """`resources` of a container or a pod."""
 

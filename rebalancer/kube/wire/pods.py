@@ -112,7 +112,7 @@ class PodDecoder:
         conditions = _conditions(status.conditions) if status.conditions else ()
         return Pod(
             namespace=intern(metadata.namespace or _DEFAULT_NAMESPACE),
-            name=_named(metadata.name),
+            name=parts.named(metadata.name),
             uid=metadata.uid or "",
             resource_version=metadata.resource_version or "",
             node=intern(spec.node_name or ""),
@@ -149,7 +149,7 @@ class PodDecoder:
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
-            name=_named(str(plain.metadata.name or "")),
+            name=parts.named(str(plain.metadata.name or "")),
             uid=str(plain.metadata.uid or ""),
             node=str(node or ""),
             spec=self._specs.of(SpecWire()),
@@ -158,12 +158,6 @@ class PodDecoder:
 
     def _container_statuses(self, statuses: list[_ContainerStatus] | None) -> tuple[ContainerStatus, ...]:
         return tuple([self._statuses(*_status_fields(each)) for each in statuses]) if statuses else ()
-
-
-def _named(name: str) -> str:
-    if not name:
-        raise ValueError("it has no name")
-    return name
 
 
 def _is_evacuating(annotations: Annotations, status: _PodStatus) -> bool:
