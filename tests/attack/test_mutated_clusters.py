@@ -1,15 +1,14 @@
 """Random clusters and random policies: a dry run tells the truth, order does not matter, and limits and PDBs hold."""
 
 import json
-from collections import Counter
 from random import Random
 
 import pytest
 
+from tests.attack.limits import exceeded
 from tests.attack.random_clusters import cluster
 from tests.attack.random_policies import policy
 from tests.attack.seeds import seeds
-from tests.fake_budgets import covers
 
 
 @pytest.mark.parametrize("seed", seeds(20))
@@ -29,35 +28,15 @@ def test_a_live_run_does_what_the_dry_run_said_and_no_more_than_it_may(rebalance
     assert server.evicted == live.evicted() == dry.evicted()
     assert refusals(live) == refusals(dry)
     assert len(server.sent("POST", "*/eviction")) == len(server.evicted)
-    assert not list(exceeded(objects, rules, server.evicted))
+    pods = {
+        f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in objects if each["kind"] == "Pod"
+    }
+    assert not list(exceeded(objects, rules, [pods[name] for name in server.evicted]))
 
 
 def refusals(outcome):
     """Who was refused what, by whom; the words may tell an age, which grows from run to run."""
     return [{**each, "reason": "", "cause": each["cause"]["code"]} for each in outcome.report["refusals"]]
-
-
-def exceeded(objects, rules, evicted):
-    """Yield each limit and PDB that these evictions exceed, by rules told here once more."""
-    pods = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in of_kind(objects, "Pod")}
-    gone = [pods[name] for name in evicted]
-    no_limit = len(evicted)
-    if len(gone) > rules.get("maxNoOfPodsToEvictTotal", no_limit):
-        yield "total"
-    for node, count in Counter(pod["spec"]["nodeName"] for pod in gone).items():
-        if count > rules.get("maxNoOfPodsToEvictPerNode", no_limit):
-            yield node
-    for namespace, count in Counter(pod["metadata"]["namespace"] for pod in gone).items():
-        if count > rules.get("maxNoOfPodsToEvictPerNamespace", no_limit):
-            yield namespace
-    healthy = [pod for pod in gone if pod["status"]["containerStatuses"][0]["ready"]]
-    for pdb in of_kind(objects, "PodDisruptionBudget"):
-        if sum(covers(pdb, pod) for pod in healthy) > pdb["status"]["disruptionsAllowed"]:
-            yield pdb["metadata"]["name"]
-
-
-def of_kind(objects, kind):
-    return [each for each in objects if each["kind"] == kind]
 
 
 @pytest.mark.parametrize("seed", seeds(20))

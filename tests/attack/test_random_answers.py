@@ -5,7 +5,7 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from rebalancer.errors import ClusterError, Interrupted
+from tests.attack.limits import exceeded
 from tests.attack.seeds import seeds
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
-from tests.fake_budgets import covers
 from tests.functional.objects import node, pdb, pod, policy
 from tests.functional.program import Program
 
@@ -116,32 +116,9 @@ def attempt(seed: int, folder: Path) -> tuple[Scene, Whims, Object]:
 def faults(seed: int, folder: Path) -> list[str]:
     """Run once and return what is wrong with it."""
     there, whims, report = attempt(seed, folder)
-    return [*_beyond_limits(there, whims.went), *_misdeeds(there, whims, report)]
-
-
-def _beyond_limits(there: Scene, went: Iterable[str]) -> Iterator[str]:
-    """Yield limits and PDBs that were exceeded; evictions still in progress from before count too."""
-    pods = {each["metadata"]["uid"]: each for each in there.pods}
-    counted = [pods[uid] for uid in {*went, *(uid for uid, each in pods.items() if in_progress(each))}]
-    per_node = Counter(each["spec"]["nodeName"] for each in counted)
-    per_namespace = Counter(each["metadata"]["namespace"] for each in counted)
-    running = Counter(each["metadata"]["namespace"] for each in pods.values() if in_progress(each))
-    nodes = Counter(each["spec"]["nodeName"] for each in pods.values() if in_progress(each))
-    counts = {
-        "maxNoOfPodsToEvictTotal": [(len(counted), sum(running.values()))],
-        "maxNoOfPodsToEvictPerNode": [(count, nodes[name]) for name, count in per_node.items()],
-        "maxNoOfPodsToEvictPerNamespace": [(count, running[name]) for name, count in per_namespace.items()],
-    }
-    for name, limit in there.limits.items():
-        # More may be in progress than this policy would have let go; then nothing else may.
-        if any(count > max(limit, before) for count, before in counts[name]):
-            yield f"{name} is {limit}, and {counts[name]} went"
-    for each in there.objects:
-        if each["kind"] == "PodDisruptionBudget":
-            selected = [one for one in counted if covers(each, one)]
-            before = sum(1 for one in selected if in_progress(one))
-            if len(selected) > max(each["status"]["disruptionsAllowed"], before):
-                yield f"{len(selected)} pods of PDB {each['metadata']['name']}"
+    before = [each for each in there.pods if in_progress(each)]
+    went = [each for each in there.pods if each in before or each["metadata"]["uid"] in whims.went]
+    return [*exceeded(there.objects, there.limits, went, before), *_misdeeds(there, whims, report)]
 
 
 def _misdeeds(there: Scene, whims: Whims, report: Object) -> Iterator[str]:
