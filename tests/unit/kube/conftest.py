@@ -89,27 +89,6 @@ def pod() -> Callable[..., dict]:
     return make
 
 
-@pytest.fixture
-def pdb() -> Callable[..., dict]:
-    """Make a PDB for the server."""
-
-    def make(name: str, *, allowed: int, generation: int = 1, observed: int = 1, **labels: str) -> dict:
-        return {
-            "kind": "PodDisruptionBudget",
-            "apiVersion": "policy/v1",
-            "metadata": {"name": name, "namespace": "default", "generation": generation},
-            "spec": {"selector": {"matchLabels": labels}},
-            "status": {
-                "disruptionsAllowed": allowed,
-                "observedGeneration": observed,
-                "currentHealthy": 2,
-                "desiredHealthy": 2 - allowed,
-            },
-        }
-
-    return make
-
-
 #: What is said of an eviction beside the pod, which has not changed.
 WHO = {
     "resource_version": "",

@@ -6,6 +6,7 @@ import pytest
 
 from rebalancer.eviction.verdict import GRANTED, Failed, Unknown
 from tests.fake_http import Reply
+from tests.functional.objects import pdb
 from tests.make import says_no
 from tests.unit.kube.conftest import WHO
 
@@ -91,7 +92,7 @@ def test_a_pod_that_has_changed_after_a_lost_answer_is_in_doubt(evictions, evict
     assert len(server.sent("POST", EVICTION)) == 2
 
 
-def test_a_pdb_that_refuses_a_pod_which_leaves_says_nothing_of_this_request(evict, server, pdb):
+def test_a_pdb_that_refuses_a_pod_which_leaves_says_nothing_of_this_request(evict, server):
     """The PDB may be used up by the same request, which a proxy has sent twice."""
     server.add(pdb("web", allowed=0, app="web"))
     server.on("POST", EVICTION, lambda _: Reply(429, REFUSED_BY_PDB), times=1)

@@ -10,6 +10,7 @@ from rebalancer.kube.tries import Halt
 from rebalancer.report.words import text
 from rebalancer.run.live import LiveSink
 from tests.fake_http import Reply
+from tests.functional.objects import pdb
 from tests.make import pod as made_pod
 from tests.make import says_no
 from tests.unit.kube.conftest import WHO
@@ -139,29 +140,30 @@ def test_a_new_pod_of_the_same_name_is_left_alone(evict, server):
     assert "UID in the precondition" in verdict.error
 
 
-def test_an_exhausted_pdb_refuses(evict, server, pdb):
+def test_an_exhausted_pdb_refuses(evict, server):
     """The refusal has the server's numbers, and is not asked for again."""
     server.add(pdb("web", allowed=0, app="web"))
 
     assert evict() == says_no(
         "PDB",
         "Cannot evict pod as it would violate the pod's disruption budget. "
-        "The disruption budget web needs 2 healthy pods and has 2 currently",
+        "The disruption budget web needs 3 healthy pods and has 3 currently",
     )
     assert len(server.sent("POST", EVICTION)) == 1
 
 
 @pytest.mark.parametrize(
-    ("budgets", "said"),
+    ("observed", "said"),
     [
-        pytest.param([{"allowed": 1, "generation": 2, "observed": 1}], "still being processed", id="not up to date"),
-        pytest.param([{"allowed": 1}, {"allowed": 1}], "more than one PodDisruptionBudget", id="two of them"),
+        pytest.param([0], "still being processed", id="not up to date"),
+        pytest.param([1, 1], "more than one PodDisruptionBudget", id="two of them"),
     ],
 )
-def test_a_pdb_whose_answer_would_not_pass_refuses_at_once(evict, server, pdb, time, budgets, said):
+def test_a_pdb_whose_answer_would_not_pass_refuses_at_once(evict, server, time, observed, said):
     """The server would have us wait for 10 s a pod, or calls it an internal error; the next pod is tried instead."""
-    for number, fields in enumerate(budgets):
-        server.add(pdb(f"web-{number}", app="web", **fields))
+    for number, generation in enumerate(observed):
+        budget = pdb(f"web-{number}", allowed=1)
+        server.add({**budget, "status": {**budget["status"], "observedGeneration": generation}})
 
     verdict = evict()
 
