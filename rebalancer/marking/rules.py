@@ -15,7 +15,7 @@ from rebalancer.policy.document import DocumentNode, WantedDocument, at, wanted_
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, avoid_keys
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization, NodeLabel, UtilizationArgs
-from rebalancer.policy.validation import read_strictly
+from rebalancer.policy.validation import read
 from rebalancer.policy.values import Policy
 
 API_VERSION = "rebalancer/v1"
@@ -185,7 +185,7 @@ def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRule
     node = wanted_document(text, findings, _WANTED)
     rules = None
     if isinstance(node.value, Mapping):
-        rules = read_strictly(MarkingRules, node, findings)
+        rules = read(MarkingRules, node, findings)
     elif not findings.failed:
         findings.error(node.place, f"this is not a {KIND}; a minimal one is {_MINIMAL}")
     if rules is not None:

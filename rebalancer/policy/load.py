@@ -11,7 +11,7 @@ from rebalancer.policy.arguments import Args, Plugin
 from rebalancer.policy.document import TOP, DocumentNode, WantedDocument, items, wanted_document
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, WirePolicy, WireProfile
-from rebalancer.policy.validation import read_leniently, read_strictly
+from rebalancer.policy.validation import read
 from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
 from rebalancer.untrusted.printable import printable
 
@@ -24,7 +24,7 @@ _OLD_API_VERSION = "descheduler/v1alpha1"
 _FOREIGN_KEYS = {API_VERSION: ("strategies", _OLD_API_VERSION), _OLD_API_VERSION: ("profiles", API_VERSION)}
 
 
-def is_helm_template(text: str, findings: Findings) -> bool:
+def _is_helm_template(text: str, findings: Findings) -> bool:
     """Return whether the text is a Helm template that was not rendered; if so, note an error at its first braces."""
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _BRACES.search(line.partition("#")[0]):
@@ -37,7 +37,7 @@ def is_helm_template(text: str, findings: Findings) -> bool:
     return False
 
 
-def is_values_file(document: DocumentNode, findings: Findings) -> bool:
+def _is_values_file(document: DocumentNode, findings: Findings) -> bool:
     """Return whether the document is a values file of a chart; if so, note an error at the policy inside it."""
     kind = document.at("kind")  # values of the descheduler's chart have a `kind` too: CronJob or Deployment
     if any(map(document.at, ("apiVersion", "profiles", "strategies"))) or (kind and kind.value == KIND):
@@ -54,7 +54,7 @@ def is_values_file(document: DocumentNode, findings: Findings) -> bool:
     return False
 
 
-def without_foreign_key(document: DocumentNode, findings: Findings) -> DocumentNode:
+def _without_foreign_key(document: DocumentNode, findings: Findings) -> DocumentNode:
     """Return the document without the key that only the other version knows; note that key if it is there."""
     version = document.at("apiVersion")
     key, other = _FOREIGN_KEYS.get(str(version.value) if version else "", ("", ""))
@@ -75,9 +75,15 @@ _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
 
 
 def load_policy(
-    text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False, live: bool = False
+    text: str,
+    plugins: Mapping[str, Plugin],
+    *,
+    source: str,
+    strict: bool = False,
+    live: bool = False,
+    runs: bool = True,
 ) -> LoadedPolicy:
-    """Read a policy that can run.
+    """Read a policy.
 
     Args:
         text: YAML or JSON, `descheduler/v1alpha2` or `descheduler/v1alpha1`.
@@ -85,6 +91,9 @@ def load_policy(
         source: where the text is from, for messages.
         strict: whether a part that has no effect is an error; else it is a warning.
         live: whether evictions follow; then an unknown key is an error, and so is usage that cannot be measured.
+        runs: whether its enabled plugins have to be such that they can run.  If not, names under `enabled` may be
+            unknown, at the wrong extension point, or without an entry in `pluginConfig`.  The descheduler has these two
+            steps too (framework.md 2.6).
 
     Raises:
         PolicyError: the policy cannot be used; all its problems are in it.
@@ -92,26 +101,11 @@ def load_policy(
     findings = Findings()
     node = _versioned(_document(text, findings), plugins, findings)
     policy = _policy(node, plugins, findings)
-    checks.check_enabled(node, plugins, findings)
-    checks.check_sources(policy, node, findings)
-    if not any(profile.deschedule or profile.balance for profile in policy.profiles):
-        findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
-    return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
-
-
-def decode_policy(
-    text: str, plugins: Mapping[str, Plugin], *, source: str, strict: bool = False, live: bool = False
-) -> LoadedPolicy:
-    """Read a policy as `load_policy` does, but do not check whether its enabled plugins can be built.
-
-    The descheduler has these two steps too (framework.md 2.6).  In this one, names under `enabled` may be unknown, at
-    the wrong extension point, or without an entry in `pluginConfig`.
-
-    Raises:
-        PolicyError: the policy cannot be used; all its problems are in it.
-    """
-    findings = Findings()
-    policy = _policy(_versioned(_document(text, findings), plugins, findings), plugins, findings)
+    if runs:
+        checks.check_enabled(node, plugins, findings)
+        checks.check_sources(policy, node, findings)
+        if not any(profile.deschedule or profile.balance for profile in policy.profiles):
+            findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
@@ -150,7 +144,7 @@ _Quoting.add_representer(str, _Quoting.represent_text)
 
 def _document(text: str, findings: Findings) -> DocumentNode:
     """Return the policy's document, which may be the text inside a ConfigMap."""
-    if is_helm_template(text, findings):
+    if _is_helm_template(text, findings):
         return DocumentNode(None, TOP)
     return wanted_document(text, findings, _WANTED)
 
@@ -163,9 +157,9 @@ def _versioned(document: DocumentNode, plugins: Mapping[str, Plugin], findings: 
         if document.value is not None or not findings.failed:
             findings.error(document.place, f"{wrong}; a minimal one is {_MINIMAL}")
         return nothing
-    if is_values_file(document, findings) or not _names_a_policy(document, findings):
+    if _is_values_file(document, findings) or not _names_a_policy(document, findings):
         return nothing
-    document = without_foreign_key(document, findings)
+    document = _without_foreign_key(document, findings)
     version = document.at("apiVersion")
     if version.value == v1alpha1.API_VERSION if version else document.at("strategies"):
         return v1alpha1.converted(document, plugins, findings)
@@ -190,7 +184,7 @@ def _names_a_policy(document: DocumentNode, findings: Findings) -> bool:
 
 
 def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
-    wire = read_leniently(WirePolicy, node, findings) or WirePolicy()
+    wire = read(WirePolicy, node, findings, lenient=True) or WirePolicy()
     args = [_arguments(each, plugins, findings) for each in items(node, "profiles")]
     checks.check_effect(node, findings)
     checks.check_providers(wire, node, findings)
@@ -210,9 +204,9 @@ def _arguments(profile: DocumentNode, plugins: Mapping[str, Plugin], findings: F
         elif name.value not in plugins:
             findings.error(name.place, f"no plugin is called {name.value!r}{did_you_mean(name.value, plugins)}")
         elif isinstance(args.value, Mapping):  # else an error already
-            read = read_strictly(plugins[name.value].args, args, findings)
-            if read is not None:
-                found.setdefault(name.value, read)
+            given = read(plugins[name.value].args, args, findings)
+            if given is not None:
+                found.setdefault(name.value, given)
     return found
 
 

@@ -15,7 +15,7 @@ from rebalancer.policy.document import DocumentNode, at, node_of
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND
-from rebalancer.policy.validation import read_leniently
+from rebalancer.policy.validation import read
 
 
 class UtilizationThresholds(Part):
@@ -114,6 +114,13 @@ _SWITCHES = (
     "evictFailedBarePods",
     "ignorePvcPods",
 )
+
+
+def _from(group: str, *names: str) -> dict[str, tuple[str, ...]]:
+    """Return for each argument that it comes from the parameter of its own name in this group."""
+    return {name: (f"{group}.{name}",) for name in names}
+
+
 _PODS = {"namespaces": ("namespaces",), "labelSelector": ("labelSelector",)}
 _THRESHOLDS = "nodeResourceUtilizationThresholds"
 #: For each strategy its arguments, and where in `params` each one comes from; lists from two places are joined.
@@ -121,31 +128,19 @@ _ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "RemovePodsViolatingNodeTaints": _PODS
     | {name: (name,) for name in ("includePreferNoSchedule", "excludedTaints", "includedTaints")},
     "RemoveFailedPods": _PODS
-    | {
-        name: (f"failedPods.{name}",)
-        for name in ("reasons", "excludeOwnerKinds", "minPodLifetimeSeconds", "includingInitContainers")
-    },
+    | _from("failedPods", "reasons", "excludeOwnerKinds", "minPodLifetimeSeconds", "includingInitContainers"),
     "RemovePodsViolatingNodeAffinity": _PODS | {"nodeAffinityType": ("nodeAffinityType",)},
     "RemovePodsViolatingInterPodAntiAffinity": _PODS,
     "RemovePodsHavingTooManyRestarts": _PODS
-    | {name: (f"podsHavingTooManyRestarts.{name}",) for name in ("podRestartThreshold", "includingInitContainers")},
+    | _from("podsHavingTooManyRestarts", "podRestartThreshold", "includingInitContainers"),
     "PodLifeTime": _PODS
-    | {
-        "maxPodLifeTimeSeconds": ("podLifeTime.maxPodLifeTimeSeconds",),
-        "states": ("podLifeTime.podStatusPhases", "podLifeTime.states"),
-    },
-    "RemoveDuplicates": {
-        "namespaces": ("namespaces",),
-        "excludeOwnerKinds": ("removeDuplicates.excludeOwnerKinds",),
-    },
+    | _from("podLifeTime", "maxPodLifeTimeSeconds")
+    | {"states": ("podLifeTime.podStatusPhases", "podLifeTime.states")},
+    "RemoveDuplicates": {"namespaces": ("namespaces",)} | _from("removeDuplicates", "excludeOwnerKinds"),
     "RemovePodsViolatingTopologySpreadConstraint": _PODS,
-    "HighNodeUtilization": {"evictableNamespaces": ("namespaces",)}
-    | {name: (f"{_THRESHOLDS}.{name}",) for name in ("thresholds", "numberOfNodes")},
+    "HighNodeUtilization": {"evictableNamespaces": ("namespaces",)} | _from(_THRESHOLDS, "thresholds", "numberOfNodes"),
     "LowNodeUtilization": {"evictableNamespaces": ("namespaces",)}
-    | {
-        name: (f"{_THRESHOLDS}.{name}",)
-        for name in ("thresholds", "targetThresholds", "useDeviationThresholds", "numberOfNodes")
-    },
+    | _from(_THRESHOLDS, "thresholds", "targetThresholds", "useDeviationThresholds", "numberOfNodes"),
 }
 _SPREAD = "RemovePodsViolatingTopologySpreadConstraint"
 _WITHOUT_NODE_FIT = "PodLifeTime"
@@ -161,7 +156,7 @@ def converted(document: DocumentNode, plugins: Mapping[str, Plugin], findings: F
         version.place if version else document.place,
         f"{API_VERSION} is deprecated; it is read as {NEW_API_VERSION}, each strategy in a profile of its own",
     )
-    old = read_leniently(OldPolicy, document, findings) or OldPolicy()
+    old = read(OldPolicy, document, findings, lenient=True) or OldPolicy()
     profiles = []
     for name, node in strategies.entries().items() if strategies else ():
         strategy = old.strategies.get(name) or OldStrategy()

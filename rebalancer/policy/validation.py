@@ -43,40 +43,24 @@ _BOUNDS = {
 _QUOTED = 60
 
 
-def read_strictly(model: type[Model], node: DocumentNode, findings: Findings) -> Model | None:
-    """Read a part in which unknown keys are errors; None if there is any error."""
-    try:
-        return _validate(model, node.plain())
-    except ValidationError as error:
-        for each in error.errors(include_url=False):
-            _note(model, node, each, findings)
-        return None
+def read(model: type[Model], node: DocumentNode, findings: Findings, *, lenient: bool = False) -> Model | None:
+    """Read a part of the document; None if there is any error.
 
-
-def read_leniently(model: type[Model], node: DocumentNode, findings: Findings) -> Model | None:
-    """Read a part in which unknown keys have no effect.
-
-    A value with an error counts as absent afterwards, so that the rest can be checked; None if the rest cannot be read
-    either.
+    If it is lenient, unknown keys have no effect, and a value with an error counts as absent afterwards, so that the
+    rest can be checked; None if the rest cannot be read either.
     """
     document = node.plain()
-    for _ in range(2):
+    for _ in range(1 + lenient):
         try:
-            return _validate(model, document)
+            return model.model_validate(document, by_alias=True, by_name=False)
         except ValidationError as error:
             for each in error.errors(include_url=False):
-                _note(model, node, each, findings, lenient=True)
+                _note(model, node, each, findings, lenient=lenient)
                 document = _without(document, each["loc"])
     return None
 
 
-def _validate(model: type[Model], document: object) -> Model:
-    return model.model_validate(document, by_alias=True, by_name=False)
-
-
-def _note(
-    model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings, *, lenient: bool = False
-) -> None:
+def _note(model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings, *, lenient: bool) -> None:
     """Note what is wrong; each line of a validator's own message is a problem."""
     place, kind = at(node, *error["loc"]).place, error["type"]
     if kind == "extra_forbidden" and lenient:

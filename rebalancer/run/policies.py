@@ -16,7 +16,7 @@ from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import DURATION_PATTERN, Plugin
 from rebalancer.policy.evictor import DEFAULT_EVICTOR
 from rebalancer.policy.findings import did_you_mean
-from rebalancer.policy.load import converted_policy, decode_policy, load_policy
+from rebalancer.policy.load import converted_policy, load_policy
 from rebalancer.policy.v1alpha2 import policy_schema
 from rebalancer.policy.values import LoadedPolicy
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
@@ -72,7 +72,7 @@ def parse_policy(text: str, name: str, *, strict: bool, live: bool = False) -> L
 
 def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:
     """Load a policy of which only the sources of usage are needed: it need not enable any strategy."""
-    return decode_policy(text, known_plugins(), source=name, strict=strict)
+    return load_policy(text, known_plugins(), source=name, strict=strict, runs=False)
 
 
 def convert(name: str) -> str:

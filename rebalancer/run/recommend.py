@@ -13,7 +13,7 @@ from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.usage import Prometheus, SecretReference
-from rebalancer.policy.validation import read_strictly
+from rebalancer.policy.validation import read
 from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
 from rebalancer.recommendation.findings import what_if as foretell
 from rebalancer.recommendation.rules import Amounts, Settings, rules
@@ -233,7 +233,7 @@ def history_queries(path: str | None, cpu: str | None, memory: str | None) -> Hi
     if path is not None:
         text = settings_text(path, "queries", f"--queries {path}: there is no such file")
         problems = Findings()
-        queries = read_strictly(HistoryQueries, read_document(text, problems), problems) or queries
+        queries = read(HistoryQueries, read_document(text, problems), problems) or queries
         problems.settle(path, strict=True, what="queries")
     changed = {
         name: getattr(queries, name).model_copy(update={"query": query})

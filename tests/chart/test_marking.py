@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from rebalancer.marking.rules import load_marking_rules
-from rebalancer.policy.load import decode_policy
+from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
 from tests.chart.helm import Object, kinds, needed, one, policy_text, refusal, template
 
@@ -22,7 +22,7 @@ MARKED: Object = {
 def test_the_rules_are_ones_that_load() -> None:
     """With the keys, the share and the expiry of the values, beside the policy of the release; dry where runs are."""
     found = template(MARKED)
-    policy = decode_policy(policy_text(found), known_plugins(), source="policy").policy
+    policy = load_policy(policy_text(found), known_plugins(), source="policy", runs=False).policy
     text = one(found, "ConfigMap", "-mark")["data"]["rules.yaml"]
 
     rules = load_marking_rules(text, policy, source="values")

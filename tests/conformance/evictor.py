@@ -10,7 +10,7 @@ from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.protections import absolute
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.policy.load import decode_policy
+from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
@@ -77,7 +77,7 @@ def _args(case: Case) -> DefaultEvictorArgs:
 
 
 def _args_of_policy(case: Case) -> DefaultEvictorArgs:
-    policy = decode_policy(json.dumps(case["policy"]), known_plugins(), source="case").policy
+    policy = load_policy(json.dumps(case["policy"]), known_plugins(), source="case", runs=False).policy
     args = policy.profiles[0].args[_NAME]
     assert isinstance(args, DefaultEvictorArgs)
     return args

@@ -10,7 +10,7 @@ from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 from rebalancer.errors import PolicyError
 from rebalancer.policy.arguments import Args
-from rebalancer.policy.load import decode_policy
+from rebalancer.policy.load import load_policy
 from rebalancer.policy.values import Policy, PolicyProfile
 from rebalancer.run.policies import known_plugins
 from tests.conformance import program
@@ -67,7 +67,7 @@ def _without(args: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
 
 def _decoded(text: str) -> tuple[Policy | None, str]:
     try:
-        return decode_policy(text, known_plugins(), source="case").policy, ""
+        return load_policy(text, known_plugins(), source="case", runs=False).policy, ""
     except PolicyError as error:
         return None, str(error)
 

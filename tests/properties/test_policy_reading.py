@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import PolicyError
-from rebalancer.policy.load import converted_policy, decode_policy, load_policy
+from rebalancer.policy.load import converted_policy, load_policy
 from rebalancer.policy.values import LoadedPolicy
 from tests.unit.policy.reading import PLUGINS
 
@@ -148,7 +148,7 @@ def test_what_can_be_loaded_can_be_decoded_to_the_same_policy(document):
     loaded = outcome(text)
 
     if isinstance(loaded, LoadedPolicy):
-        assert decode_policy(text, PLUGINS, source="policy.yaml").policy == loaded.policy
+        assert load_policy(text, PLUGINS, source="policy.yaml", runs=False).policy == loaded.policy
         assert all("DefaultEvictor" in profile.args for profile in loaded.policy.profiles)
 
 

@@ -2,7 +2,7 @@
 
 from rebalancer.marking.evaluation import PressureReading
 from rebalancer.marking.rules import MarkingRules
-from rebalancer.policy.load import decode_policy
+from rebalancer.policy.load import load_policy
 from rebalancer.policy.usage import MetricsProvider
 from rebalancer.run.marking.nodes import answers
 from rebalancer.usage.providers import Providers
@@ -11,7 +11,9 @@ from tests.make import NOW, node
 from tests.real_prometheus import RealPrometheus, Series, needed
 
 NODES = tuple(node(name) for name in ("n1", "n2", "n3"))
-POLICY = decode_policy("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy", {}, source="policy.yaml").policy
+POLICY = load_policy(
+    "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy", {}, source="policy.yaml", runs=False
+).policy
 
 
 def ask(url, nodes=NODES, **rule):

@@ -3,7 +3,7 @@
 from textwrap import dedent
 
 from rebalancer.errors import PolicyError, Problem
-from rebalancer.policy.load import decode_policy, load_policy
+from rebalancer.policy.load import load_policy
 from rebalancer.policy.values import LoadedPolicy
 from rebalancer.run.policies import known_plugins
 
@@ -17,7 +17,7 @@ def load(text: str, *, strict: bool = False, live: bool = False) -> LoadedPolicy
 
 
 def decode(text: str, *, strict: bool = False) -> LoadedPolicy:
-    return decode_policy(dedent(text), PLUGINS, source="policy.yaml", strict=strict)
+    return load_policy(dedent(text), PLUGINS, source="policy.yaml", strict=strict, runs=False)
 
 
 def problems(text: str, *, strict: bool = False, live: bool = False) -> list[str]:

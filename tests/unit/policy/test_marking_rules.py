@@ -6,7 +6,7 @@ import pytest
 
 from rebalancer.errors import PolicyError
 from rebalancer.marking.rules import Sign, Signs, load_marking_rules
-from rebalancer.policy.load import decode_policy
+from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
 
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
@@ -15,7 +15,9 @@ RULE = "rules: {cpu: {query: up, above: 2, below: 1}}\n"
 
 
 def load(text, policy=HEAD + PROMETHEUS):
-    return load_marking_rules(text, decode_policy(policy, known_plugins(), source="p").policy, source="rules.yaml")
+    return load_marking_rules(
+        text, load_policy(policy, known_plugins(), source="p", runs=False).policy, source="rules.yaml"
+    )
 
 
 def problems(text, policy=HEAD + PROMETHEUS):
