@@ -29,7 +29,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
-from rebalancer.eviction.steering import DrySteer, Steer
+from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.usage import UtilizationArgs
 
@@ -194,7 +194,7 @@ class ByUsage:
             peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
             destinations = Destinations(cluster, peaks, bounds, usage.of_pod, packed=True, placements=placements)
             # Without steering, evictions are carried out without marks, and the scheduler places replacements.
-            steer: Steer = DrySteer(0.0, ("", ""))
+            steer = Steer(0.0, ("", ""))
             choices: SteeredPlacement | UnsteeredPlacement = UnsteeredPlacement()
             if evict.steer is not None and placements is not None:
                 steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)

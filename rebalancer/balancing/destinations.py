@@ -210,7 +210,7 @@ class Destinations:
             if isinstance(nodes, Refused):
                 return nodes
         shares = self._placements.worlds.shares(pod)
-        return Destination.seen(expected.name if expected else next(iter(shares)), shares)
+        return Destination.among(expected.name if expected else next(iter(shares)), shares)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).

@@ -35,14 +35,9 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, order=True):
         return _OPERATORS[self.operator](labels.get(self.key), self.values)
 
 
-def _greater(value: str | None, values: tuple[str, ...]) -> bool:
-    here, bound = _integer(value), _integer(*values)
-    return here is not None and bound is not None and here > bound
-
-
-def _less(value: str | None, values: tuple[str, ...]) -> bool:
-    here, bound = _integer(value), _integer(*values)
-    return here is not None and bound is not None and here < bound
+def _greater(values: tuple[str | None, ...], others: tuple[str | None, ...]) -> bool:
+    here, there = _integer(*values), _integer(*others)
+    return here is not None and there is not None and here > there
 
 
 def _integer(*texts: str | None) -> int | None:
@@ -57,8 +52,8 @@ _OPERATORS: Mapping[str, Callable[[str | None, tuple[str, ...]], bool]] = {
     "NotIn": lambda value, values: value is None or value not in values,
     "Exists": lambda value, _: value is not None,
     "DoesNotExist": lambda value, _: value is None,
-    "Gt": _greater,
-    "Lt": _less,
+    "Gt": lambda value, values: _greater((value,), values),
+    "Lt": lambda value, values: _greater(values, (value,)),
 }
 
 

@@ -45,14 +45,11 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
             return False
         if self.operator in ("", "Equal"):
             return self.value == taint.value
-        if self.operator == "Exists":
-            return True
-        return self.operator in ("Lt", "Gt") and self._compares(taint.value)
-
-    def _compares(self, value: str) -> bool:
-        if not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(self.value)):
-            return False
-        return int(value) < int(self.value) if self.operator == "Lt" else int(value) > int(self.value)
+        if self.operator not in ("Lt", "Gt") or not (
+            _INTEGER.fullmatch(taint.value) and _INTEGER.fullmatch(self.value)
+        ):
+            return self.operator == "Exists"
+        return int(taint.value) < int(self.value) if self.operator == "Lt" else int(taint.value) > int(self.value)
 
 
 def hard(taint: Taint) -> bool:

@@ -76,7 +76,7 @@ def _wider(entry: Entry, worlds: "Worlds") -> Entry:
     if lands_on and others:
         seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
         because = because.with_details(lands_on={**lands_on, **seen})
-    return msgspec.structs.replace(entry, because=because, destination=Destination.seen(expected, shares))
+    return msgspec.structs.replace(entry, because=because, destination=Destination.among(expected, shares))
 
 
 _FEWEST_NODES = 2
@@ -102,11 +102,6 @@ class ProfilePlan:
 Around = Callable[[str, str], AbstractContextManager[object]]
 
 
-def nothing_around(_profile: str, _strategy: str) -> AbstractContextManager[object]:
-    """Put nothing around a strategy."""
-    return nullcontext()
-
-
 def run_cycle(
     cluster: Cluster,
     profiles: Iterable[ProfilePlan],
@@ -114,7 +109,7 @@ def run_cycle(
     sink: Sink | None,
     timer: Callable[[], float],
     observe: Callable[[Entry], None] = lambda _: None,
-    around: Around = nothing_around,
+    around: Around = lambda *_: nullcontext(),
     steer: Steer | None = None,
     hold: Hold | None = None,
     recollection: Recollection | None = None,

@@ -155,14 +155,14 @@ class Ledger:
         )
 
 
-class RecordedSteer:
+class RecordedSteer(Steer):
     """A steer that writes down what it does, and ends the cycle when replacements find no node, or do not come.
 
     `replaced` is called with each pod whose replacement is Ready: its owner and its PDB can then spare another one.
     """
 
     def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:
-        self.min_gain, self.keys = steer.min_gain, steer.keys
+        super().__init__(steer.min_gain, steer.keys)
         self._steer = steer
         self._ledger = ledger
         self._replaced = replaced

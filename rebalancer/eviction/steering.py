@@ -17,7 +17,6 @@ still takes a held node if no other node fits, and whoever fills nodes leaves it
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
@@ -46,22 +45,15 @@ class Destination:
     shares: tuple[float, ...] = ()
 
     @classmethod
-    def seen(cls, expected: str, shares: Mapping[str, float]) -> "Destination":
-        """Return a destination of the nodes that were seen in possible histories, with their shares.
+    def among(cls, expected: str, likely: Iterable[str] | Mapping[str, float]) -> "Destination":
+        """Return a destination of the likely nodes, with their shares if there are any, the most likely first.
 
-        Args:
-            expected: the node on which the plan counts.
-            shares: by name, the most likely first.
+        The expected one, on which the plan counts, comes before them.
         """
-        names = tuple(dict.fromkeys((expected, *shares)))
-        named = names[:_MOST_NODES]
-        return cls(named, len(names[_MOST_NODES:]), tuple(round(shares.get(name, 0.0), _DECIMALS) for name in named))
-
-    @classmethod
-    def among(cls, expected: str, likely: Iterable[str]) -> "Destination":
-        """Return a destination of the likely nodes; the expected one, on which the plan counts, comes first."""
         names = tuple(dict.fromkeys((expected, *likely)))
-        return cls(names[:_MOST_NODES], len(names[_MOST_NODES:]))
+        named, seen = names[:_MOST_NODES], likely if isinstance(likely, Mapping) else {}
+        shares = tuple(round(seen.get(name, 0.0), _DECIMALS) for name in named) if seen else ()
+        return cls(named, len(names) - len(named), shares)
 
 
 #: How many soft taints a node carries: hot nodes two, others that are avoided one, destinations none.
@@ -89,9 +81,7 @@ class Move:
     @property
     def destination(self) -> Destination:
         """Where the replacement is expected."""
-        if self.shares:
-            return Destination.seen(self.expected, self.shares)
-        return Destination.among(self.expected, self.likely)
+        return Destination.among(self.expected, self.shares or self.likely)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,21 +126,23 @@ class ActualPlacement:
         return self.node is None and bool(self.replacement)
 
 
-class Steer(Protocol):
+class Steer:
     """Carries out waves, apart from the evictions, which the strategy asks for as always.
 
     For each wave: `closed`, `begin`, the evictions, `settle`.  After the last one always `end`, even after an error:
-    nothing that was begun may be left behind.  A live run and a dry run differ in the class behind this interface only.
+    nothing that was begun may be left behind.  This one is that of a dry run: it writes nothing, and takes every
+    replacement to land where it is expected.
 
     Attributes:
         min_gain: how many points a move has to bring, by the policy.
         keys: the keys of the first soft taint, and of the second one, which only hot nodes get.
     """
 
-    min_gain: float
-    keys: tuple[str, str]
+    def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:
+        self.min_gain = min_gain
+        self.keys = keys
 
-    def closed(self, wave: Wave) -> frozenset[str]:
+    def closed(self, wave: Wave) -> frozenset[str]:  # noqa: ARG002  others look
         """Return the nodes that a wave counts on and that take no pods any more: then another has to be planned.
 
         Where a pod may land on many nodes, none of these is looked at: the scheduler takes another one.
@@ -158,7 +150,7 @@ class Steer(Protocol):
         Raises:
             CycleStopped: that is not known.
         """
-        ...
+        return frozenset()
 
     def begin(self, wave: Wave) -> None:
         """Mark the nodes of a wave to be avoided, and no others, before its first eviction.
@@ -166,9 +158,8 @@ class Steer(Protocol):
         Raises:
             CycleStopped: that failed, or nothing more may be asked for in this run.
         """
-        ...
 
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:  # noqa: ARG002
         """Wait until the replacements have landed, and return where.
 
         Args:
@@ -181,33 +172,10 @@ class Steer(Protocol):
         Raises:
             CycleStopped: the run has to end.  (Not because replacements are pending or missing: placements say so.)
         """
-        ...
-
-    def end(self) -> None:
-        """Stop avoiding any node."""
-        ...
-
-
-class DrySteer:
-    """Writes nothing, and takes every replacement to land where it is expected."""
-
-    def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:
-        self.min_gain = min_gain
-        self.keys = keys
-
-    def closed(self, wave: Wave) -> frozenset[str]:  # noqa: ARG002  the interface
-        """Return none: the cluster is as it was read."""
-        return frozenset()
-
-    def begin(self, wave: Wave) -> None:
-        """Do nothing."""
-
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:  # noqa: ARG002  the interface
-        """Return the placements as they are foreseen."""
         return tuple(ActualPlacement(move, move.expected, ready_seconds=0.0) for move, _ in moved)
 
     def end(self) -> None:
-        """Do nothing."""
+        """Stop avoiding any node."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.metrics_server import Metrics
-from rebalancer.usage.sample_age import Sampled, ignored
+from rebalancer.usage.sample_age import Sampled
 
 if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
@@ -134,7 +134,7 @@ def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
     return "; ".join(told)
 
 
-def live_usage(policy: Policy, live: Client, deadline: Deadline, sampled: Sampled = ignored) -> Measure:
+def live_usage(policy: Policy, live: Client, deadline: Deadline, sampled: Sampled = lambda *_: None) -> Measure:
     """Return the function that gives strategies real usage; it reads when first called, and not after the deadline.
 
     `sampled` is called with each source that answers, with the time of its oldest sample.
@@ -147,7 +147,7 @@ def live_providers(
     policy: Policy,
     live: Client,
     deadline: Deadline,
-    sampled: Sampled = ignored,
+    sampled: Sampled = lambda *_: None,
     kinds: tuple[str, ...] = ("NodeMetrics",),
 ) -> "Providers":
     """Return the policy's sources themselves, for questions about nodes; the arguments are those of `live_usage`."""

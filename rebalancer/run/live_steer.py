@@ -21,7 +21,7 @@ from rebalancer.engine.closures import Closures
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
-from rebalancer.eviction.steering import ActualPlacement, Move, Wave
+from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
 from rebalancer.kube.client import Client
 from rebalancer.kube.node_marks import Problems
@@ -160,8 +160,8 @@ def _is_out(pod: Pod) -> bool:
     return pod.terminating or pod.phase == "Failed"
 
 
-class LiveSteer:
-    """Carries waves out (a `rebalancer.eviction.steering.Steer`), and none that would not settle before the deadline.
+class LiveSteer(Steer):
+    """Carries waves out live, and none that would not settle before the deadline.
 
     `closures` hears of owners that are being deleted, and of pods that other PDBs select; `barred` are nodes that take
     no pods in this run, and why.
@@ -187,8 +187,7 @@ class LiveSteer:
         self._nodes = {each.name: each for each in snapshot.nodes}
         self._barred = barred
         self._closures = closures or Closures()
-        self.min_gain = steering.min_gain
-        self.keys = avoid_keys(steering.key)
+        super().__init__(steering.min_gain, avoid_keys(steering.key))
         self.left: Problems = {}
         self._client = client
         self.marks = marks

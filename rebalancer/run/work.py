@@ -4,6 +4,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -13,14 +14,14 @@ import msgspec
 
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.cycle import Around, ProfilePlan, nothing_around, run_cycle
+from rebalancer.engine.cycle import Around, ProfilePlan, run_cycle
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.strategy import strategies
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import DrySteer, Held
+from rebalancer.eviction.steering import Held, Steer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Share, Steering, Trust, avoid_keys
@@ -199,14 +200,14 @@ def plan(
     cluster: Cluster,
     work: Work,
     observe: Callable[[Entry], None] = lambda _: None,
-    around: Around = nothing_around,
+    around: Around = lambda *_: nullcontext(),
     recollection: Recollection | None = None,
 ) -> Ledger:
     """Return what a cycle would do, and do nothing."""
     if closed := work.policy.schedule.closed(cluster.now):
         return Ledger(skipped=closed)
     steering = work.policy.steering
-    steer = DrySteer(steering.min_gain, avoid_keys(steering.key)) if steering else None
+    steer = Steer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     hold = partial(Held, until=cluster.now + work.hold) if work.hold else None
     told = (time.perf_counter, observe, around, steer, hold, recollection)
     return run_cycle(cluster, work.plans, work.limits, None, *told)

@@ -28,7 +28,7 @@ from rebalancer.policy.values import Policy
 from rebalancer.usage import load_watcher, metrics_server, prometheus
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.promql import PromQL, ask_once
-from rebalancer.usage.sample_age import Sampled, ignored
+from rebalancer.usage.sample_age import Sampled
 from rebalancer.usage.session import ReadSecret, credentials
 
 _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsProviders"
@@ -53,7 +53,7 @@ class Providers:
         read_secret: ReadSecret,
         *,
         service_account: Path | None,
-        sampled: Sampled = ignored,
+        sampled: Sampled = lambda *_: None,
         is_ending: Callable[[], bool] = lambda: False,
     ) -> None:
         self._is_ending = is_ending

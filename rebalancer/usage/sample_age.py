@@ -40,7 +40,3 @@ def in_words(time: timedelta) -> str:
 
 #: Called with a source, and the time of the oldest sample that it gave in this cycle.
 Sampled = Callable[[str, datetime], None]
-
-
-def ignored(_source: str, _taken: datetime) -> None:
-    """Do nothing: for a caller that needs no report."""

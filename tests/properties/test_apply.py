@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engine.evictor import Evictor
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.plan import PlannedMove
 from rebalancer.run.planned import AsPlanned, AsPlannedArgs
@@ -49,11 +49,11 @@ def test_a_steered_plan_is_steered_anew_with_its_pods_alone(data, scene):
     """Waves and destinations may differ; new candidates never join."""
     steered = {**scene.args, "metricsUtilization": {**scene.args["metricsUtilization"], "scheduler": "default"}}
     low = LowNodeUtilization(LowNodeUtilization.Args.model_validate(steered))
-    plan = make.decide(scene.cluster(), low, evictor=EVICTOR, steer=DrySteer(1.5, KEYS))
+    plan = make.decide(scene.cluster(), low, evictor=EVICTOR, steer=Steer(1.5, KEYS))
     only = {each.pod.uid for each in plan.evictions}
     later = data.draw(changed(scene))
 
-    ledger = make.decide(later.cluster(), low, evictor=EVICTOR, steer=DrySteer(1.5, KEYS), only=only)
+    ledger = make.decide(later.cluster(), low, evictor=EVICTOR, steer=Steer(1.5, KEYS), only=only)
 
     assert {each.pod.uid for each in ledger.evictions} <= only
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.measured import KEYS, PACKS
@@ -26,7 +26,7 @@ def decide(scene, *, packs=True, steer=None):
 
 
 def steered(scene):
-    return decide(scene, packs=False, steer=DrySteer(1.5, KEYS))
+    return decide(scene, packs=False, steer=Steer(1.5, KEYS))
 
 
 def requested(scene):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.eviction.steering import DrySteer, Held
+from rebalancer.eviction.steering import Held, Steer
 from rebalancer.policy.moving import HOLD_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
@@ -33,7 +33,7 @@ def some(data, scene):
     return data.draw(st.sets(st.sampled_from([each.name for each in scene.nodes])))
 
 
-STEERS = st.sampled_from((None, DrySteer(1.5, KEYS)))
+STEERS = st.sampled_from((None, Steer(1.5, KEYS)))
 
 
 @given(scenes(), STEERS, st.data())

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
@@ -58,7 +58,7 @@ def pooled(scene, label, *, steered):
     """The verdicts with pools by a label."""
     metrics = {**scene.args["metricsUtilization"], "pools": {"label": label}}
     args = LowNodeUtilizationArgs.model_validate({**scene.args, "metricsUtilization": metrics})
-    steer = DrySteer(1.5, ("a", "b")) if steered else None
+    steer = Steer(1.5, ("a", "b")) if steered else None
     return make.decide(scene.cluster(), LowNodeUtilization(args), steer=steer)
 
 

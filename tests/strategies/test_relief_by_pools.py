@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rebalancer.balancing.utilization import NodeUtilization
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilizationArgs
@@ -39,7 +39,7 @@ def by_deviation(distance, pools=None, scheduler="default"):
     return low(distance, distance, useDeviationThresholds=True, metricsUtilization=metrics)
 
 
-@pytest.mark.parametrize("steer", [None, DrySteer(1.5, ("a", "b"))])
+@pytest.mark.parametrize("steer", [None, Steer(1.5, ("a", "b"))])
 def test_pods_stay_in_their_pool(steer):
     """The mean of all nodes is 40 %, of the large ones 60 %, of the small ones 20 %: each pool is evened out."""
     scheduler = "default" if steer else "unknown"
@@ -50,7 +50,7 @@ def test_pods_stay_in_their_pool(steer):
     assert placements(apart) == {("l1", "l2"), ("s1", "s2")}
 
 
-@pytest.mark.parametrize("steer", [None, DrySteer(1.5, ("a", "b"))])
+@pytest.mark.parametrize("steer", [None, Steer(1.5, ("a", "b"))])
 def test_across_pools_each_node_has_the_band_of_its_own(steer):
     """The large ones may use 52 to 68 %, the small ones 12 to 28 %; the report names the band of the node."""
     ledger = decide(busy_and_idle_pools(), by_deviation(8, ACROSS, "default" if steer else "unknown"), steer=steer)
@@ -78,7 +78,7 @@ def test_steering_goes_on_where_the_usage_of_a_node_is_unknown():
     usage = {each.name: 10 for each in pods}
     nodes = {"n1": points(80), "n2": points(0)}
     on = cluster((node("n1"), node("n2"), node("n3")), pods, usage, measured={"nodes": nodes})
-    ledger = decide(on, low(), steer=DrySteer(1.5, ("a", "b")))
+    ledger = decide(on, low(), steer=Steer(1.5, ("a", "b")))
 
     assert not [run.error for run in ledger.runs if run.error]
     assert {each.destination.nodes for each in ledger.evictions} == {("n2",)}

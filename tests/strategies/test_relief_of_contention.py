@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from rebalancer.policy.usage import PrometheusUsage
 from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilizationArgs
@@ -11,7 +11,7 @@ from tests.make import decide, evicted, refused
 from tests.measured import RELIEF, cluster, low, node, pod, points
 
 LOW, HIGH = {"cpu": 30, "contention": 5}, {"cpu": 95, "contention": 10}
-STEERS = pytest.mark.parametrize("steer", [None, DrySteer(1.5, ("a", "b"))])
+STEERS = pytest.mark.parametrize("steer", [None, Steer(1.5, ("a", "b"))])
 
 
 def full(waiting, receiver=0):

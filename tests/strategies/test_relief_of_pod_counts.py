@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from rebalancer.report.words import text
 from tests.make import decide, refused
 from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod
@@ -95,7 +95,7 @@ def test_requests_may_stand_in_for_usage():
 def test_with_steering_counts_are_evened_too():
     """A move of one pod brings less than the least gain of 1.5 points, and yet it is a move for a node outside."""
     before = {"n1": 40, "n2": 10, "n3": 10}
-    steer = DrySteer(1.5, ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more"))
+    steer = Steer(1.5, ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more"))
     ledger = decide(
         crowd(before), low({"pods": 20}, {"pods": 30}, metricsUtilization={**RELIEF, "rest": "1m"}), steer=steer
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, DrySteer
+from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, Steer
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
@@ -15,7 +15,7 @@ SOURCE = {"source": "KubernetesMetrics"}
 def steered(on, steer=None, **args):
     given = {"thresholds": {"cpu": 45}, "selection": "compaction", **args}
     strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(given))
-    return make.decide(on, strategy, steer=steer or DrySteer(1.5, KEYS))
+    return make.decide(on, strategy, steer=steer or Steer(1.5, KEYS))
 
 
 def scene(*levels, fields=None, pods=(), snapshot=None, **nodes):
@@ -135,7 +135,7 @@ def test_a_scheduler_that_nobody_knows_is_not_steered():
     assert waves(ledger) == []
 
 
-class Elsewhere(DrySteer):
+class Elsewhere(Steer):
     """Every replacement lands on a node of its own choice, or nowhere."""
 
     def __init__(self, where):

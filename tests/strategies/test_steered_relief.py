@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, DrySteer
+from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, Steer
 from tests import make
 from tests.measured import KEYS, RELIEF, cluster, low, node, pod
 
@@ -12,7 +12,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def steered(on, strategy=None, steer=None, **arguments):
-    return make.decide(on, strategy or low(40, 50), steer=steer or DrySteer(1.5, KEYS), **arguments)
+    return make.decide(on, strategy or low(40, 50), steer=steer or Steer(1.5, KEYS), **arguments)
 
 
 def waves(ledger):
@@ -114,7 +114,7 @@ def test_a_scheduler_that_nobody_knows_is_not_steered():
     assert waves(steered(three_nodes(), strategy)) == []
 
 
-class Elsewhere(DrySteer):
+class Elsewhere(Steer):
     """Every replacement lands on n2, whatever was foreseen."""
 
     def __init__(self):
@@ -166,7 +166,7 @@ def test_the_next_wave_goes_by_where_pods_landed():
     assert first == second
 
 
-class Closing(DrySteer):
+class Closing(Steer):
     """The first node that is asked about takes no pods any more."""
 
     closed_node = ""
@@ -190,7 +190,7 @@ def test_a_node_that_takes_no_pods_any_more_receives_none():
     assert all(steer.closed_node in wave.avoid for wave in made)
 
 
-class Broken(DrySteer):
+class Broken(Steer):
     """The second wave cannot begin."""
 
     ended = 0
@@ -216,7 +216,7 @@ def test_nothing_is_left_behind_after_an_error():
 def test_an_owner_can_spare_the_next_pod_once_the_replacement_is_ready(ready, evicted):
     """Four pods of one owner without a PDB: one at a time."""
 
-    class Slow(DrySteer):
+    class Slow(Steer):
         def settle(self, wave, moved):
             return tuple(ActualPlacement(move, move.expected, "new", ready) for move, _ in moved)
 

@@ -7,7 +7,7 @@ import pytest
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.strategy import Balance
 from rebalancer.eviction.causes import Code, cause
-from rebalancer.eviction.steering import HOT, ActualPlacement, DrySteer, Move, Wave
+from rebalancer.eviction.steering import HOT, ActualPlacement, Move, Steer, Wave
 from rebalancer.policy.arguments import Args
 from tests import make
 
@@ -34,7 +34,7 @@ class OneWave(Balance):
         evict.steer.end()
 
 
-class Landed(DrySteer):
+class Landed(Steer):
     """What becomes of replacements, where it is not what was foreseen."""
 
     def __init__(self, **changes):
@@ -57,7 +57,7 @@ def run(steer, *, total=None, names="ab", sparing=False, **fields):
 
 
 def test_a_dry_run_foresees_every_landing():
-    ledger = run(DrySteer(2.0, KEYS))
+    ledger = run(Steer(2.0, KEYS))
 
     (steered,) = ledger.runs[0].waves
     assert steered.wave.avoid == {"n1": HOT}
@@ -68,7 +68,7 @@ def test_a_dry_run_foresees_every_landing():
 
 
 def test_a_wave_belongs_to_the_strategy_that_made_it():
-    first, second = run(DrySteer(2.0, KEYS)).runs
+    first, second = run(Steer(2.0, KEYS)).runs
 
     assert [len(each.placements) for each in (*first.waves, *second.waves)] == [2, 0]
 
@@ -105,13 +105,13 @@ def test_replacements_that_stay_pending_or_do_not_come_end_the_cycle_and_are_nam
 @pytest.mark.parametrize("keeper", [{"budgets": (make.pdb("web", 1),)}, {"sparing": True}], ids=["PDB", "owner"])
 def test_another_pod_is_spared_once_a_replacement_is_ready(keeper):
     """One for one, and not before: pods of the second wave wait for those of the first."""
-    assert [each.evicted for each in run(DrySteer(2.0, KEYS), names="abc", **keeper).runs] == [1, 1]
+    assert [each.evicted for each in run(Steer(2.0, KEYS), names="abc", **keeper).runs] == [1, 1]
     assert [each.evicted for each in run(UNSEEN, names="abc", **keeper).runs] == [1, 0]
 
 
 def test_limits_stay_spent_when_a_replacement_is_ready():
     """They are about how many pods move, not about how many are missing."""
-    ledger = run(DrySteer(2.0, KEYS), total=1)
+    ledger = run(Steer(2.0, KEYS), total=1)
 
     assert [each.evicted for each in ledger.runs] == [1, 0]
 

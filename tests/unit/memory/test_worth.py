@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.engine.patience import LONG, hours_outside, price, ready_seconds
-from rebalancer.eviction.steering import DrySteer
+from rebalancer.eviction.steering import Steer
 from rebalancer.memory.document import Reading
 from tests import make, measured
 from tests.unit.memory.memories import ago, memory, move, recollection
@@ -106,7 +106,7 @@ def test_no_move_costs_more_than_it_gains(history, usage, ordinary):
 @pytest.mark.parametrize(("history", "goes"), [([40], False), ([40, 64, 64], True)])
 def test_so_does_a_node_whose_pods_are_steered(history, goes):
     """Both numbers stand with what goes, and with what stays."""
-    ledger = moved(history, steer=DrySteer(1.5, ("avoid", "avoid-more")))
+    ledger = moved(history, steer=Steer(1.5, ("avoid", "avoid-more")))
 
     assert bool(ledger.evictions) == goes
     assert all(each.because.details["gain"] >= each.because.details["price"] > 0 for each in ledger.evictions)

@@ -1,6 +1,6 @@
 """Waves in the report: what is avoided, what moves, where it landed, and what the nodes come to."""
 
-from rebalancer.eviction.steering import ActualPlacement, DrySteer
+from rebalancer.eviction.steering import ActualPlacement, Steer
 from rebalancer.report.document import Finished, document
 from rebalancer.report.layout import Page
 from rebalancer.report.nodes import show_waves
@@ -10,7 +10,7 @@ from tests.measured import cluster, low, node, pod
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
 
 
-class Astray(DrySteer):
+class Astray(Steer):
     """Replacements land on n2."""
 
     def settle(self, wave, moved):
@@ -27,7 +27,7 @@ def report(steer, *, dry_run):
 
 
 def test_a_dry_run_tells_what_it_foresees_and_nothing_that_landed():
-    run = report(DrySteer(1.5, KEYS), dry_run=True)
+    run = report(Steer(1.5, KEYS), dry_run=True)
 
     (wave,) = run["waves"]
     assert wave["avoid"] == {"n1": 2, "n2": 1}
@@ -54,7 +54,7 @@ def lines_for_people(run):
 
 
 def test_the_rows_for_a_person():
-    dry, live = report(DrySteer(1.5, KEYS), dry_run=True), report(Astray(1.5, KEYS), dry_run=False)
+    dry, live = report(Steer(1.5, KEYS), dry_run=True), report(Astray(1.5, KEYS), dry_run=False)
 
     assert lines_for_people(dry)[2] == " 1   1 pods to n3  avoiding 2 nodes, 1 with two taints"
     assert lines_for_people(live)[2].endswith("; 0 of 1 as foreseen, Ready in 2 s")

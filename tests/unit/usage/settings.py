@@ -15,7 +15,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.usage import MetricsProvider, MetricsUtilization
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
-from rebalancer.usage.sample_age import Sampled, ignored
+from rebalancer.usage.sample_age import Sampled
 from tests.make import node
 
 
@@ -34,7 +34,7 @@ class Sources:
         secret: Any = unread,
         service_account: Path | None = None,
         collector: bool = False,
-        sampled: Sampled = ignored,
+        sampled: Sampled = lambda *_: None,
     ) -> None:
         providers = [MetricsProvider.model_validate(each) for each in given]
         self._providers = Providers(
