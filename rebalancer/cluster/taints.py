@@ -45,9 +45,8 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
             return False
         if self.operator in ("", "Equal"):
             return self.value == taint.value
-        if self.operator not in ("Lt", "Gt") or not (
-            _INTEGER.fullmatch(taint.value) and _INTEGER.fullmatch(self.value)
-        ):
+        numbers = _INTEGER.fullmatch(taint.value) and _INTEGER.fullmatch(self.value)
+        if self.operator not in ("Lt", "Gt") or not numbers:
             return self.operator == "Exists"
         return int(taint.value) < int(self.value) if self.operator == "Lt" else int(taint.value) > int(self.value)
 

@@ -25,7 +25,6 @@ _RELAXED = {"distinct_evicted_count": 1, "exact": ["a/3"], "relaxed": {"include"
     ],
 )
 def test_contradiction(evicted, wanted):
-    """One pod too many, too few, or another one, contradicts."""
     assert not evictions(evicted, wanted).agrees
 
 

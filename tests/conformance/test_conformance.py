@@ -67,7 +67,6 @@ def test_case(case: corpus.Case, record_property: Callable[[str, object], None])
 
 @pytest.mark.skipif(not _CASES, reason=corpus.missing() or "there are some")
 def test_exceptions_name_cases() -> None:
-    """No exception outlives its case, and none is listed twice."""
     ids = {case["id"] for case in _CASES}
     assert set(DIFFERENT) | set(LEFT_OUT) <= ids
     assert not set(DIFFERENT) & set(LEFT_OUT)

@@ -78,7 +78,6 @@ def play(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> Pod | None:
 @examples(15)
 @given(st.data())
 def test_all_replacements_find_a_node(data: Any) -> None:
-    """With every rule that pods may have."""
     places = [data.draw(nodes(index)) for index in range(data.draw(st.integers(2, 5)))]
     names = st.sampled_from([place.name for place in places])
     drawn = [

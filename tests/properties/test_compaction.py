@@ -86,7 +86,6 @@ def test_the_same_pods_go_to_the_same_nodes_as_in_the_model(scene, packs):
 
 @given(sparse_scenes(), st.sampled_from((decide, steered)), st.integers())
 def test_the_order_of_what_was_read_is_no_matter(scene, run, seed):
-    """Nodes, pods and figures in any order make the same ledger."""
     other = scene.shuffled(seed)
 
     assert verdicts(run(scene)) == verdicts(run(other))
@@ -131,7 +130,6 @@ def test_what_is_protected_or_holds_its_node_keeps_it(scene, run):
 
 @given(sparse_scenes())
 def test_steering_brings_no_owners_pods_onto_one_node(scene):
-    """Of pods that were on several."""
     assume(scene.args.get("metricsUtilization", {}).get("scheduler") != "unknown")
     ledger = steered(scene)
     places = {each.pod.key: destination(each) for each in ledger.evictions}

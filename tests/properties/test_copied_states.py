@@ -46,7 +46,6 @@ def fresh(running: list[Pod]) -> Any:
 
 @given(st.data())
 def test_what_comes_to_one_does_not_come_to_the_other(data: st.DataObject) -> None:
-    """Each answers as a picture that is made anew."""
     running, more, others = (pods(data, kind) for kind in ("r", "m", "o"))
     state = State(make.snapshot(NODES, running, namespaces={"default": {}}), READ)
     if data.draw(st.booleans()):

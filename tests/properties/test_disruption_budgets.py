@@ -48,7 +48,6 @@ def selects(budget, pod):
 
 @given(NODES, pods(), BUDGETS)
 def test_the_server_would_have_accepted_every_grant_and_refused_every_refusal(nodes, crowd, budgets):
-    """In the order in which they were decided."""
     ledger = make.decide(make.cluster(nodes, crowd, budgets=budgets), Greedy(), evictor=LAX)
 
     server = SlowServer(budgets)

@@ -88,7 +88,6 @@ def crowded(dice: Random):
 
 @given(st.integers(0, 2**32).map(Random), st.sampled_from((0, 1, 64)))
 def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every_node(dice, one_by_one):
-    """As pods go one by one, and some are expected elsewhere."""
     nodes, pods = crowded(dice)
     on = make.cluster(nodes, pods)
     eligible = on.index(EligibleNodes)

@@ -38,7 +38,6 @@ STEERS = st.sampled_from((None, Steer(1.5, KEYS)))
 
 @given(scenes(), STEERS, st.data())
 def test_relief_expects_no_pod_on_a_held_node(scene, steer, data):
-    """With steering and without."""
     names = some(data, scene)
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(scene.args))
     ledger = make.decide(cluster(scene, names), strategy, steer=steer)

@@ -61,7 +61,6 @@ def test_a_limit_refuses_only_when_it_is_used_up(nodes, crowd, limits):
 
 @given(NODES, pods(), st.lists(st.sampled_from((Greedy(2), Greedy(3), Polite())), min_size=2, max_size=4))
 def test_a_pod_is_evicted_once(nodes, crowd, strategies):
-    """However often and by whomever it is asked for."""
     sink = AnsweringSink()
 
     ledger = make.decide(make.cluster(nodes, crowd), *strategies, evictor=LAX, sink=sink)

@@ -54,7 +54,6 @@ def unexpired(standing, node, name):
 
 @given(answers(), standings(), st.integers(1, 100))
 def test_never_more_than_the_share_and_never_all(asked, standing, share):
-    """Of the nodes that take part; the share is rounded down."""
     found = evaluate(rules(share), NODES, asked, standing, NOW)
 
     assert len(found.marks) <= len(NODES) * share // 100

@@ -154,7 +154,6 @@ def test_what_can_be_loaded_can_be_decoded_to_the_same_policy(document):
 
 @given(st.permutations(sorted(set(PLUGINS) - {"DefaultEvictor"})), st.sets(st.sampled_from(sorted(PLUGINS))))
 def test_converted_profiles_are_the_enabled_strategies_in_document_order(names, enabled):
-    """Whatever the order of an old policy, its profiles have it."""
     text = yaml.safe_dump(
         {
             "apiVersion": "descheduler/v1alpha1",

@@ -49,7 +49,6 @@ def test_owners_keep_their_least_number_of_pods(nodes, crowd, minimum, strategie
 
 @given(NODES, pods(), BUDGETS, EVICTORS)
 def test_every_pod_that_is_asked_for_is_granted_or_refused(nodes, crowd, budgets, evictor):
-    """One of the two, and once."""
     ledger = make.decide(make.cluster(nodes, crowd, budgets=budgets), Polite(), evictor=evictor)
 
     answered = [entry.pod.key for entry in (*ledger.evictions, *ledger.refusals)]

@@ -35,14 +35,12 @@ def rounded_up(value: Fraction) -> tuple[int, int]:
 
 @given(st.sampled_from(("", "+")), NUMBERS, st.sampled_from(sorted((BINARY | DECIMAL).items())))
 def test_a_suffix_is_a_factor_and_fractions_are_rounded_up(sign, number, suffix):
-    """For every suffix that Kubernetes knows."""
     name, factor = suffix
     assert units_and_thousandths(sign + number + name) == rounded_up(value_of(number) * factor)
 
 
 @given(NUMBERS, st.sampled_from("eE"), st.sampled_from(("", "+", "-")), st.integers(0, 18))
 def test_an_exponent_is_a_power_of_ten(number, letter, sign, exponent):
-    """With or without a sign."""
     value = value_of(number) * Fraction(10) ** int(f"{sign}{exponent}")
 
     assert units_and_thousandths(f"{number}{letter}{sign}{exponent}") == rounded_up(value)
@@ -56,6 +54,5 @@ def test_numbers_of_yaml_are_read_as_they_stand(number):
 
 @given(st.text(max_size=12))
 def test_every_text_is_a_quantity_or_refused(text):
-    """Nothing but ValueError is raised."""
     with suppress(ValueError):
         assert parse_quantity(text) is not None

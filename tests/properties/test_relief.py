@@ -79,7 +79,6 @@ def test_no_pod_leaves_its_pool(scene, steered):
 
 @given(scenes(), st.integers())
 def test_the_order_of_what_was_read_is_no_matter(scene, seed):
-    """Nodes, pods and figures in any order make the same ledger."""
     other = scene.shuffled(seed)
 
     for run in (decide, empty):

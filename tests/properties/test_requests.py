@@ -30,7 +30,6 @@ def formula(name, containers, inits, pod_level, overhead):
 
 @given(st.lists(AMOUNTS, max_size=3), st.lists(st.tuples(AMOUNTS, st.booleans()), max_size=4), AMOUNTS, AMOUNTS)
 def test_effective_requests_follow_the_formula(containers, inits, pod_level, overhead):
-    """For each resource alone."""
     found = effective_requests(containers, inits, pod_level, overhead)
 
     assert {name: found.get(name, 0) for name in NAMES} == {
@@ -55,7 +54,6 @@ def number(text):
     st.builds(Taint, st.sampled_from(("a", "b")), TEXTS, EFFECTS),
 )
 def test_tolerations_follow_the_rules(toleration, taint):
-    """Effect, key, then the operator."""
     effect = not toleration.effect or toleration.effect == taint.effect
     key = not toleration.key or toleration.key == taint.key
     there, bound = number(taint.value), number(toleration.value)

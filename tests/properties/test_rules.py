@@ -137,7 +137,6 @@ TYPES = st.permutations((REQUIRED, PREFERRED, "unknown")).flatmap(
 
 @given(clusters.clusters(with_node_affinity), TYPES, st.booleans())
 def test_node_affinity(drawn, types, node_fit):
-    """No pod goes twice, whatever the types."""
     on, args = make.cluster(*drawn), {"nodeAffinityType": types}
     gone = evictions(RemovePodsViolatingNodeAffinity, args, on, node_fit=node_fit, limits={})
 
@@ -166,7 +165,6 @@ NAMESPACES = st.sampled_from((None, {"shop": {"team": "x"}, "bank": {}}))
 
 @given(clusters.clusters(with_anti_affinity), st.booleans(), NAMESPACES)
 def test_inter_pod_anti_affinity(drawn, node_fit, namespaces):
-    """Terms are read as Kubernetes reads them."""
     on = make.cluster(*drawn, namespaces=namespaces)
     gone = evictions(RemovePodsViolatingInterPodAntiAffinity, {}, on, node_fit=node_fit, limits={})
 

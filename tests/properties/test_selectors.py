@@ -54,7 +54,6 @@ def text_of(key, operator, values, blank):
 
 @given(LABELS, LABELS)
 def test_match_labels_are_equalities(wanted, labels):
-    """Each key with its value."""
     assert parse_label_selector({"matchLabels": wanted}).matches(labels) == (wanted.items() <= labels.items())
 
 

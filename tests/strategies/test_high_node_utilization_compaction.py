@@ -50,7 +50,6 @@ def test_without_it_nothing_is_done_where_all_nodes_are_underutilized():
 
 
 def test_a_scheduler_that_spreads_would_put_the_pods_back():
-    """Then nothing is evicted, and the reason tells."""
     ledger = decide(scene(IDLE, configuration=None), compaction())
 
     assert evicted(ledger) == []
@@ -72,7 +71,6 @@ def test_a_scheduler_that_spreads_would_put_the_pods_back():
     ],
 )
 def test_one_pod_that_stays_keeps_its_node(fields, by, reason):
-    """The next node is emptied all the same."""
     on = scene(IDLE, fields={"a": fields}, snapshot={"budgets": (pdb("db", 0),)})
     ledger = decide(on, compaction(evictableNamespaces={"exclude": ["kept"]}))
 
@@ -98,7 +96,6 @@ def test_what_ends_with_its_node_keeps_no_node():
 
 
 def test_of_each_group_some_nodes_stay_in_use():
-    """One of three may go where two are to be kept."""
     nodes = tuple(node(name, labels={"pool": "spot"}) for name in ("n1", "n2", "n3"))
     ledger = decide(scene(IDLE, nodes=nodes), compaction(nodeGroups={"label": "pool", "keep": 2}))
 

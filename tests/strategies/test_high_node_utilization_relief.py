@@ -83,7 +83,6 @@ def test_destinations_have_a_ceiling_of_their_own():
 
 @pytest.mark.parametrize(("number", "expected"), [(0, ["a"]), (1, [])])
 def test_number_of_nodes_must_be_exceeded(number, expected):
-    """One node is idle."""
     assert evicted(decide(scene({"a": 2}), high(numberOfNodes=number))) == expected
 
 
@@ -169,7 +168,6 @@ def test_a_node_is_emptied_only_if_its_pods_do_no_harm_after_a_tie(memory, goes)
 
 
 def test_a_configuration_that_cannot_be_read_fails_the_strategy():
-    """With the reason, and nothing is evicted."""
     ledger = decide(
         scene({"a": 8}, snapshot={"scheduler_configuration": {"kind": "Pod"}}), high(metricsUtilization=RELIEF)
     )

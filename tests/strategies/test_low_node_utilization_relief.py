@@ -119,7 +119,6 @@ def test_limits(limits, expected):
 
 
 def test_a_node_at_its_limit_is_asked_for_no_more():
-    """One refusal says so, not one for each pod."""
     ledger = decide(one_full({"a": 30, "b": 30, "c": 30}), low(), limits=Limits(per_node=1))
 
     assert refused(ledger) == {"b": "NodeLimit"}

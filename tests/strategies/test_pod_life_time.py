@@ -29,7 +29,6 @@ def run(pods, args, **settings):
     ],
 )
 def test_age_is_compared_in_whole_seconds(age, limit, goes):
-    """Strictly older; the cause has both as numbers."""
     ledger = run([pod("a", age=age)], {"maxPodLifeTimeSeconds": limit})
 
     figures = [dict(entry.because.details) for entry in ledger.evictions]
@@ -37,7 +36,6 @@ def test_age_is_compared_in_whole_seconds(age, limit, goes):
 
 
 def test_a_pod_without_owners_is_of_no_kind():
-    """It is not included, and not excluded."""
     settings = {"evictor": {"evictFailedBarePods": True}}
     bare = [pod("a", phase="Failed", owners=None)]
 
@@ -46,7 +44,6 @@ def test_a_pod_without_owners_is_of_no_kind():
 
 
 def test_the_oldest_of_the_whole_cluster_goes_first():
-    """Whatever its node; the limits take the rest."""
     pods = [pod("young", age=10), pod("oldest", node="n2", age=99), pod("old", age=50)]
 
     assert evicted(run(pods, {"maxPodLifeTimeSeconds": 5})) == ["oldest", "old", "young"]
@@ -55,7 +52,6 @@ def test_the_oldest_of_the_whole_cluster_goes_first():
 
 
 def test_protected_pods_are_refused_with_the_cause_and_others_are_not_mentioned():
-    """Only pods that match were asked for."""
     ledger = run([pod("a", local_storage=True), pod("b", age=1, local_storage=True)], {"maxPodLifeTimeSeconds": 5})
 
     assert refused(ledger) == {"a": "PodsWithLocalStorage"}
@@ -75,7 +71,6 @@ def test_fit_is_judged_before_the_first_eviction():
 
 
 def test_a_reason_names_everything_that_matched():
-    """So that a person can check it."""
     args = {
         "maxPodLifeTimeSeconds": 5,
         "states": ["Running", "Error"],
@@ -112,16 +107,13 @@ def test_a_reason_names_everything_that_matched():
     ],
 )
 def test_bad_arguments_are_refused(args, problem):
-    """In words."""
     with pytest.raises(ValidationError, match=problem):
         PodLifeTimeArgs.model_validate(args)
 
 
 def test_a_condition_may_ask_for_a_time_of_zero():
-    """Zero is given, not absent."""
     assert PodLifeTimeArgs.model_validate({"conditions": [{"minTimeSinceLastTransitionSeconds": 0}]})
 
 
 def test_every_documented_state_is_known():
-    """Five phases, and the reasons of pods and containers."""
     assert len(POD_STATES) == 5 + 4 + 8 + 7

@@ -29,7 +29,6 @@ def test_both_nodes_are_named_where_the_one_evicted_later_may_come_first() -> No
 
 
 def test_pods_that_may_have_gone_count_as_gone() -> None:
-    """Nobody knows better where they would land."""
     sink = AnsweringSink(dict.fromkeys(("db-a", "db-b"), Unknown("no answer")))
     ledger = decide(hot("db-a", "db-b"), low(), sink=sink)
 

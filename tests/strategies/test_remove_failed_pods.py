@@ -30,12 +30,10 @@ def failed(name="a", **fields):
     ],
 )
 def test_young_pods_are_left_for_people_to_look_at(args, age, expected):
-    """The least age is enough."""
     assert bool(evicted(run([failed(age=age)], args))) is expected
 
 
 def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
-    """Sorted, so that it is the same each time."""
     ledger = run([failed(reason="Evicted", containers=(ContainerStatus(terminated="Error"),))])
 
     assert text(ledger.evictions[0].because) == "failed, Error, Evicted, age 2h >= 1h"

@@ -33,5 +33,4 @@ def test_the_most_restarts_go_first_on_each_node():
 
 
 def test_the_reason_has_the_numbers():
-    """Restarts and threshold."""
     assert text(run([pod("a", **restarts(3, 4))], {"podRestartThreshold": 5}).evictions[0].because) == "7 restarts >= 5"

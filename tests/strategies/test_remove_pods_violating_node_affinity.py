@@ -43,7 +43,6 @@ def test_a_pod_leaves_a_node_that_its_required_affinity_does_not_match():
 
 
 def test_a_pod_leaves_a_node_that_it_likes_less_than_another():
-    """The reason carries both weights."""
     ledger = decide(cluster(nodes(), [preferring("p1"), preferring("p2", node="n2")]), strategy(PREFERRED))
 
     assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
@@ -79,7 +78,6 @@ def test_what_is_missing_is_said_as_kubectl_says_it(terms, words):
 
 
 def test_an_unknown_type_is_skipped_with_a_warning():
-    """The types that are known are still looked at."""
     ledger = decide(cluster(nodes(), [requiring("p1")]), strategy("requiredDuringExecution", REQUIRED))
 
     assert evicted(ledger) == ["p1"]
@@ -92,6 +90,5 @@ def test_an_unknown_type_is_skipped_with_a_warning():
 
 @pytest.mark.parametrize("args", [{}, {"nodeAffinityType": None}, {"nodeAffinityType": []}])
 def test_the_types_must_be_given(args):
-    """The error names the key and the words there are."""
     with pytest.raises(ValidationError, match=f"nodeAffinityType must be given: {REQUIRED}"):
         Strategy.Args.model_validate(args)

@@ -16,14 +16,12 @@ def run(taints, pods, args=None, other=None, **settings):
 
 
 def test_one_taint_that_is_not_tolerated_is_enough():
-    """The reason names it, and the node."""
     ledger = run(["k:NoSchedule", "l=w:NoSchedule"], [pod("a", tolerations=["k"])])
 
     assert text(ledger.evictions[0].because) == "does not tolerate taint l=w:NoSchedule of n1"
 
 
 def test_the_oldest_go_first_and_limits_hold():
-    """Node by node."""
     pods = [pod("young", age=1), pod("old", age=9), pod("elsewhere", node="n2")]
     other = node("n2", taints=["k:NoSchedule"])
 

@@ -101,7 +101,6 @@ def test_replicas_do_not_all_come_to_stand_on_one_node():
 
 
 def test_replicas_that_stand_on_one_node_may_do_so_on_another():
-    """It is no worse than before."""
     web = {"owners": "web", "labels": {"app": "web"}}
     budget = {"budgets": (make.pdb("web", 2),)}
     pods = [pod("w2", on="n1", memory=None, **web)]
@@ -121,14 +120,12 @@ def test_what_has_received_receives_first():
     "fields", [{"taints": ["team/keep-off:PreferNoSchedule"]}, {"unschedulable": True}], ids=["soft taint", "cordoned"]
 )
 def test_nodes_that_others_want_to_receive_nothing_are_left_out(fields):
-    """Their soft taint, or their cordon, says so."""
     found = waves(steered(scene(10, 20, 65, n3=fields)))
 
     assert [lands(wave) for wave in found] == [{"p1": "n2"}]
 
 
 def test_a_scheduler_that_nobody_knows_is_not_steered():
-    """Then room is enough, and no wave is made."""
     ledger = steered(scene(10, 60), metricsUtilization={**SOURCE, "scheduler": "unknown"})
 
     assert make.evicted(ledger) == ["p1"]
@@ -158,7 +155,6 @@ def test_it_goes_on_with_where_pods_landed():
 
 
 def test_it_ends_after_two_nodes_whose_pods_landed_elsewhere():
-    """And says so; the taints are off then."""
     steer = Elsewhere("n5")
     ledger = steered(scene(10, 20, 30, 60, 69), steer, destinationThresholds={"cpu": 65})
 

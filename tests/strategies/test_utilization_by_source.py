@@ -77,7 +77,6 @@ def test_eviction_limits_say_how_many_instead(limit, count):
 
 
 def test_a_refused_pod_does_not_count_as_the_one():
-    """The next candidate goes in its place."""
     pinned = pod("pinned", age=99, node_selector={"kubernetes.io/hostname": "n1"})
     pods = [pinned, pod("free", age=9), pod("more", age=1)]
 
@@ -121,7 +120,6 @@ def test_a_pod_of_which_half_is_known_stays():
 
 
 def test_what_the_source_has_to_say_is_in_the_ledger():
-    """With the strategy that asked."""
     nodes = cpu({}, n1=1, n2=1).nodes
     ledger = decide(on(TWO, [], Measured(nodes, nodes, {}, warnings=("n3 is missing",))), low())
 

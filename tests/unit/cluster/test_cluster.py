@@ -5,7 +5,6 @@ from tests.make import cluster, node, pod, selector, snapshot
 
 
 def test_pods_come_by_age_then_namespace_and_name() -> None:
-    """The order of the file does not matter."""
     pods = [pod("b", age=1), pod("a", age=1), pod("a", namespace="apps", age=1), pod("z", age=9)]
 
     on = cluster([node("n1")], pods)
@@ -37,7 +36,6 @@ def test_active_pods_have_neither_succeeded_nor_failed() -> None:
 
 
 def test_a_removed_pod_is_gone_from_every_answer() -> None:
-    """Requests, slots, siblings, listings."""
     first, second = pod("a", cpu="1", memory="1Gi"), pod("b", cpu="2")
     on = cluster([node("n1", cpu="4", pods=2)], [first, second])
     owner = first.owners[0].uid

@@ -31,7 +31,6 @@ def test_the_index_finds_what_a_scan_finds(labels, data, selector):
 
 @given(st.lists(SELECTORS, max_size=6), LABELS)
 def test_selectors_are_found_as_a_scan_finds_them(selectors, labels):
-    """Each once."""
     index = SelectorIndex()
     for number, selector in enumerate(selectors):
         index.add(selector, number)

@@ -9,7 +9,6 @@ PLAIN, CONTROLLER = Owner("Widget", "w", "1"), Owner("Job", "j", "2", controller
 
 
 def test_the_controller_looks_after_a_pod_else_its_first_owner() -> None:
-    """Reports name one owner."""
     assert pod("a", owners=(PLAIN, CONTROLLER)).controller == CONTROLLER
     assert pod("a", owners=(PLAIN,)).controller == PLAIN
     assert pod("a", owners=None).controller is None

@@ -10,14 +10,12 @@ from rebalancer.cluster.resources import (
 
 
 def test_cpu_is_in_millicores_and_everything_else_in_whole_units() -> None:
-    """The names decide on the unit."""
     parsed = parse_resources({"cpu": "1.5", "memory": "1Ki", "pods": "110", "example.com/gpu": "1"})
 
     assert parsed == {"cpu": 1500, "memory": 1024, "pods": 110, "example.com/gpu": 1}
 
 
 def test_a_bad_quantity_names_its_resource() -> None:
-    """A person finds the place."""
     with pytest.raises(ValueError, match="memory: 'lots' is not a valid quantity"):
         parse_resources({"cpu": "1", "memory": "lots"})
 
@@ -33,7 +31,6 @@ def test_a_bad_quantity_names_its_resource() -> None:
     ],
 )
 def test_amounts_are_described_as_people_write_them(name: str, amount: int, text: str) -> None:
-    """Reasons in reports can be checked against manifests."""
     assert describe(name, amount) == text
 
 
@@ -41,7 +38,6 @@ def test_amounts_are_described_as_people_write_them(name: str, amount: int, text
     "text", ["", "m", "1 Gi", "1gi", "1K", "0x10", "1e", "1.2.3", "--1", "1Kib", "1e31", "٣", "1\n"]
 )
 def test_anything_else_is_no_quantity(text: str) -> None:
-    """The error quotes the text."""
     with pytest.raises(ValueError) as error:
         parse_quantity(text)
     assert repr(text) in str(error.value)

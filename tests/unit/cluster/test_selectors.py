@@ -38,7 +38,6 @@ def test_text_selectors_mean_what_kubectl_takes_them_for(text: str, matches: boo
     [",", "a,", "a b", "a=b c", "a in", "a in b", "a in (b", "a=(b)", "=b", "!", "a>x", "-a=b", "a=b!", "A/B/c=d"],
 )
 def test_other_texts_are_refused_and_quoted(text: str) -> None:
-    """The error names the text or the part of it that is wrong."""
     with pytest.raises(ValueError, match="is not a label"):
         parse_selector_text(text)
 
@@ -69,13 +68,11 @@ def test_other_texts_are_refused_and_quoted(text: str) -> None:
     ],
 )
 def test_bad_selector_objects_are_refused_in_words(selector: dict, problem: str) -> None:
-    """Kubernetes' own validation, with the place in the message."""
     with pytest.raises(ValueError, match=problem):
         parse_label_selector(selector)
 
 
 def test_match_labels_and_expressions_add_up() -> None:
-    """A selector is a conjunction of all that stands in it."""
     selector = parse_label_selector(
         {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["back"]}]}
     )
@@ -121,7 +118,6 @@ def test_node_selector_terms(asked: NodeSelectorTerm, matches: bool) -> None:
 
 
 def test_terms_are_alternatives() -> None:
-    """One is enough, and none at all matches nothing."""
     wrong, right = term(Requirement("app", "DoesNotExist")), term(Requirement("app", "Exists"))
 
     assert any_term_matches([wrong, right], LABELS, "n1")

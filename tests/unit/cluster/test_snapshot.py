@@ -38,7 +38,6 @@ def newest(
     ],
 )
 def test_the_time_of_the_objects_stands_for_that_of_the_snapshot(times: dict[str, Any], expected: float | None) -> None:
-    """The latest of what many agree on, and the newest creation."""
     assert newest(**times) == expected
 
 
@@ -52,7 +51,6 @@ def test_no_single_odd_object_sets_the_clock(what: str, odd: float) -> None:
 
 
 def test_without_heartbeats_no_time_after_the_reading_counts() -> None:
-    """Nothing is created in the future."""
     assert newest(created=[700, -60]) == 700
     assert newest(created=[-60]) is None
 

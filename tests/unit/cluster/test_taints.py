@@ -4,7 +4,6 @@ from rebalancer.cluster.taints import Taint, Toleration, untolerated
 
 
 def test_every_hard_taint_needs_a_toleration_and_soft_ones_none() -> None:
-    """The first hard taint that nothing tolerates is the answer."""
     soft, hard, harder = Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoSchedule"), Taint("c", "", "NoExecute")
 
     assert untolerated([], [soft, hard, harder]) == hard

@@ -22,7 +22,6 @@ def told(closures, *verdicts, namespace="a"):
 
 
 def test_a_missing_permission_closes_its_namespace_alone():
-    """At the first no."""
     closures = told(Closures(), NOT_ALLOWED)
 
     assert closures.refusal("a") == refused(Code.NO_PERMISSION, namespace="a")
@@ -44,7 +43,6 @@ def test_five_without_permission_end_the_run_unless_some_were_granted(before, en
     "failure", [Failed("500"), Unknown("no answer"), refused(Code("Webhook"), message="hook says no")]
 )
 def test_the_twentieth_failure_in_a_row_closes(failure):
-    """Of one cause, whatever kind."""
     closures = told(Closures(), *[failure] * 19)
     assert closures.refusal("a") is None
 
@@ -64,7 +62,6 @@ def test_anything_else_in_between_begins_anew(between):
 
 
 def test_names_and_numbers_in_the_words_make_no_other_cause():
-    """Each message names its pod."""
     closures = Closures()
     for number in range(20):
         closures.heard(pod(f"web-{number}"), Failed(f"500 for a/web-{number} after {number} s"))
@@ -73,7 +70,6 @@ def test_names_and_numbers_in_the_words_make_no_other_cause():
 
 
 def test_one_webhook_is_one_cause_whatever_it_says():
-    """By its name."""
     closures = Closures()
     for word in "abcdefghijklmnopqrst":
         said = f'admission webhook "guard" denied the request: {word}'
@@ -83,7 +79,6 @@ def test_one_webhook_is_one_cause_whatever_it_says():
 
 
 def test_over_five_namespaces_the_run_ends():
-    """And not over four."""
     closures = Closures()
     for number in range(20):
         closures.heard(pod("p", f"n{number % 4}"), Failed("no"))

@@ -23,7 +23,6 @@ def nothing(_on: Any, _evict: Any) -> None:
 
 
 def test_deschedule_strategies_of_all_profiles_come_before_balance_strategies() -> None:
-    """Each in the order of the policy."""
     plans = [
         ProfilePlan(
             profile,
@@ -94,7 +93,6 @@ def test_a_stop_ends_the_cycle() -> None:
     "nodes", [[], [node("n1")], [node("n1"), node("n2", ready=False)]], ids=["none", "one", "one of two"]
 )
 def test_with_fewer_than_two_ready_nodes_nothing_runs(nodes: list[Any]) -> None:
-    """The ledger says why, and that is not an error."""
     ledger = decide(cluster(nodes, [pod("a")]), Greedy())
 
     assert ledger.runs == []
@@ -103,7 +101,6 @@ def test_with_fewer_than_two_ready_nodes_nothing_runs(nodes: list[Any]) -> None:
 
 
 def test_an_evictor_that_does_not_go_with_the_cluster_is_an_error_before_anything_runs() -> None:
-    """Nothing is evicted by the profiles before it."""
     plans = [
         ProfilePlan("good", DefaultEvictorArgs(), (Greedy(),)),
         ProfilePlan("bad", DefaultEvictorArgs.model_validate({"priorityThreshold": {"name": "x"}}), (Greedy(),)),
@@ -116,7 +113,6 @@ def test_an_evictor_that_does_not_go_with_the_cluster_is_an_error_before_anythin
 
 
 def test_the_duration_of_each_strategy_is_measured() -> None:
-    """By the timer given."""
     ticks = count()
     plan = ProfilePlan("p", DefaultEvictorArgs(), (Scripted(nothing), Scripted(nothing)))
 
@@ -126,8 +122,6 @@ def test_the_duration_of_each_strategy_is_measured() -> None:
 
 
 def test_a_pod_refused_twice_to_one_strategy_counts_once_with_the_first_cause() -> None:
-    """And once for each strategy."""
-
     def script(on: Any, evict: Any) -> None:
         (one,) = on.pods()
         evict.evictable(one, "first")
@@ -159,8 +153,6 @@ def test_a_pod_granted_in_the_end_was_not_refused() -> None:
 
 
 def test_a_pod_that_may_have_gone_in_the_end_was_not_refused() -> None:
-    """It counts once, as one in doubt."""
-
     def script(on: Any, evict: Any) -> None:
         (one,) = on.pods()
         evict.refuse(one, "first", says_no("PDB", "not yet"))

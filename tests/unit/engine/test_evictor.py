@@ -42,7 +42,6 @@ def test_nodes_that_the_policy_does_not_select_are_destinations_too() -> None:
 
 
 def test_the_reasons_are_summed_up_by_their_number() -> None:
-    """The commonest first, at most three."""
     nodes = [
         node("n1"),
         *(node(f"full{each}", cpu=str(each)) for each in (1, 2)),
@@ -71,7 +70,6 @@ def test_no_other_node_is_said_in_words() -> None:
     ("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown"), (None, "are unknown")]
 )
 def test_labels_that_do_not_match_are_told_from_those_that_are_unknown(labels: Any, words: str) -> None:
-    """The cure is another one; what is unknown is not selected."""
     args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
     refusal = first_cause(pod("a"), args, namespaces=labels)
 

@@ -53,7 +53,6 @@ def test_what_an_answer_means(answer: Verdict, stays: bool, counts: bool) -> Non
 
 @pytest.mark.parametrize("answer", [Granted(), LOST, says_no("Gone", "not found")])
 def test_a_pod_that_may_be_gone_is_asked_for_once(answer: Verdict) -> None:
-    """Whoever asks for it again."""
     ledger, _, sink = after(answer, times=2)
 
     assert sink.asked == ["a", "b"]
@@ -61,7 +60,6 @@ def test_a_pod_that_may_be_gone_is_asked_for_once(answer: Verdict) -> None:
 
 
 def test_min_replicas_count_a_pod_that_may_be_gone_as_gone() -> None:
-    """The safe side."""
     sink = AnsweringSink({"a": LOST})
 
     ledger = decide(cluster(ON, [pod(name) for name in "abc"]), Greedy(), evictor={"minReplicas": 2}, sink=sink)
@@ -104,7 +102,6 @@ def test_the_two_filters_are_two_questions() -> None:
 
 
 def test_a_warning_names_its_profile_and_strategy_and_is_given_once() -> None:
-    """Beside the entries."""
     ledger = decide(cluster(ON, []), Scripted(lambda _, evict: [evict.warn("look out") for _ in range(2)]))
 
     assert [notice_text(each) for each in ledger.warnings] == ["test/Scripted: look out"]
@@ -138,7 +135,6 @@ def test_a_pod_in_progress_leaves_the_cluster_when_it_is_asked_for() -> None:
 
 
 def test_a_protected_pod_in_progress_is_protected_first() -> None:
-    """The cause that would hold anyway."""
     assert refused(after(Granted(), moving("m", mirror=True))[0]) == {"m": "MirrorPods"}
 
 

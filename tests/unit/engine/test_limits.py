@@ -28,7 +28,6 @@ def test_the_total_comes_first_then_the_node_then_the_namespace(limits: Limits, 
 
 
 def test_a_pod_without_a_node_has_no_node_limit() -> None:
-    """It is from nowhere."""
     assert not LimitCounter(Limits(per_node=0)).refusal(pod("a", node=""))
     assert LimitCounter(Limits(per_node=0)).refusal(pod("a"))
 

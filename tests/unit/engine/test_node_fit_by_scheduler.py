@@ -69,7 +69,6 @@ def test_one_free_place_is_counted_once(strategy: Any) -> None:
 
 
 def test_pods_that_wait_for_a_node_may_take_the_room() -> None:
-    """One waits, and there is one free place."""
     nodes = [node("n1", cpu="500m"), node("n2", cpu="500m")]
     pods = [pod("a", cpu="500m"), pod("waits", node="", cpu="500m", owners=None)]
 
@@ -121,7 +120,6 @@ def test_a_pod_that_was_only_tried_takes_no_room() -> None:
 
 
 def test_what_stands_in_for_templates_is_told() -> None:
-    """Once, and only where the scheduler is asked."""
     on = cluster([node("n1"), node("n2")], [pod("a"), pod("b")])
 
     (warning,) = decide(on, Polite(), evictor=FIT).warnings

@@ -35,7 +35,6 @@ def rests(*pods, rest=REST):
     ],
 )
 def test_first_pods_rest_only_where_one_cycle_may_have_moved_them(ages, expected):
-    """Others rest as long as they are new."""
     assert rests(*(pod(f"p{number}", age=age) for number, age in enumerate(ages))) == expected
 
 
@@ -68,7 +67,6 @@ def test_a_quarter_and_at_least_one(had, may_lose):
 
 
 def test_the_controller_is_the_owner_that_counts():
-    """Another owner may have lost what it may."""
     shares = OwnerShares([])
     shares.spend(pod("a", owners=[owner("one")]))
 

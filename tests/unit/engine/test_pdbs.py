@@ -31,7 +31,6 @@ def test_what_a_budget_does_not_hold(fields: dict[str, Any], budget: dict[str, A
 
 
 def test_one_pdb_of_several_is_enough_to_rely_on() -> None:
-    """Those of other pods in the namespace say nothing."""
     others = pdb("other", 9, selector=selector(app="other"))
 
     assert DisruptionBudgets([others, pdb("web", 9)]).select(web("a"))
@@ -85,7 +84,6 @@ def test_a_budget_is_counted_down() -> None:
     ],
 )
 def test_a_pdb_that_could_not_be_read_allows_nothing(fields: dict[str, Any], granted: bool) -> None:
-    """Whatever its numbers seem to be."""
     unread = pdb("web", 9, current_healthy=9, unhealthy_policy="AlwaysAllow", problem="bad")
     refusal = DisruptionBudgets([unread]).refusal(web("a", **fields))
 
@@ -94,7 +92,6 @@ def test_a_pdb_that_could_not_be_read_allows_nothing(fields: dict[str, Any], gra
 
 
 def test_a_pdb_of_which_nothing_could_be_read_holds_in_every_namespace() -> None:
-    """Beside those that could."""
     unread = pdb("", 9, EVERY_NAMESPACE, selector=selector(), problem="bad")
     budgets = DisruptionBudgets([pdb("web", 9), unread])
 
@@ -135,7 +132,6 @@ def test_a_disrupted_pod_counts_once(allowed: int, ready: int, taken: list[str])
 
 
 def test_pods_that_are_seen_to_go_stand_no_longer() -> None:
-    """Nor do those that are not ready, or another PDB's."""
     going = [web("a", terminating=True), web("f", terminating=True)]
     pods = [web("b"), *going, web("c", ready=False), web("d"), pod("e", labels={"app": "db"})]
     budget = pdb("web", 2, current_healthy=2, desired_healthy=2, disrupted=frozenset({"a"}))

@@ -70,7 +70,6 @@ CASES = [
 
 @pytest.mark.parametrize(("fields", "args", "cause"), CASES)
 def test_each_protection(fields: dict[str, Any], args: dict[str, Any], cause: str) -> None:
-    """The refusal names the protection and says why."""
     refusal = first_cause(pod("a", **fields), args)
 
     assert by(refusal) == cause
@@ -86,7 +85,6 @@ def test_each_protection(fields: dict[str, Any], args: dict[str, Any], cause: st
     ],
 )
 def test_what_makes_a_pod_critical_is_told(fields: dict[str, Any], figures: dict[str, Any]) -> None:
-    """Its priority, its class, or its annotation."""
     refusal = first_cause(pod("a", **fields))
 
     assert refusal is not None
@@ -105,7 +103,6 @@ def test_what_makes_a_pod_critical_is_told(fields: dict[str, Any], figures: dict
     ],
 )
 def test_deprecated_switches_switch_protections(flag: str, keeps: bool, fields: dict[str, Any]) -> None:
-    """Both ways of saying it are one."""
     assert first_cause(pod("a", **fields), {flag: keeps}, budgets=())
     assert not first_cause(pod("a", **fields), {flag: not keeps}, budgets=())
 
@@ -122,7 +119,6 @@ def test_deprecated_switches_switch_protections(flag: str, keeps: bool, fields: 
     ],
 )
 def test_pods_without_a_pdb(budgets: Any, cause: str) -> None:
-    """With the protection on, a pod needs a PDB to go."""
     assert by(first_cause(pod("a", labels={"app": "web"}), enabled("PodsWithoutPDB"), budgets=budgets)) == cause
 
 
@@ -159,7 +155,6 @@ def test_protection_of_storage_classes(claims: tuple[str, ...], reason: str) -> 
     ],
 )
 def test_kinds_that_were_not_read_protect_and_the_reason_says_so(args: dict[str, Any], words: str) -> None:
-    """Unknown is not none."""
     refusal = first_cause(pod("a", claims=("c",)), args, claims=None, budgets=None)
 
     assert refusal is not None
@@ -167,7 +162,6 @@ def test_kinds_that_were_not_read_protect_and_the_reason_says_so(args: dict[str,
 
 
 def test_a_threshold_by_name_is_the_value_of_the_class() -> None:
-    """And the class must be there."""
     args = {"priorityThreshold": {"name": "high"}}
 
     assert by(first_cause(pod("a", priority=100), args, priority_classes={"high": 100})) == "PriorityThreshold"

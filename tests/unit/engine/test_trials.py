@@ -45,7 +45,6 @@ def test_a_trial_says_what_asking_would(fields, cycle, by):
 
 
 def test_a_trial_of_pods_that_may_go_has_no_answer():
-    """And leaves the limits as they were."""
     answers, ledger = trial([pod(name, owners=name) for name in "abc"], sparing=True, limits=Limits(total=3))
 
     assert answers == [None, None]
@@ -53,7 +52,6 @@ def test_a_trial_of_pods_that_may_go_has_no_answer():
 
 
 def test_a_trial_looks_for_other_nodes_if_node_fit_is_on():
-    """The protections, then the fit, then the rest."""
     pods = [pod("a", node_selector={"disk": "ssd"}), pod("b", owners=None)]
     answers, _ = trial(pods, evictor={"nodeFit": True})
 

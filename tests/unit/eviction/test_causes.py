@@ -32,8 +32,6 @@ def report(on: Any, *strategies: Any, **settings: Any) -> dict[str, Any]:
 
 
 def test_refusals_of_other_packages_are_custom_too() -> None:
-    """Their own rules have a place in the report."""
-
     def script(on: Any, evict: Any) -> None:
         evict.refuse(next(iter(on.pods())), "whim", Refused(as_cause("not on a Friday")))
 
@@ -83,7 +81,6 @@ def test_without_a_forecast_there_is_no_destination() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 16, 40])
 def test_a_destination_names_sixteen_nodes_at_most_and_the_expected_one_first(count: int) -> None:
-    """How many are not named is told."""
     likely = [f"n{number}" for number in range(count)]
 
     found = Destination.among(likely[-1], likely)

@@ -45,7 +45,6 @@ def test_what_the_policy_says_counts() -> None:
 
 
 def test_without_it_nothing_is_filled_in() -> None:
-    """And the third level is what holds without it."""
     policy = work("trust: {}").policy
 
     assert filled(policy) is policy

@@ -160,7 +160,6 @@ def test_the_one_policy_is_taken(text):
     ],
 )
 def test_lines_are_those_of_the_config_map(text, line):
-    """What the user sees; a text in quotes has no lines outside."""
     assert any(str(each).startswith(f"line {line}, profile: ") for each in load(text).warnings)
 
 

@@ -50,7 +50,6 @@ def test_a_values_file_is_recognised(key, first):
     ],
 )
 def test_the_key_of_another_version_tells_which_one_the_file_looks_like(text, line, key, version, other):
-    """Said once, and the policy is used as its apiVersion says."""
     said = [str(each) for each in load(text).warnings]
     warning = (
         f"line {line}, {key}: {key} has no effect under descheduler/v1alpha{version}: the file looks like "
@@ -107,5 +106,4 @@ STATES = ("Running", "Pending", "CrashLoopBackOff")
     ],
 )
 def test_the_nearest_word_is_suggested_whatever_its_case(word, known, said):
-    """Where none is near all are named, if there are a few."""
     assert did_you_mean(word, known) == said

@@ -36,7 +36,6 @@ def test_what_is_absent_has_a_default():
 
 
 def test_a_mark_is_a_key_or_a_key_and_a_value():
-    """Literally, as pods name it in their affinity."""
     rules = load(RULE + "mark: {label: status=presure, taint: example.com/hot}")
 
     assert rules.mark == Signs(label=Sign("status", "presure"), taint=Sign("example.com/hot"))
@@ -84,7 +83,6 @@ foo: 1
     ],
 )
 def test_a_rule_says_one_thing(text, message):
-    """Where it is from, and both bounds."""
     assert message in problems(text)[0][2]
 
 
@@ -105,7 +103,6 @@ def test_sources_have_to_be_in_the_policy():
 
 @pytest.mark.parametrize("key", ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more", "example.com/steer"])
 def test_steerings_keys_are_taken(key):
-    """The usual ones, and those of the policy."""
     policy = HEAD + PROMETHEUS + "steering: {key: example.com/steer}\n"
 
     assert problems(RULE + f"mark: {{taint: {key}}}", policy) == [

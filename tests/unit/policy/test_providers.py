@@ -57,7 +57,6 @@ def test_no_message_shows_a_password(text):
 
 
 def test_the_deprecated_switch_goes_with_prometheus():
-    """Only KubernetesMetrics is the same source."""
     collector = HEAD + "metricsCollector: {enabled: true}\n"
     loaded = load(collector + prometheus("url: 'http://a'").removeprefix(HEAD))
 

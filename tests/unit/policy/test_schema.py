@@ -46,7 +46,6 @@ def test_every_reference_leads_somewhere():
 
 
 def test_version_and_kind_are_fixed_and_the_version_is_required():
-    """As on loading: a file without apiVersion is no policy."""
     assert SCHEMA["required"] == ["apiVersion"]
     assert at("apiVersion") == {"const": "descheduler/v1alpha2"}
     assert at("kind") == {"const": "DeschedulerPolicy"}
@@ -66,7 +65,6 @@ def test_limits_are_whole_numbers_that_are_not_negative():
 
 @pytest.mark.parametrize("point", ["balance", "deschedule", "filter", "preEvictionFilter", "preevictionfilter"])
 def test_each_point_offers_the_plugins_that_belong_there(point):
-    """An editor completes the right names and marks the others."""
     offered = at("profiles", "[]", "plugins", point, "enabled")["items"]["enum"]
 
     assert offered == [name for name, each in PLUGINS.items() if point.lower() in map(str.lower, each.points)]

@@ -178,7 +178,6 @@ strategies:
     """),
 )
 def test_what_has_no_effect_is_a_warning_and_strictly_an_error(strategy, warning):
-    """Decoding was lenient; here the author is told."""
     text = OLD_HEAD + f"strategies:\n  RemoveDuplicates: {{enabled: true, {strategy}}}"
     expected = f"line 4, strategies.RemoveDuplicates.{warning}"
 
