@@ -18,7 +18,7 @@ from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import means
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.gate import Gate, StrategyGate
+from rebalancer.engine.gate import Gate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -37,7 +37,7 @@ def planner(
 ) -> Planning:
     """Return what waves on a cluster are planned with; `evictor` as a policy spells it."""
     gate = Gate(on, limits, None, Ledger())
-    evict = StrategyGate(gate, Evictor(on, DefaultEvictorArgs.model_validate(evictor or {})), "test", "test")
+    evict = gate.asked_by(Evictor(on, DefaultEvictorArgs.model_validate(evictor or {})), "test", "test")
     evict = evict.with_owner_limit()
     usage = MeasuredUsage(on, on.measure(None), low)
     nodes = usage.nodes()

@@ -11,7 +11,7 @@ import msgspec
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.gate import Gate, Sink, StrategyGate
+from rebalancer.engine.gate import Gate, Sink
 from rebalancer.engine.ledger import Entry, Ledger, Notice
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Patience, Recollection
@@ -19,6 +19,7 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.engine.strategy import Strategy
 from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
+from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.steering import Destination, Hold, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
@@ -160,7 +161,7 @@ def run_cycle(
             ledger.close_run(profile.name, strategy.name, 0.0, None, _namespaces(strategy.args))
             continue
         with around(profile.name, strategy.name):
-            asking = StrategyGate(gate, evictor, profile.name, strategy.name, balance=balance)
+            asking = gate.asked_by(evictor, profile.name, strategy.name, balance=balance)
             error = ledger.stopped or _run(strategy, gate, asking)
         ledger.close_run(profile.name, strategy.name, timer() - start, error, _namespaces(strategy.args))
     gate.flight.close()
@@ -182,7 +183,7 @@ def _namespaces(args: object) -> tuple[str, ...]:
     return namespaces.include if isinstance(namespaces, Namespaces) else ()
 
 
-def _run(strategy: Strategy[Any], gate: Gate, asking: StrategyGate) -> str | None:
+def _run(strategy: Strategy[Any], gate: Gate, asking: Evict) -> str | None:
     """Run one strategy and return its error, if any."""
     try:
         # What a strategy expects is forgotten when it ends; what was evicted stays gone.

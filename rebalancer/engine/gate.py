@@ -20,18 +20,20 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.in_flight import InFlight
-from rebalancer.engine.ledger import Entry, Ledger, RecordedSteer
+from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves
 from rebalancer.engine.limits import Cooldown, LimitCounter, Limits, OwnerShares
 from rebalancer.engine.patience import Patience
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
-from rebalancer.errors import CycleOver
+from rebalancer.errors import CycleOver, CycleStopped
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
-from rebalancer.eviction.evict import Outlook
+from rebalancer.eviction.evict import Evict, Outlook
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import Destination, Hold, Steer
+from rebalancer.eviction.steering import ActualPlacement, Destination, Hold, Move, Steer, Wave
 from rebalancer.eviction.verdict import GRANTED, Granted, Refused, Verdict, refused
 from rebalancer.memory.document import owner_key
+
+_NAMED = 5  # pods that are named
 
 #: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.
 Recheck = Callable[[Pod], Refused | None]
@@ -64,7 +66,7 @@ class Gate:
     ) -> None:
         self.cluster = cluster
         self.ledger = ledger
-        self.steer = RecordedSteer(steer, ledger, self._replaced) if steer else None
+        self.steer = _RecordedSteer(steer, ledger, self._replaced) if steer else None
         self.hold = hold
         self.patience = patience
         self.sink = sink or self._grant
@@ -78,6 +80,10 @@ class Gate:
             for pod in underway:
                 self._spend(pod)
             ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(map(str, underway))))
+
+    def asked_by(self, evictor: Evictor, profile: str, strategy: str, *, balance: bool = False) -> Evict:
+        """Return what one strategy of one profile asks; where it balances, more is left alone."""
+        return _StrategyGate(self, evictor, profile, strategy, balance=balance)
 
     def surely(self, pod: Pod, ask: Callable[[Pod], Refused | None]) -> Refused | None:
         """Return an answer about a pod that nothing in flight can change."""
@@ -141,7 +147,50 @@ def _in_progress(pod: Pod) -> Refused | None:
     return refused(Code.IN_PROGRESS) if pod.evacuating else None
 
 
-class StrategyGate:
+class _RecordedSteer(Steer):
+    """Writes down what it does, and ends the cycle when replacements find no node, or do not come.
+
+    `replaced` is called with each pod whose replacement is Ready: its owner and its PDB can then spare another one.
+    A wave that is planned anew, since its nodes take no pods, is not written down; one that could not be begun is.
+    """
+
+    def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:
+        super().__init__(steer.min_gain, steer.keys)
+        self._steer = steer
+        self._ledger = ledger
+        self._replaced = replaced
+
+    def closed(self, wave: Wave) -> frozenset[str]:
+        return self._steer.closed(wave)
+
+    def begin(self, wave: Wave) -> None:
+        self._ledger.waves.append(SteeredWaves(wave))
+        self._steer.begin(wave)
+
+    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
+        placements = self._steer.settle(wave, moved)
+        self._ledger.waves[-1] = SteeredWaves(wave, placements)
+        for pod in [each.move.pod for each in placements if each.ready_seconds is not None]:
+            self._replaced(pod)
+        if pending := [f"{each.move.pod.namespace}/{each.replacement}" for each in placements if each.is_pending]:
+            raise CycleStopped(f"replacements stay pending, so nothing more is evicted: {_named(pending)}")
+        if missing := [str(each.move.pod) for each in placements if each.is_missing]:
+            raise CycleStopped(
+                "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), so nothing more is "
+                f"evicted: {_named(missing)}"
+            )
+        return placements
+
+    def end(self) -> None:
+        self._steer.end()
+
+
+def _named(pods: Sequence[str]) -> str:
+    more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+    return ", ".join(pods[:_NAMED]) + more
+
+
+class _StrategyGate:
     """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`).
 
     With `owner_limit` an owner without a PDB keeps most of its pods; with `balance` more is left alone.
@@ -167,15 +216,12 @@ class StrategyGate:
         self._balance = balance
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
-        """Return what protects the pod; record it if `because` is given."""
         return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own))
 
     def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
-        """Return why the pod has nowhere to go; record it if `because` is given."""
         return self._recorded(pod, because, self._gate.surely(pod, self._evictor.without_destination))
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        """Return whether the pod passes both filters; record a refusal if `because` is given."""
         return not self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._any))
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
@@ -188,7 +234,6 @@ class StrategyGate:
             (self._ask_ahead if flies else self)(pod, as_cause(because))
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
-        """Return the first of these pods that would be refused if the earlier ones had gone; change nothing."""
         self._gate.flight.land()
         with self._gate.cluster.scope():
             for pod in pods:
@@ -199,7 +244,6 @@ class StrategyGate:
         return None
 
     def try_out(self, pod: Pod) -> Refused | None:
-        """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
         self._gate.flight.land()
         refusal = self._forecast(pod)
         if not refusal:
@@ -207,13 +251,11 @@ class StrategyGate:
         return refusal
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
-        """Return a refusal if the pod replaced another one within this time."""
         return self._gate.cluster.index(Cooldown).refusal(pod, rest)
 
-    def with_owner_limit(self) -> "StrategyGate":
-        """Return a gate that also limits what owners without a PDB lose."""
+    def with_owner_limit(self) -> "_StrategyGate":
         who = (self._evictor, self._profile, self._strategy)
-        return StrategyGate(self._gate, *who, owner_limit=True, balance=self._balance)
+        return _StrategyGate(self._gate, *who, owner_limit=True, balance=self._balance)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays because of a rule of the strategy, after the verdicts that were asked for before."""
@@ -221,25 +263,20 @@ class StrategyGate:
         self._gate.flight.afterwards(partial(self._gate.ledger.record, entry))
 
     def emptied(self, node: Node) -> None:
-        """Hold a node that was emptied, if the run holds nodes."""
         if self._gate.hold:
             self._gate.cluster.hold(node)
             self._gate.ledger.held.append(self._gate.hold(node.name))
 
     def warn(self, what: Cause | str) -> None:
-        """Put a warning into the ledger, with the strategy it comes from."""
         self._gate.ledger.warn(as_cause(what), f"{self._profile}/{self._strategy}")
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
-        """Add to what the strategy has counted."""
         self.observe(Observation(counts, figures))
 
     def observe(self, observation: Observation) -> None:
-        """Add to what the strategy has looked at."""
         self._gate.ledger.observed += observation
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
-        """Decide on one pod, carry out the eviction if it is granted, and record the verdict."""
         self._gate.flight.land()
         why = as_cause(because)
         verdict = self._refusal(pod) or self._gate.sink(pod, self._profile, self._strategy, why, self._kept)

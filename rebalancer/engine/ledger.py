@@ -1,19 +1,16 @@
 """Every request of a cycle with its verdict and why; of a dry run this is the plan."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.engine.limits import Limits
-from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.observation import Observation
-from rebalancer.eviction.steering import ActualPlacement, Destination, Held, Move, Steer, Wave
+from rebalancer.eviction.steering import ActualPlacement, Destination, Held, Wave
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
-
-_NAMED = 5  # pods that are named
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -153,53 +150,3 @@ class Ledger:
         self.runs.append(
             StrategyRun(profile, strategy, evicted, unknown, refused, seconds, error, observed, namespaces, waves)
         )
-
-
-class RecordedSteer(Steer):
-    """A steer that writes down what it does, and ends the cycle when replacements find no node, or do not come.
-
-    `replaced` is called with each pod whose replacement is Ready: its owner and its PDB can then spare another one.
-    """
-
-    def __init__(self, steer: Steer, ledger: Ledger, replaced: Callable[[Pod], None]) -> None:
-        super().__init__(steer.min_gain, steer.keys)
-        self._steer = steer
-        self._ledger = ledger
-        self._replaced = replaced
-
-    def closed(self, wave: Wave) -> frozenset[str]:
-        """Return the nodes of a wave that take no pods any more; a wave that is planned anew is not written down."""
-        return self._steer.closed(wave)
-
-    def begin(self, wave: Wave) -> None:
-        """Begin a wave; one that could not be begun is written down as well."""
-        self._ledger.waves.append(SteeredWaves(wave))
-        self._steer.begin(wave)
-
-    def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
-        """Wait for the placements.
-
-        Raises:
-            CycleStopped: replacements stay pending, or do not come; others would not for the same reason.
-        """
-        placements = self._steer.settle(wave, moved)
-        self._ledger.waves[-1] = SteeredWaves(wave, placements)
-        for pod in [each.move.pod for each in placements if each.ready_seconds is not None]:
-            self._replaced(pod)
-        if pending := [f"{each.move.pod.namespace}/{each.replacement}" for each in placements if each.is_pending]:
-            raise CycleStopped(f"replacements stay pending, so nothing more is evicted: {_named(pending)}")
-        if missing := [str(each.move.pod) for each in placements if each.is_missing]:
-            raise CycleStopped(
-                "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), so nothing more is "
-                f"evicted: {_named(missing)}"
-            )
-        return placements
-
-    def end(self) -> None:
-        """End steering: no node is avoided any more."""
-        self._steer.end()
-
-
-def _named(pods: Sequence[str]) -> str:
-    more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
-    return ", ".join(pods[:_NAMED]) + more

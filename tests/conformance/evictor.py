@@ -5,7 +5,7 @@ import json
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 from rebalancer.engine.evictor import Evictor
-from rebalancer.engine.gate import Gate, StrategyGate
+from rebalancer.engine.gate import Gate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.protections import absolute
@@ -22,7 +22,7 @@ _NAME = "DefaultEvictor"
 def filters(case: Case) -> Answer:
     on = cluster(case)
     gate = Gate(on, Limits(), None, Ledger())
-    evict = StrategyGate(gate, Evictor(on, _args_of_policy(case)), "profile", "strategy")
+    evict = gate.asked_by(Evictor(on, _args_of_policy(case)), "profile", "strategy")
     asked = {"Filter": evict.filter_refusal, "PreEvictionFilter": evict.pre_eviction_refusal}
     pods = pods_by_key(on)
     expected = {
@@ -45,7 +45,7 @@ def initialise(case: Case) -> Answer:
     gate = Gate(on, Limits(), None, Ledger())
     observed = {}
     for time in ("built", "built again"):
-        evict = StrategyGate(gate, Evictor(on, _args_of_policy(case)), "profile", "strategy")
+        evict = gate.asked_by(Evictor(on, _args_of_policy(case)), "profile", "strategy")
         observed |= {f"{pod} {time}": evict.evictable(pod) for pod in on.snapshot.pods}
     return equal(observed, dict.fromkeys(observed, case["expected_ok"]))
 
