@@ -1,6 +1,7 @@
 """Builders for clusters whose usage is measured: 100m of cpu and 1Gi of memory are one point of a node's hundred."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
@@ -8,6 +9,7 @@ from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import add, parse_resources
+from rebalancer.eviction.steering import Steer
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
@@ -15,6 +17,23 @@ from tests import make
 GIB = 1 << 30
 #: Of steering's soft taints.
 KEYS = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
+
+
+class Landed(Steer):
+    """What becomes of replacements, where it is not what was foreseen."""
+
+    def __init__(self, **changes):
+        super().__init__(1.5, KEYS)
+        self.changes = changes
+        self.ended = 0
+
+    def settle(self, wave, moved):
+        return tuple(replace(each, **self.changes) for each in super().settle(wave, moved))
+
+    def end(self):
+        self.ended += 1
+
+
 #: The configuration of a scheduler that packs.
 PACKS = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",

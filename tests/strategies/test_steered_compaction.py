@@ -3,11 +3,11 @@
 import pytest
 
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, Steer
+from rebalancer.eviction.steering import HOT, MIDDLING, Steer
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
-from tests.measured import KEYS, cluster, node, pod
+from tests.measured import KEYS, Landed, cluster, node, pod
 
 SOURCE = {"source": "KubernetesMetrics"}
 
@@ -132,30 +132,15 @@ def test_a_scheduler_that_nobody_knows_is_not_steered():
     assert waves(ledger) == []
 
 
-class Elsewhere(Steer):
-    """Every replacement lands on a node of its own choice, or nowhere."""
-
-    def __init__(self, where):
-        super().__init__(1.5, KEYS)
-        self.where = where
-        self.ended = 0
-
-    def settle(self, wave, moved):
-        return tuple(ActualPlacement(move, self.where, "new" if self.where else "", 1.0) for move, _ in moved)
-
-    def end(self):
-        self.ended += 1
-
-
 def test_it_goes_on_with_where_pods_landed():
     """The first pod lands on n2 and not on n4: n2 is not emptied any more, and the next pods are sent there too."""
-    ledger = steered(scene(10, 20, 30, 60), Elsewhere("n2"))
+    ledger = steered(scene(10, 20, 30, 60), Landed(node="n2", replacement="new"))
 
     assert [lands(wave) for wave in waves(ledger)] == [{"p1": "n4"}, {"p3": "n2"}]
 
 
 def test_it_ends_after_two_nodes_whose_pods_landed_elsewhere():
-    steer = Elsewhere("n5")
+    steer = Landed(node="n5", replacement="new")
     ledger = steered(scene(10, 20, 30, 60, 69), steer, destinationThresholds={"cpu": 65})
 
     assert len(waves(ledger)) == 2
@@ -165,7 +150,7 @@ def test_it_ends_after_two_nodes_whose_pods_landed_elsewhere():
 
 def test_an_empty_node_that_gets_a_pod_is_in_use():
     """The pod of n1 lands on n4, which was empty: it carries one taint from then on, not two."""
-    first, second = waves(steered(scene(10, 20, 60, 0), Elsewhere("n4")))
+    first, second = waves(steered(scene(10, 20, 60, 0), Landed(node="n4", replacement="new")))
 
     assert first.avoid == {"n1": HOT, "n2": MIDDLING, "n4": HOT}
     assert second.avoid == {"n1": HOT, "n2": HOT, "n4": MIDDLING}
@@ -173,4 +158,4 @@ def test_an_empty_node_that_gets_a_pod_is_in_use():
 
 def test_a_replacement_that_is_nowhere_occupies_no_node():
     """Its node is empty; the plan goes on without it."""
-    assert len(waves(steered(scene(10, 20, 60), Elsewhere(None)))) == 2
+    assert len(waves(steered(scene(10, 20, 60), Landed(node=None)))) == 2

@@ -4,9 +4,9 @@ import pytest
 
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, ActualPlacement, Steer
+from rebalancer.eviction.steering import HOT, MIDDLING, Steer
 from tests import make
-from tests.measured import KEYS, RELIEF, cluster, low, node, pod
+from tests.measured import KEYS, RELIEF, Landed, cluster, low, node, pod
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -114,20 +114,6 @@ def test_a_scheduler_that_nobody_knows_is_not_steered():
     assert waves(steered(three_nodes(), strategy)) == []
 
 
-class Elsewhere(Steer):
-    """Every replacement lands on n2, whatever was foreseen."""
-
-    def __init__(self):
-        super().__init__(1.5, KEYS)
-        self.ended = 0
-
-    def settle(self, wave, moved):
-        return tuple(ActualPlacement(move, "n2", "new", 1.0) for move, _ in moved)
-
-    def end(self):
-        self.ended += 1
-
-
 def crowded():
     """n1 uses 95 of its 50 in pods of 5 points."""
     pods = [pod(f"p{i:02}") for i in range(19)]
@@ -148,7 +134,7 @@ def test_nodes_that_stay_over_are_named_as_without_steering():
 
 
 def test_two_waves_in_a_row_that_land_elsewhere_end_the_steering():
-    steer = Elsewhere()
+    steer = Landed(node="n2", replacement="new")
     ledger = steered(crowded(), steer=steer)
 
     assert [wave.placements[0].node for wave in ledger.runs[0].waves][-2:] == ["n2", "n2"]
@@ -158,7 +144,7 @@ def test_two_waves_in_a_row_that_land_elsewhere_end_the_steering():
 
 def test_the_next_wave_goes_by_where_pods_landed():
     """What lands on n2 takes its room: no later wave counts on it."""
-    ledger = steered(crowded(), steer=Elsewhere())
+    ledger = steered(crowded(), steer=Landed(node="n2", replacement="new"))
 
     first, second = [
         each.wave.moves[0].expected for each in ledger.runs[0].waves if each.wave.moves[0].expected != "n2"
@@ -215,14 +201,9 @@ def test_nothing_is_left_behind_after_an_error():
 @pytest.mark.parametrize(("ready", "evicted"), [(1.0, 2), (None, 1)])
 def test_an_owner_can_spare_the_next_pod_once_the_replacement_is_ready(ready, evicted):
     """Four pods of one owner without a PDB: one at a time."""
-
-    class Slow(Steer):
-        def settle(self, wave, moved):
-            return tuple(ActualPlacement(move, move.expected, "new", ready) for move, _ in moved)
-
     pods = [*(pod(f"w{i}", owners="web") for i in range(4)), *(pod(f"c{i}", f"n{i}") for i in (2, 3, 4))]
     on = cluster(
         [node(f"n{i}") for i in range(1, 5)], pods, {f"w{i}": 22 for i in range(4)} | {f"c{i}": 5 for i in (2, 3, 4)}
     )
 
-    assert steered(on, steer=Slow(1.5, KEYS)).runs[0].evicted == evicted
+    assert steered(on, steer=Landed(ready_seconds=ready)).runs[0].evicted == evicted

@@ -1,7 +1,5 @@
 """Waves go through the gate like all that strategies ask for, and stand in the ledger with their placements."""
 
-from dataclasses import replace
-
 import pytest
 
 from rebalancer.engine.limits import Limits
@@ -10,8 +8,8 @@ from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import HOT, ActualPlacement, Move, Steer, Wave
 from rebalancer.policy.arguments import Args
 from tests import make
+from tests.measured import KEYS, Landed
 
-KEYS = ("avoid", "avoid-more")
 BECAUSE = cause(Code.OVER_TARGET, node="n1", measured=[], points=0)
 
 
@@ -34,17 +32,6 @@ class OneWave(Balance):
         evict.steer.end()
 
 
-class Landed(Steer):
-    """What becomes of replacements, where it is not what was foreseen."""
-
-    def __init__(self, **changes):
-        super().__init__(2.0, KEYS)
-        self.changes = changes
-
-    def settle(self, wave, moved):
-        return tuple(replace(each, **self.changes) for each in super().settle(wave, moved))
-
-
 STUCK = Landed(node=None, replacement="new")
 MISSING = Landed(node=None, is_missing=True)
 UNSEEN = Landed(ready_seconds=None)
@@ -57,7 +44,7 @@ def run(steer, *, total=None, names="ab", sparing=False, **fields):
 
 
 def test_a_dry_run_foresees_every_landing():
-    ledger = run(Steer(2.0, KEYS))
+    ledger = run(Steer(1.5, KEYS))
 
     (steered,) = ledger.runs[0].waves
     assert steered.wave.avoid == {"n1": HOT}
@@ -68,7 +55,7 @@ def test_a_dry_run_foresees_every_landing():
 
 
 def test_a_wave_belongs_to_the_strategy_that_made_it():
-    first, second = run(Steer(2.0, KEYS)).runs
+    first, second = run(Steer(1.5, KEYS)).runs
 
     assert [len(each.placements) for each in (*first.waves, *second.waves)] == [2, 0]
 
@@ -105,13 +92,13 @@ def test_replacements_that_stay_pending_or_do_not_come_end_the_cycle_and_are_nam
 @pytest.mark.parametrize("keeper", [{"budgets": (make.pdb("web", 1),)}, {"sparing": True}], ids=["PDB", "owner"])
 def test_another_pod_is_spared_once_a_replacement_is_ready(keeper):
     """One for one, and not before: pods of the second wave wait for those of the first."""
-    assert [each.evicted for each in run(Steer(2.0, KEYS), names="abc", **keeper).runs] == [1, 1]
+    assert [each.evicted for each in run(Steer(1.5, KEYS), names="abc", **keeper).runs] == [1, 1]
     assert [each.evicted for each in run(UNSEEN, names="abc", **keeper).runs] == [1, 0]
 
 
 def test_limits_stay_spent_when_a_replacement_is_ready():
     """They are about how many pods move, not about how many are missing."""
-    ledger = run(Steer(2.0, KEYS), total=1)
+    ledger = run(Steer(1.5, KEYS), total=1)
 
     assert [each.evicted for each in ledger.runs] == [1, 0]
 
