@@ -1,10 +1,14 @@
 """A pod goes only if the scheduler, which scores nodes by requests, would likely put it where it does no harm."""
 
 from rebalancer.cluster.pod import HostPort, Placement
+from rebalancer.eviction.verdict import Unknown
 from rebalancer.report.words import notice_text
+from rebalancer.scheduling.worlds import Worlds
+from tests import make
 from tests.make import decide, evicted, lands, pdb, refused, why
 from tests.measured import cluster, low, low_anywhere, node, points
 from tests.measured import pod as small_pod
+from tests.unit.engine.stand_ins import AnsweringSink
 
 NODES = (node("n1"), node("n2"), node("n3"))
 
@@ -130,3 +134,41 @@ def test_a_pod_that_does_harm_after_a_tie_stays():
 def test_a_node_is_judged_without_what_would_be_elsewhere_then():
     """The next one lands on n2 only if `a` is on n3: then n2 is at 40, not at 55."""
     assert lands(after_a_tie({"n2": 20, "n3": 20}, 20)) == {"a": "n2", "p0": "n3"}
+
+
+def hot(*names):
+    """n1 at 80 of 50, 20 of which are of each named pod, of a StatefulSet; n2 has the most room, n3 a little less."""
+    goes = [pod(name, owners=(make.owner(name, "StatefulSet"),)) for name in names]
+    stays = [pod("rest", cpu="6", owners=(make.owner("agent", "DaemonSet"),)), pod("beside", on="n3", cpu="500m")]
+    usage = {**dict.fromkeys(names, 20), "rest": 80 - 20 * len(names), "beside": 5}
+    return cluster(NODES, [*goes, *stays], usage)
+
+
+def named(ledger):
+    return {each.pod.name: each.destination.nodes for each in (*ledger.evictions, *ledger.unknown)}
+
+
+def test_both_nodes_are_named_where_the_one_evicted_later_may_come_first():
+    """In turn db-a lands on n2; but the old db-b may end first, and its replacement takes n2."""
+    assert named(decide(hot("db-a", "db-b"), low())) == {"db-a": ("n2", "n3"), "db-b": ("n2", "n3")}
+
+
+def test_pods_that_may_have_gone_count_as_gone():
+    sink = AnsweringSink(dict.fromkeys(("db-a", "db-b"), Unknown("no answer")))
+    ledger = decide(hot("db-a", "db-b"), low(), sink=sink)
+
+    assert named(ledger) == {"db-a": ("n2", "n3"), "db-b": ("n2", "n3")}
+    assert not ledger.evictions
+
+
+def test_one_that_goes_alone_lands_where_it_was_foreseen():
+    """There is no other order."""
+    assert named(decide(hot("db-a"), low(targets=60))) == {"db-a": ("n2",)}
+
+
+def test_of_a_scheduler_that_nobody_knows_no_order_is_played():
+    """The plan counts on a node with room, and names that one."""
+    on = hot("db-a", "db-b")
+
+    assert {len(nodes) for nodes in named(decide(on, low_anywhere())).values()} == {1}
+    assert on.index(Worlds).questions == 0

@@ -1,7 +1,11 @@
-"""The snapshot of a cycle."""
+"""The snapshot of a cycle, and what its objects say of themselves."""
+
+from datetime import timedelta
 
 from rebalancer.cluster.cluster import Cluster
-from tests.make import cluster, node, pod, selector, snapshot
+from rebalancer.cluster.pod import Condition, Owner
+from rebalancer.cluster.taints import Taint, Toleration, untolerated
+from tests.make import NOW, cluster, node, pod, selector, snapshot
 
 
 def test_pods_come_by_age_then_namespace_and_name() -> None:
@@ -57,3 +61,33 @@ def test_siblings_count_in_every_phase_and_everywhere() -> None:
 
     assert on.siblings(pods[0].owners[0].uid) == 4
     assert on.siblings("nobody") == 0
+
+
+PLAIN, CONTROLLER = Owner("Widget", "w", "1"), Owner("Job", "j", "2", controller=True)
+
+
+def test_the_controller_looks_after_a_pod_else_its_first_owner() -> None:
+    assert pod("a", owners=(PLAIN, CONTROLLER)).controller == CONTROLLER
+    assert pod("a", owners=(PLAIN,)).controller == PLAIN
+    assert pod("a", owners=None).controller is None
+
+
+def test_a_pod_was_bound_when_the_scheduler_said_so() -> None:
+    """Else when the kubelet saw it, else when it was created; a condition that is not true says nothing."""
+    later = NOW - timedelta(seconds=5)
+    waited = Condition("PodScheduled", "False", changed=NOW)
+    bound = Condition("PodScheduled", "True", changed=later)
+    untimed = Condition("PodScheduled", "True")
+
+    assert pod("a", age=60, conditions=(waited, bound)).bound == later
+    assert pod("a", age=60, started=later, conditions=(untimed,)).bound == later
+    assert pod("a", age=60, started=None, conditions=(waited,)).bound == NOW - timedelta(seconds=60)
+
+
+def test_every_hard_taint_needs_a_toleration_and_soft_ones_none() -> None:
+    soft, hard, harder = Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoSchedule"), Taint("c", "", "NoExecute")
+
+    assert untolerated([], [soft, hard, harder]) == hard
+    assert untolerated([Toleration("b", "Exists")], [soft, hard, harder]) == harder
+    assert untolerated([Toleration("", "Exists")], [soft, hard, harder]) is None
+    assert untolerated([], [soft, hard], counts=lambda _: True) == soft

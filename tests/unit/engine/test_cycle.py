@@ -192,3 +192,21 @@ def test_each_run_counts_what_its_own_strategy_did() -> None:
 
     assert [(run.evicted, run.unknown) for run in ledger.runs] == [(1, 1), (1, 2), (1, 0)]
     assert [run.observed.counts for run in ledger.runs] == [{"nodes looked at": number} for number in (2, 3, 1)]
+
+
+def test_what_a_strategy_expects_is_forgotten_with_it() -> None:
+    """What it removed is back, and what it placed is gone; what was evicted stays gone."""
+    pods, seen = [pod("a"), pod("b"), pod("c")], []
+
+    def look(on: Any, _: Any) -> None:
+        seen.append((on.pods(), on.expected_on(on.nodes[1])))
+
+    def dream(on: Any, evict: Any) -> None:
+        evict(pods[0], "test")
+        on.remove(pods[1])
+        on.place(pods[1], on.nodes[1])
+        look(on, evict)
+
+    decide(cluster(ON, pods), Scripted(dream), Scripted(look))
+
+    assert seen == [((pods[2],), (pods[1],)), ((pods[1], pods[2]), ())]
