@@ -1,0 +1,176 @@
+"""What the descheduler finds out late, or ignores in silence, is said as a policy is read; and sources of usage."""
+
+import pytest
+
+from tests.unit.policy.reading import HEAD, LIFE_TIME, NO_STRATEGY, RUN_LIFE_TIME, decode, load, problems, profile, rows
+
+
+@pytest.mark.parametrize(
+    ("point", "name", "problem"),
+    rows("""
+    deschedule | PodLifetime | no plugin is called 'PodLifetime'; did you mean 'PodLifeTime'?
+    balance | Nope | no plugin is called 'Nope'; known are HighNodeUtilization,
+    deschedule | ~ | no plugin is called ''
+    balance | PodLifeTime | PodLifeTime cannot be enabled under balance: it belongs under deschedule
+    deschedule | DefaultEvictor | DefaultEvictor cannot be enabled under deschedule: it belongs under filter or preE
+    filter | PodLifeTime | PodLifeTime cannot be enabled under filter
+    preevictionfilter | Nope | no plugin is called 'Nope'; known are DefaultEvictor
+    preEvictionFilter | Nope | no plugin is called 'Nope'
+    balance | RemoveDuplicates | RemoveDuplicates has no entry in this profile's pluginConfig; add `- name: RemoveDu
+    """),
+)
+def test_what_cannot_be_built_cannot_be_loaded(point, name, problem):
+    """Unknown, in the wrong place, or without arguments; the descheduler's decoding step accepts all of these."""
+    text = profile(LIFE_TIME, f"{point}: {{enabled: [{name}]}}")
+    (found,) = problems(text)
+
+    assert found.startswith(f"line 6, profiles[0].plugins.{point}.enabled[0]: {problem}")
+    assert decode(text).warnings == ()
+
+
+def test_arguments_in_another_profile_do_not_count():
+    text = profile(LIFE_TIME, RUN_LIFE_TIME) + "- name: other\n  plugins: {deschedule: {enabled: [PodLifeTime]}}\n"
+    (problem,) = problems(text)
+
+    assert problem.startswith("line 8, profiles[1].plugins.deschedule.enabled[0]: PodLifeTime has no entry")
+
+
+def test_the_evictor_needs_no_arguments():
+    """DefaultEvictor is in every profile anyway, under both spellings of its second point."""
+    evictor = "{enabled: [DefaultEvictor]}"
+    points = f"{RUN_LIFE_TIME}, filter: {evictor}, preEvictionFilter: {evictor}, preevictionfilter: {evictor}"
+
+    assert load(profile(LIFE_TIME, points)).warnings == ()
+
+
+def test_problems_of_decoding_and_of_building_come_together():
+    decoding, building = problems(profile("{name: PodLifeTime}", "balance: {enabled: [PodLifeTime]}"))
+
+    assert decoding.startswith("line 5, profiles[0].pluginConfig[0].args: give maxPodLifeTimeSeconds, states,")
+    assert building.startswith("line 6, profiles[0].plugins.balance.enabled[0]: PodLifeTime cannot be enabled")
+
+
+RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
+OUTSIDE = rows("""
+Profiles: [] | Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?
+watching: {} | watching: unknown key 'watching' has no effect; known are apiVersion, kind
+watching: | watching: unknown key 'watching' has no effect
+metricsCollector: {enable: true} | metricsCollector.enable: unknown key 'enable' has no effect; did
+enabled: true | enabled: unknown key 'enabled' has no effect; it belongs under metricsCollector
+metricsProviders: [{source: KubernetesMetrics, prometheus: {}}] | metricsProviders[0].prometheus: only the source Prom
+""")
+AT_A_POINT = rows("""
+preEvictionfilter: {enabled: [Nope]} | preEvictionfilter: unknown key 'preEvictionfilter' has no effect; did you mean
+balance: {enable: [Nope]} | balance.enable: unknown key 'enable' has no effect; did you mean 'enabled'?
+filter: {disabled: [DefaultEvictor]} | filter.disabled: disabled has no effect: what is not listed under enabled does
+presort: {enabled: [Nope]} | presort: presort has no effect
+sort: {enabled: [Nope]} | sort: sort has no effect
+""")
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        *((RUNS + line, f"line 7, {warning}") for line, warning in OUTSIDE),
+        *(
+            (profile(LIFE_TIME, f"{RUN_LIFE_TIME}, {point}"), f"line 6, profiles[0].plugins.{warning}")
+            for point, warning in AT_A_POINT
+        ),
+        (RUNS + "  pluginConfigs: []", "line 7, profiles[0].pluginConfigs: unknown key 'pluginConfigs' has no effect"),
+        (profile(f"{LIFE_TIME}, {LIFE_TIME}", RUN_LIFE_TIME), "line 5, profiles[0].pluginConfig[1]: PodLifeTime is co"),
+        (RUNS + "hold: 1m\nhold: 2m", "line 8, hold: this key is given twice"),
+        (RUNS + "---\nmore: true", "line 8: only the first document of the file counts"),
+    ],
+)
+def test_what_has_no_effect_is_a_warning_and_strictly_an_error(text, warning):
+    """The policy is used, as the descheduler would use it, and its author is told; strict reading refuses it.
+
+    Before evictions only a key that nobody knows is an error: it may be a limit, a protection or a selector.
+    """
+    loaded = load(text)
+
+    assert loaded.policy.profiles[0].deschedule == ("PodLifeTime",)
+    assert len(loaded.warnings) == len(problems(text, strict=True)) == 1
+    assert len(problems(text, live=True)) == ("unknown key" in warning)
+    for each in (*map(str, loaded.warnings), *problems(text, strict=True), *problems(text, live=True)):
+        assert each.startswith(warning)
+
+
+@pytest.mark.parametrize("more", ["", ", sort: {enabled: []}, presort: ~, filter: {disabled: []}"])
+def test_a_policy_without_any_of_these_is_clean(more):
+    assert load(profile(LIFE_TIME, RUN_LIFE_TIME + more), strict=True).warnings == ()
+
+
+def test_a_wrong_case_key_is_ignored_and_not_taken_for_the_right_one():
+    assert load(HEAD + "Profiles: [{name: p}]").policy.profiles == ()
+
+
+def prometheus(fields: str) -> str:
+    return HEAD + f"metricsProviders:\n- {{source: Prometheus, prometheus: {{{fields}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("providers", "problem"),
+    rows("""
+    [{source: Prometeus}] | [0].source: 'Prometeus' is not a source of metrics; did
+    [{}] | [0]: source is missing: KubernetesMetrics, Prometheus or LoadWatcher
+    [{source: Prometheus}] | [0]: the source Prometheus needs a block `prometheus`
+    [{source: KubernetesMetrics}, {source: KubernetesMetrics}] | [1].source: KubernetesMetrics is given twice
+    """),
+)
+def test_a_source_that_cannot_work_is_an_error(providers, problem):
+    (found,) = problems(f"{HEAD}metricsProviders: {providers}")
+
+    assert found.startswith(f"line 3, metricsProviders{problem}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    rows("""
+    timeout: 5s | : url is missing
+    url: '' | .url: url is missing
+    url: 'http://example.com:-80' | .url: 'http://example.com:-80' is not a URL
+    url: 'http://example.com:99999' | .url: 'http://example.com:99999' is no
+    url: 'http://[::1' | .url: 'http://[::1' is not a URL
+    url: 'http://a', authToken: {} | .authToken: secretReference is missing: namespace and name of a Secret
+    url: 'http://a', authToken: {secretReference: {name: x}} | .authToken.secretReference: a Secret needs both
+    url: 'http://a', authToken: {secretReference: {namespace: x}} | .authToken.secretReference: a Secret needs both
+    """),
+)
+def test_a_prometheus_that_cannot_be_asked_is_an_error(fields, problem):
+    (found,) = problems(prometheus(fields))
+
+    assert found.startswith(f"line 4, metricsProviders[0].prometheus{problem}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        prometheus("url: 'https://me:a/s3cret@host'"),
+        prometheus("'https://me:s3cret@host': x, url: 'https://me:s3cret@host'"),
+        HEAD + "metricsProviders:\n- source: https://me:s3cret@host",
+        HEAD + "metricsProviders:\n- {source: Prometheus, prometheus: 'https://me:a s3cret@host'}",
+    ],
+)
+def test_no_message_shows_a_password(text):
+    assert "s3cret" not in str(problems(text))
+
+
+def test_the_deprecated_switch_goes_with_prometheus():
+    collector = HEAD + "metricsCollector: {enabled: true}\n"
+    loaded = load(collector + prometheus("url: 'http://a'").removeprefix(HEAD))
+
+    assert loaded.policy.metrics_collector.enabled
+    assert loaded.warnings == (NO_STRATEGY,)
+    (problem,) = problems(collector + "metricsProviders: [{source: KubernetesMetrics}]")
+    assert problem.startswith("line 4, metricsProviders[0].source: KubernetesMetrics and metricsCollector are the same")
+
+
+@pytest.mark.parametrize("url", ["foo", "//host", "ftp://host", "http://", "http:/host"])
+def test_an_address_that_can_never_answer_is_a_warning(url):
+    """The descheduler accepts it and fails in each cycle; strict reading refuses it."""
+    text = prometheus(f"url: '{url}'")
+    warning = f"line 4, metricsProviders[0].prometheus.url: '{url}' can never answer"
+
+    assert [str(each)[: len(warning)] for each in load(text).warnings if each.line == 4] == [warning]
+    assert [each[: len(warning)] for each in problems(text, strict=True)] == [warning]
