@@ -50,31 +50,25 @@ class Dice(Random):
     def node_term(self) -> NodeSelectorTerm:
         return NodeSelectorTerm(self.some(2, lambda: self.requirement(NODE_LABELS)))
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str, **fields: Any) -> Node:
         taint = self.choice(("k=v:NoSchedule", "k:NoExecute", "k:PreferNoSchedule"))
-        return make.node(
-            name,
-            labels=self.labels(NODE_LABELS),
-            taints=self.often((), (taint,)),
-            cpu=self.often("2", "300m"),
-            pods=self.often(110, 3),
-            unschedulable=self.often(False, True),
-        )
+        usual = {"taints": self.often((), (taint,)), "cpu": self.often("2", "300m"), "pods": self.often(110, 3)}
+        unschedulable = self.often(False, True)
+        return make.node(name, labels=self.labels(NODE_LABELS), unschedulable=unschedulable, **{**usual, **fields})
 
     def template(self, **fields: Any) -> Pod:
         """A pod whose spec and labels its replicas share; these fields beside the usual ones."""
         apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector(app="x")),)
-        fields = {"anti_affinity": self.often((), apart), **fields}
-        return make.pod(
-            "template",
-            cpu=self.choice(("100m", "100m", "400m", None)),
-            labels=self.labels(POD_LABELS),
-            tolerations=self.often((), ("k",), ("*",)),
-            node_selector=self.often(None, {}, {"disk": "ssd"}),
-            priority=self.choice((None, None, 0, 7, 1000)),
-            local_storage=self.often(False, True),
-            **fields,
-        )
+        usual = {
+            "anti_affinity": self.often((), apart),
+            "cpu": self.choice(("100m", "100m", "400m", None)),
+            "labels": self.labels(POD_LABELS),
+            "tolerations": self.often((), ("k",), ("*",)),
+            "node_selector": self.often(None, {}, {"disk": "ssd"}),
+            "priority": self.choice((None, None, 0, 7, 1000)),
+            "local_storage": self.often(False, True),
+        }
+        return make.pod("template", **{**usual, **fields})
 
     def replica(self, template: Pod, name: str, namespace: str, node: Node) -> Pod:
         pod = make.pod(
@@ -104,3 +98,45 @@ def clusters(draw: st.DrawFn, template: Callable[[Dice], Pod]) -> tuple[list[Nod
         place = dice.choice(dice.choice((nodes, favourites)))
         pods.append(dice.replica(dice.choice(templates), name, namespace, place))
     return nodes, pods
+
+
+GPU = "example.com/gpu"
+WEB, DB, JOB = make.owner("web"), make.owner("db"), make.owner("job", kind="Job")
+OWNERS = (*((WEB,), (DB,), (JOB,)) * 2, (), (WEB, DB), (JOB, WEB))
+TAINTS = (*((),) * 4, ("k=v:NoSchedule",), ("k:NoExecute",), ("k:PreferNoSchedule",), ("k:NoSchedule", "l:NoSchedule"))
+SSD = NodeSelectorTerm((Requirement("disk", "In", ("ssd",)),))
+
+
+@st.composite
+def uneven_clusters(draw: st.DrawFn) -> tuple[list[Node], list[Pod]]:
+    """Draw small nodes, some full and some idle, and pods of several owners, so that there is something to even out."""
+    dice = Dice(draw(st.integers(0, 2**32)))
+    nodes = [
+        dice.node(
+            f"n{number}",
+            cpu=dice.choice(("1", "2", "3500m")),
+            memory=dice.choice(("4Gi", "5000M")),
+            pods=dice.choice((9, 20, 20)),
+            taints=dice.choice(TAINTS),
+            extra=dice.choice(({}, {GPU: "4"}, {GPU: "9"}, {GPU: "0"})),
+        )
+        for number in range(draw(st.integers(2, 20)))
+    ]
+    templates = [
+        dice.template(
+            anti_affinity=(),
+            cpu=dice.choice(("100m", "200m", "500m", "0", None)),
+            memory=dice.choice((None, None, "100Mi", "800Mi")),
+            requests=dice.choice(({}, {}, {GPU: "1"})),
+            images=dice.choice((("a",), ("a",), ("b", "a"), ("a", "b"))),
+            tolerations=dice.choice(((), (), ("k",), ("*",), ("*", "l"), ("k=v:NoSchedule", "l"))),
+            node_terms=dice.choice((None, None, (SSD,), ())),
+        )
+        for _ in range(dice.randint(1, 6))
+    ]
+    weights = [8, *(dice.choice((0, 1, 8)) for _ in nodes[1:])]
+    pods = [
+        dice.replica(dice.choice(templates), f"p{number}", dice.choice(NAMESPACES[:2]), place)
+        for number, place in enumerate(dice.choices(nodes, weights, k=draw(st.integers(0, 120))))
+    ]
+    return nodes, [msgspec.structs.replace(pod, owners=dice.choice(OWNERS)) for pod in pods]

@@ -19,7 +19,6 @@ from tests.models.node_utilization import High, Low
 from tests.models.placement import World
 from tests.models.remove_duplicates import Duplicates
 from tests.properties import clusters
-from tests.properties.uneven_clusters import LIMITS, THRESHOLDS, percents, worlds
 
 
 def evictions(kind: Any, args: dict[str, Any], on: Any, *, node_fit: bool, limits: dict[str, int]) -> list[Any]:
@@ -29,6 +28,15 @@ def evictions(kind: Any, args: dict[str, Any], on: Any, *, node_fit: bool, limit
     event(f"evictions: {min(len(ledger.evictions), 3)}")
     assert ledger.runs[0].error is None
     return [entry.pod for entry in ledger.evictions]
+
+
+def percents(names: tuple[str, ...]) -> st.SearchStrategy[dict[str, float]]:
+    """Thresholds for these resources."""
+    return st.fixed_dictionaries(dict.fromkeys(names, st.sampled_from((0, 5, 10, 20, 30, 33.3, 45, 60, 80, 100))))
+
+
+THRESHOLDS = st.sampled_from((("cpu",), ("pods",), ("cpu", "memory"), ("cpu", "memory", "pods"), ("cpu", clusters.GPU)))
+LIMITS = st.fixed_dictionaries({}, optional={"node": st.integers(0, 3)})
 
 
 def excluded(args: dict[str, Any], key: str = "evictableNamespaces") -> frozenset[str]:
@@ -52,7 +60,7 @@ def low_args(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @examples(50)
-@given(worlds(), low_args(), LIMITS, st.booleans())
+@given(clusters.uneven_clusters(), low_args(), LIMITS, st.booleans())
 def test_low_node_utilization(world, args, limits, node_fit):
     """None leaves a node that is not over, and none at all goes when no node is under."""
     nodes, pods = world
@@ -86,7 +94,7 @@ HIGH_ARGS = st.fixed_dictionaries(
 
 
 @examples(100)
-@given(worlds(), HIGH_ARGS, LIMITS, st.booleans())
+@given(clusters.uneven_clusters(), HIGH_ARGS, LIMITS, st.booleans())
 def test_high_node_utilization(world, args, limits, node_fit):
     nodes, pods = world
     model = High(
@@ -109,7 +117,7 @@ DUPLICATES_ARGS = st.fixed_dictionaries(
 
 
 @examples(100)
-@given(worlds(), DUPLICATES_ARGS, LIMITS, st.booleans())
+@given(clusters.uneven_clusters(), DUPLICATES_ARGS, LIMITS, st.booleans())
 def test_remove_duplicates(world, args, limits, node_fit):
     nodes, pods = world
     model = Duplicates(
