@@ -1,13 +1,18 @@
-"""The simulated scheduler answers as the slow one does, whatever comes and goes in between."""
+"""The simulated scheduler answers as the slow one does, and as one built anew, whatever comes and goes in between."""
+
+from typing import Any
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.state import HOSTNAME, State
 from tests import make
 from tests.attack.seeds import examples
 from tests.models.kube_scheduler import Kube
@@ -54,3 +59,118 @@ def test_every_placement_is_the_slow_schedulers(data: st.DataObject) -> None:
             gone = data.draw(st.sampled_from(slow.pods))
             slow.pods.remove(gone)
             state.remove(gone, gone.node)
+
+
+NAMES = ("n1", "n2", "n3")
+NODES = [make.node(name, cpu="4", memory="8Gi", labels={HOSTNAME: name}) for name in NAMES]
+
+
+def some_pods(data: st.DataObject, kind: str) -> list[Pod]:
+    """Some pods of two owners on the nodes, one owner's apart from each other."""
+    apart = (PodAffinityTerm(HOSTNAME, make.selector(app="a")),)
+    owners = [data.draw(st.sampled_from("ab")) for _ in range(data.draw(st.integers(0, 4)))]
+    return [
+        make.pod(
+            f"{kind}{number}",
+            node=data.draw(st.sampled_from(NAMES)),
+            cpu=data.draw(st.sampled_from(("100m", "2"))),
+            labels={"app": owner},
+            owners=owner,
+            anti_affinity=apart if owner == "a" else (),
+        )
+        for number, owner in enumerate(owners)
+    ]
+
+
+def answers_of(state: State) -> Any:
+    simulator = Simulator(state, profiles(state))
+    fields: tuple[dict[str, Any], ...] = ({"labels": {"app": "a"}}, {"labels": {"app": "b"}, "cpu": "2"})
+    found = [simulator.ask(make.pod("p", node="", **each)) for each in fields]
+    return [(each, [each.scores(name) for name in NAMES]) for each in found]
+
+
+def fresh(running: list[Pod]) -> Any:
+    return answers_of(State(make.snapshot(NODES, running, namespaces={"default": {}}), READ))
+
+
+@given(st.data())
+def test_what_comes_to_one_does_not_come_to_the_other(data: st.DataObject) -> None:
+    running, more, others = (some_pods(data, kind) for kind in ("r", "m", "o"))
+    state = State(make.snapshot(NODES, running, namespaces={"default": {}}), READ)
+    if data.draw(st.booleans()):
+        answers_of(state)  # caches are filled by then
+    copied = state.copy()
+    gone = running[: data.draw(st.integers(0, len(running)))]
+    for pod in more:
+        copied.place(pod, pod.node)
+    for pod in others:
+        state.place(pod, pod.node)
+    for pod in gone:
+        state.remove(pod, pod.node)
+
+    assert answers_of(copied) == fresh([*running, *more])
+    assert answers_of(state) == fresh([*(pod for pod in running if pod not in gone), *others])
+
+
+KINDS = ("ReplicaSet", "StatefulSet", "Job")
+AVOID = {"n0": (make.taint("avoid=hot:PreferNoSchedule"), make.taint("avoid=more:PreferNoSchedule"))}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> tuple[Cluster, list[Pod]]:
+    """A few nodes with pods of owners, bound anywhere."""
+    places = [draw(nodes(index)) for index in range(draw(st.integers(1, 4)))]
+    names = st.sampled_from([node.name for node in places])
+    crowd = [
+        draw(pods(f"p{number}", node=draw(names), owners=(make.owner("web", draw(st.sampled_from(KINDS))),)))
+        for number in range(draw(st.integers(1, 6)))
+    ]
+    return make.cluster(places, crowd, namespaces=NAMESPACES, scheduler_inputs=READ), crowd
+
+
+def answers(simulation: Simulation, crowd: list[Pod]) -> list[Any]:
+    """All that is answered, with the scores of the nodes that may win; and the same under other taints."""
+    found = [_with_scores(simulation, pod) for pod in crowd]
+    with simulation.tainted(AVOID):
+        return [found, [_with_scores(simulation, pod) for pod in crowd]]
+
+
+def _with_scores(simulation: Simulation, pod: Pod) -> Any:
+    answer = simulation.ask(pod)
+    return answer, [dict(answer.scores(name)) for name in answer.nodes]
+
+
+def step(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> None:
+    """Remove, place or evict a pod, ask for one, or do some of that in a scope."""
+    what = data.draw(st.sampled_from(("remove", "place", "evict", "ask", "scope")))
+    pod = data.draw(st.sampled_from(crowd))
+    expected = {each for node in cluster.nodes for each in cluster.expected_on(node)}
+    if what == "remove" and cluster.contains(pod):
+        cluster.remove(pod)
+    elif what == "evict" and cluster.contains(pod):
+        cluster.evicted(pod)
+    elif what == "place" and pod not in expected and cluster.nodes:
+        cluster.place(pod, data.draw(st.sampled_from(cluster.nodes)))
+    elif what == "ask":
+        answers(cluster.index(Simulation), [pod])
+    elif what == "scope":
+        scope(cluster, crowd, data)
+
+
+def scope(cluster: Cluster, crowd: list[Pod], data: st.DataObject) -> None:
+    with cluster.scope() as attempt:
+        for _ in range(data.draw(st.integers(0, 4))):
+            step(cluster, crowd, data)
+        if data.draw(st.booleans()):
+            attempt.keep()
+
+
+@given(clusters(), st.data())
+def test_after_any_steps_the_answers_are_those_of_one_built_anew(built: tuple[Cluster, list[Pod]], data: Any) -> None:
+    """Answers, scores, and both under soft taints; what stands in for templates is the pods themselves."""
+    cluster, crowd = built
+    cluster.index(Simulation)
+    for _ in range(data.draw(st.integers(0, 8))):
+        step(cluster, crowd, data)
+
+    assert answers(cluster.index(Simulation), crowd) == answers(Simulation(cluster), crowd)
