@@ -107,10 +107,6 @@ class HighNodeUtilizationArgs(UtilizationArgs):
             raise ValueError("keepFree and nodeGroups go with selection: compaction only")
         if self.metrics_utilization is not None and self.metrics_utilization.pools:
             raise ValueError("pools goes with LowNodeUtilization only; here nodeGroups tells nodes apart")
-        return self
-
-    @model_validator(mode="after")
-    def _destinations_are_chosen(self) -> "HighNodeUtilizationArgs":
         if self.destination_thresholds and not (self.relief or self.selection):
             raise ValueError(
                 "destinationThresholds goes with metricsUtilization and its selection: relief only, "

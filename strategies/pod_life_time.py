@@ -7,7 +7,7 @@ that have succeeded or failed are evicted too.
 A state matches the pod's phase, its status reason, or the current waiting or terminated reason of a container.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar
 
@@ -136,7 +136,7 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
             (args.exit_codes, self._exit_codes, "exit_codes"),
         ):
             if wanted:
-                present = set(given(pod))
+                present = given(pod)
                 figures[name] = [each for each in wanted if each in present]
                 if not figures[name]:
                     return None
@@ -149,16 +149,10 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
             figures["conditions"] = [{"type": one.type, "status": one.status, "reason": one.reason} for one in standing]
         return Cause(Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else Code.TOO_OLD, figures)
 
-    def _states(self, pod: Pod) -> Iterator[str]:
-        yield from (pod.phase, pod.reason)
-        statuses = (
-            pod.containers
-            + (pod.init_containers if self.args.including_init_containers else ())
-            + (pod.ephemeral_containers if self.args.including_ephemeral_containers else ())
-        )
-        for status in statuses:
-            yield from (status.waiting, status.terminated)
+    def _states(self, pod: Pod) -> set[str]:
+        args = self.args
+        statuses = pod.statuses(init=args.including_init_containers, ephemeral=args.including_ephemeral_containers)
+        return {pod.phase, pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)}
 
-    def _exit_codes(self, pod: Pod) -> Iterator[int]:
-        statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
-        yield from (status.exit_code for status in statuses if status.exit_code is not None)
+    def _exit_codes(self, pod: Pod) -> set[int | None]:
+        return {each.exit_code for each in pod.statuses(init=self.args.including_init_containers)}

@@ -14,7 +14,6 @@ from rebalancer.api import (
     Cause,
     Cluster,
     Code,
-    ContainerStatus,
     Count,
     Deschedule,
     Evict,
@@ -52,8 +51,8 @@ class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
             evict.each([each for each in found if evict.evictable(*each)])
 
     def _matches(self, pod: Pod, cluster: Cluster) -> bool:
-        args, statuses = self.args, self._statuses(pod)
-        codes = {status.exit_code for status in statuses}
+        args = self.args
+        codes = {status.exit_code for status in pod.statuses(init=args.including_init_containers)}
         return (
             int(pod.age(cluster.now).total_seconds()) >= args.min_pod_lifetime_seconds
             and {owner.kind for owner in pod.owners}.isdisjoint(args.exclude_owner_kinds)
@@ -61,11 +60,8 @@ class RemoveFailedPods(Deschedule[RemoveFailedPodsArgs]):
             and (not args.exit_codes or not codes.isdisjoint(args.exit_codes))
         )
 
-    def _statuses(self, pod: Pod) -> tuple[ContainerStatus, ...]:
-        return pod.containers + (pod.init_containers if self.args.including_init_containers else ())
-
     def _reasons(self, pod: Pod) -> set[str]:
-        statuses = self._statuses(pod)
+        statuses = pod.statuses(init=self.args.including_init_containers)
         return {pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)} - {""}
 
     def _because(self, pod: Pod, cluster: Cluster) -> Cause:

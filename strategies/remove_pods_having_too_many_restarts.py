@@ -61,10 +61,9 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
             evict.each([each for each in listed if evict.evictable(*each)])
 
     def _restarts(self, pod: Pod) -> int:
-        statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
-        return sum(status.restarts for status in statuses)
+        return sum(status.restarts for status in pod.statuses(init=self.args.including_init_containers))
 
     def _in_state(self, pod: Pod) -> bool:
-        statuses = pod.containers + (pod.init_containers if self.args.including_init_containers else ())
+        statuses = pod.statuses(init=self.args.including_init_containers)
         present = {pod.phase, *(status.waiting for status in statuses)}
         return not self.args.states or not present.isdisjoint(self.args.states)

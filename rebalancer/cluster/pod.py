@@ -290,6 +290,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
         times = (each.changed for each in self.conditions if each.type == "PodScheduled" and each.status == "True")
         return next(times, None) or self.started or self.created
 
+    def statuses(self, *, init: bool, ephemeral: bool = False) -> tuple[ContainerStatus, ...]:
+        """Return the states of its containers, and of others if they are asked for."""
+        others = (self.init_containers if init else ()) + (self.ephemeral_containers if ephemeral else ())
+        return self.containers + others
+
     def age(self, now: datetime) -> timedelta:
         """Return the time since creation; negative if that lies in the future."""
         return now - self.created

@@ -54,11 +54,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """The eviction was asked for, but it is not known whether it happened; it counts as if it had.
-
-    Attributes:
-        error: what happened, in words.
-    """
+    """The eviction was asked for, but it is not known whether it happened; it counts as if it had."""
 
     error: str
 
@@ -71,7 +67,6 @@ class Failed(msgspec.Struct, frozen=True):
     """The eviction did not happen: it could not be asked for, or was rejected for a reason that no rule explains.
 
     Attributes:
-        error: what happened, in words.
         forbidden: the credentials lack the permission.
         hopeless: no other pod's eviction would succeed either.
     """

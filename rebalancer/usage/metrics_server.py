@@ -34,14 +34,11 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
     """
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
     known = {each.name: each for each in metrics.nodes}
-    nodes: dict[str, Resources] = {}
-    missing: dict[str, str] = {}
-    for name in (node.name for node in cluster.nodes):
-        reason = _why_not(known.get(name), cluster.now, longest)
-        if reason:
-            missing[name] = reason
-        else:
-            nodes[name] = {resource: known[name].usage[resource] for resource in RESOURCES}
+    names = [node.name for node in cluster.nodes]
+    missing = {name: why for name in names if (why := _why_not(known.get(name), cluster.now, longest))}
+    nodes: Mapping[str, Resources] = {
+        name: {resource: known[name].usage[resource] for resource in RESOURCES} for name in names if name not in missing
+    }
     pods = pod_usage(metrics, longest, cluster.now)
     taken = min((each.taken for each in metrics.nodes if each.taken), default=None)
     return Measured(nodes, nodes, pods=pods, missing=missing, taken=taken, warnings=metrics.warnings)

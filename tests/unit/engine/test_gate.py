@@ -59,15 +59,6 @@ def test_a_pod_that_may_be_gone_is_asked_for_once(answer: Verdict) -> None:
     assert evicted(ledger) == (["a", "b"] if answer.granted else ["b"])
 
 
-def test_min_replicas_count_a_pod_that_may_be_gone_as_gone() -> None:
-    sink = AnsweringSink({"a": LOST})
-
-    ledger = decide(cluster(ON, [pod(name) for name in "abc"]), Greedy(), evictor={"minReplicas": 2}, sink=sink)
-
-    assert evicted(ledger) == ["b"]
-    assert refused(ledger) == {"c": "MinReplicas"}
-
-
 def test_questions_leave_a_trace_only_with_a_reason() -> None:
     """A strategy may look around without asking for a pod."""
 
