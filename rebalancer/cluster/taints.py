@@ -45,9 +45,10 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
             return False
         if self.operator in ("", "Equal"):
             return self.value == taint.value
-        numbers = _INTEGER.fullmatch(taint.value) and _INTEGER.fullmatch(self.value)
-        if self.operator not in ("Lt", "Gt") or not numbers:
-            return self.operator == "Exists"
+        if self.operator == "Exists":
+            return True
+        if self.operator not in ("Lt", "Gt") or not all(map(_INTEGER.fullmatch, (taint.value, self.value))):
+            return False
         return int(taint.value) < int(self.value) if self.operator == "Lt" else int(taint.value) > int(self.value)
 
 
