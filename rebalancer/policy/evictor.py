@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rebalancer.cluster.pod import SYSTEM_CRITICAL_PRIORITY
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
@@ -99,8 +99,8 @@ class DefaultEvictorArgs(Args):
     namespace_label_selector: Selector = Field(
         LabelSelector(), description="Only pods in namespaces with matching labels may be evicted."
     )
-    priority_threshold: Annotated[PriorityThreshold, BeforeValidator(lambda value: {} if value is None else value)] = (
-        Field(PriorityThreshold(), description="Pods of this priority and above stay.")
+    priority_threshold: PriorityThreshold = Field(
+        PriorityThreshold(), description="Pods of this priority and above stay."
     )
     node_fit: bool | Literal["scheduler"] = Field(
         False,
