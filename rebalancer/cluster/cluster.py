@@ -154,10 +154,7 @@ class Cluster:
         return lambda name: node.allocatable.get(name, 0) - used.get(name, 0)
 
     def measure(self, wanted: object) -> Measured:
-        """Return what nodes and pods really use.
-
-        Args:
-            wanted: a strategy's `metricsUtilization`, or `LoadsWanted`.
+        """Return what nodes and pods really use, as a strategy's `metricsUtilization` wants it; or `LoadsWanted`.
 
         Raises:
             StrategyError: the source is not set up, does not answer, or knows too few nodes.

@@ -22,12 +22,7 @@ class NodeMetrics(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodMetrics(msgspec.Struct, frozen=True, gc=False):
-    """What metrics-server says about a pod.
-
-    Attributes:
-        usage: sums over the containers; a resource that some container lacks is absent.
-        taken: the end of the sample, None where it does not say.
-    """
+    """The same about a pod, summed over its containers; a resource that some container lacks is absent."""
 
     namespace: str
     name: str
@@ -43,9 +38,7 @@ Course = Mapping[int, int]
 class ComingLoad:
     """What nodes used on earlier days at the times that are to come.
 
-    Attributes:
-        days: how many days were asked about.
-        courses: by resource and node, a course for each of those days that has values.
+    So many days were asked about; by resource and node, there is a course for each of them that has values.
     """
 
     days: int
@@ -74,12 +67,7 @@ class LoadFigure(msgspec.Struct, frozen=True, gc=False, rename={"percent": "valu
 
 @dataclass(frozen=True, slots=True)
 class NodeLoads:
-    """The figures of all nodes.
-
-    Attributes:
-        figures: by name of the node, in the order of the source; a node without figures is absent.
-        ended: the end of the time that the figures cover.
-    """
+    """The figures of nodes that have some, in the order of the source, and the end of the time that they cover."""
 
     figures: Mapping[str, Sequence[LoadFigure]]
     ended: datetime
@@ -89,8 +77,7 @@ class NodeLoads:
 class LoadsWanted:
     """Asks for the figures that a scheduler goes by, in place of a strategy's `metricsUtilization`.
 
-    Attributes:
-        source: whom the scheduler asks: `LoadWatcher`, or the source that its configuration names as the provider.
+    It asks `LoadWatcher`, or the source that its configuration names as the provider.
     """
 
     source: str = METRICS_SERVER

@@ -105,13 +105,8 @@ def effective_requests(
 
     Source: the Kubernetes documentation (Init Containers, Sidecar Containers, Pod Overhead, pod-level resources).
     Containers run together with the restartable init containers; an ordinary init container runs beside those
-    restartable ones that were started before it.  Pod-level requests replace cpu, memory and huge pages.
-
-    Args:
-        containers: requests of each container.
-        init_containers: requests of each init container in order, and whether it is restartable (a sidecar).
-        pod_level: the pod's own requests.
-        overhead: what the runtime class adds.
+    restartable ones (sidecars) that were started before it.  Pod-level requests replace cpu, memory and huge pages; the
+    runtime class adds the overhead.  Init containers come in their order, each with whether it is restartable.
     """
     together: dict[str, int] = {}
     for requests in containers:

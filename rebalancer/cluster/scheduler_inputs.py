@@ -71,11 +71,9 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A StorageClass.
+    """A StorageClass; where it waits, volumes are bound and made only when a pod needs them.
 
-    Attributes:
-        waits: whether volumes are bound and made only when a pod needs them.
-        topologies: the nodes for which volumes can be made; empty for all.
+    Volumes can be made for the nodes of these topologies; for all where there are none.
     """
 
     name: str
@@ -94,11 +92,9 @@ class CsiNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class CsiDriver(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A CSIDriver.
+    """A CSIDriver: whether the scheduler checks the storage capacity that it publishes, and whether nodes need it.
 
-    Attributes:
-        capacity: whether the scheduler checks the storage capacity that it publishes.
-        needed: whether pods with its volumes are kept from nodes without it.
+    Pods with its volumes are kept from nodes without one that is needed.
     """
 
     name: str

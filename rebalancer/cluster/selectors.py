@@ -91,9 +91,7 @@ def check_label_key(key: str) -> None:
 def key_fault(key: str, longest: int = _MAX_NAME) -> str:
     """Return why this cannot be the key of a label, a taint or an annotation; empty if it can.
 
-    Args:
-        key: a qualified name such as `app` or `example.com/app`.
-        longest: how many characters the name may have, without its prefix.
+    It is a name such as `app`, with or without a prefix: `example.com/app`; `longest` is said of the name alone.
     """
     prefix, slash, name = key.rpartition("/")
     if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX):

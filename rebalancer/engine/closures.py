@@ -23,11 +23,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Closures:
-    """What a cycle has learnt from its evictions that failed.
-
-    Attributes:
-        ended: why no further eviction is worth asking for; empty as long as one may be.
-    """
+    """What a cycle has learnt from its evictions that failed; `ended` says why none is worth asking for any more."""
 
     def __init__(self) -> None:
         self.ended = ""

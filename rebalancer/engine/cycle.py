@@ -87,8 +87,7 @@ _FEWEST_NODES = 2
 class ProfilePlan:
     """A profile made ready to run: its strategies with their arguments, in order.
 
-    Attributes:
-        only: UIDs of the pods that may go, as a plan names them; None for any.
+    `only` has the UIDs of the pods that may go, as a plan names them; None for any.
     """
 
     name: str
@@ -121,18 +120,10 @@ def run_cycle(
     A strategy that fails does not stop the others.  With fewer than two ready nodes nothing runs, since nothing could
     move (the descheduler's rule).
 
-    Args:
-        cluster: the snapshot to work on; granted pods are taken out of it.
-        profiles: what to run.
-        limits: the most evictions of this cycle.
-        sink: where granted evictions go; None in a dry run.
-        timer: seconds, for the duration of each strategy.
-        observe: called with every ledger entry as it is recorded.
-        around: the context entered around each strategy.
-        steer: what carries out waves; None steers nothing.
-        hold: what keeps an emptied node empty; None keeps none.
-        recollection: what is known of earlier cycles; None decides by this one alone.
-        most_in_flight: how many evictions may be under way at once, where their order does not matter.
+    Without a `sink` all is granted, and nothing done: a dry run.  `timer` returns seconds; `around` returns what is
+    entered around each strategy, and `observe` hears of every entry as it is recorded.  Without `steer` and `hold`
+    nothing is steered or held, and without a recollection this cycle decides alone.  `most_in_flight` evictions may be
+    under way at once, where their order does not matter.
 
     Raises:
         UsageError: an evictor's arguments do not fit the cluster.

@@ -15,11 +15,8 @@ from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 class Evictor:
     """The filters of one profile on one cluster; each answer is None, or the refusal with its first cause.
 
-    Args:
-        cluster: what it answers about.
-        args: of DefaultEvictor.
-        only: UIDs of the pods that may go, as a plan names them; None for any.
-        restarted: returns whether a pod goes by a rollout, which leaves its owner as many pods as it had.
+    `only` has the UIDs of the pods that may go, as a plan names them, or is None for any; `restarted` returns whether a
+    pod goes by a rollout, which leaves its owner as many pods as it had.
 
     Raises:
         UsageError: the arguments name a PriorityClass that the cluster does not have.

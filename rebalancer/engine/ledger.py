@@ -14,11 +14,9 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One pod that a strategy asked for.
+    """One pod that a strategy asked for, and why it wants it gone, with what it measured.
 
-    Attributes:
-        because: why the strategy wants it gone, with what it measured.
-        destination: where its replacement will likely run; None if that was not looked up, or the pod was refused.
+    The destination is None if that was not looked up, or the pod was refused.
     """
 
     profile: str
@@ -31,12 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a person should know beside the entries.
-
-    Attributes:
-        cause: what it is.
-        who: where it comes from, as profile/strategy; empty if it comes from the engine.
-    """
+    """What a person should know beside the entries, and who says it, as profile/strategy; empty for the engine."""
 
     cause: Cause
     who: str = ""
@@ -44,11 +37,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class SteeredWaves:
-    """A wave that was begun, and what became of it.
-
-    Attributes:
-        placements: one for each of its pods that went, in order; empty if that was not waited for.
-    """
+    """A wave that was begun, and what became of its pods that went, in order; nothing if that was not waited for."""
 
     wave: Wave
     placements: tuple[ActualPlacement, ...] = ()
@@ -58,10 +47,7 @@ class SteeredWaves:
 class StrategyRun:
     """How one strategy of one profile went; `seconds` is the only part that differs between equal runs.
 
-    Attributes:
-        observed: what it looked at.
-        namespaces: those that its arguments include; empty for all.
-        waves: those that it made, in order.
+    The namespaces are those that its arguments include; empty for all.
     """
 
     profile: str

@@ -74,11 +74,9 @@ def most_lost(number: int) -> int:
 
 
 class OwnerShares:
-    """How many pods each owner has lost in this cycle, of those it had at its beginning.
+    """How many pods each owner has lost in this cycle, of those it had at its beginning, and how many it may lose.
 
-    Args:
-        pods: all pods as the cycle began; those that are terminating or have ended do not count.
-        most: how many pods an owner of so many may lose.
+    Pods that were terminating then, or had ended, do not count.
     """
 
     def __init__(self, pods: Iterable[Pod], most: Callable[[int], int] = most_lost) -> None:

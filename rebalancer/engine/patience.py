@@ -323,14 +323,10 @@ def ready_seconds(moves: Iterable[PastMove]) -> Mapping[tuple[str, str], float]:
 
 
 def price(ordinary: float, pod: Pod, seconds: float | None, missing: int, replicas: int) -> float:
-    """Return what it costs to move a pod, in point hours.
+    """Return what it costs to move a pod, in point hours, by the price of an `ordinary` move.
 
-    Args:
-        ordinary: the price of an ordinary move.
-        pod: the pod.
-        seconds: how long replacements of its owner take to become Ready; None if that was not seen.
-        missing: how many pods of its owner are missing once it has gone.
-        replicas: how many there are, with those that are missing.
+    Replacements of its owner take so many seconds to become Ready; None if that was not seen.  Once the pod has gone,
+    so many of the owner's replicas are missing.
     """
     waiting = min(max((seconds or 0.0) / _READY_SECONDS, 1.0), _SLOWEST)
     priority = pod.spec.priority or 0

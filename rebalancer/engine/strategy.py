@@ -74,10 +74,7 @@ def builtin() -> tuple[StrategyType, ...]:
 
 
 def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, StrategyType]:
-    """Return all strategies by name, the built-in ones first.
-
-    Args:
-        offered: entry points of other packages; None for all that are installed.
+    """Return all strategies by name, the built-in ones first, then those `offered`; None for all that are installed.
 
     Raises:
         UsageError: two packages claim one name, or one cannot be loaded.

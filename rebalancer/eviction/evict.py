@@ -35,11 +35,8 @@ class Evict(Protocol):
     """The questions and requests that a strategy puts to the engine.
 
     The questions are the descheduler's extension points.  They are answered for the profile the strategy runs in, and
-    by the present state of the cluster; so ask for all pods of a list before evicting the first of them.
-
-    Attributes:
-        steer: what carries out waves; None where replacements are not steered.
-        outlook: what earlier cycles tell of nodes and moves; None where nothing is remembered.
+    by the present state of the cluster; so ask for all pods of a list before evicting the first of them.  There is no
+    `steer` where replacements are not steered, and no `outlook` where nothing is remembered.
     """
 
     steer: Steer | None
@@ -108,11 +105,9 @@ class Evict(Protocol):
         ...
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
-        """Count what was looked at, so that a report can say why nothing was done.
+        """Count what was looked at, like `{"pods": 214, "older": 0}`, so that a report can say why nothing was done.
 
-        Args:
-            counts: what and how many, like `{"pods": 214, "older": 0}`; repeated counts add up.
-            figures: the limits by which it was counted, like an age in seconds.
+        Repeated counts add up; figures are the limits by which it was counted, like an age in seconds.
         """
         ...
 
@@ -123,12 +118,8 @@ class Evict(Protocol):
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod and return the verdict; `granted` says whether it goes.
 
-        A granted pod leaves the cluster at once.
-
-        Args:
-            pod: the pod to evict.
-            because: why, with figures that a person can check; text becomes the cause `Custom`.
-            destination: where its replacement will likely run; None if the strategy does not look at that.
+        A granted pod leaves the cluster at once.  `because` has figures that a person can check; text becomes the cause
+        `Custom`.  `destination` is where its replacement will likely run, if the strategy looks at that.
 
         Raises:
             CycleOver: the total limit is used up; it ends the strategy, which must not catch it.

@@ -23,13 +23,9 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class WeighedNode:
-    """How full a node is, and how full it is expected to be when the plan is carried out.
+    """How full a node was when the strategy began, in percent by resource, and in which of the three states.
 
-    Attributes:
-        before: percent by resource when the strategy began.
-        after: the same when it ended, with the pods that are expected to come.
-        state: one of the three states, when the strategy began.
-        state_after: the same when it ended.
+    And the same when it ended, with the pods that are expected to come.
     """
 
     name: str

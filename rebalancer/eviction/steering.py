@@ -86,11 +86,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Moves that are made together, and the nodes to avoid while they are made.
+    """Moves that are made together, and how many soft taints each node that is to be avoided carries meanwhile.
 
-    Attributes:
-        avoid: by name of the node, the number of its soft taints; nodes that carry none are left out.
-        moves: in the order in which they are asked for; their replacements may arrive in any.
+    They are asked for in this order; their replacements may arrive in any.
     """
 
     avoid: Mapping[str, int]
@@ -160,14 +158,9 @@ class Steer:
         """
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:  # noqa: ARG002
-        """Wait until the replacements have landed, and return where.
+        """Wait until the replacements have landed, and return where: one placement for each move, in their order.
 
-        Args:
-            wave: the one that was begun.
-            moved: its moves whose pods go, with the verdicts; a pod with the verdict `Unknown` may not have gone.
-
-        Returns:
-            One placement for each move, in their order.
+        Given are the moves whose pods go, with the verdicts; a pod with the verdict `Unknown` may not have gone.
 
         Raises:
             CycleStopped: the run has to end.  (Not because replacements are pending or missing: placements say so.)
@@ -180,12 +173,7 @@ class Steer:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A node that is kept empty.
-
-    Attributes:
-        until: when the taint is of no use any more.
-        problem: why the taint could not be set; empty if it was.
-    """
+    """A node that is kept empty by a taint until then; or the problem why it could not be set."""
 
     node: str
     until: datetime

@@ -27,11 +27,7 @@ class Granted(msgspec.Struct, frozen=True):
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The pod stays because of a rule; this is not a failure.
-
-    Attributes:
-        cause: the first cause that keeps the pod.
-    """
+    """The pod stays because of a rule, for the first cause that keeps it; this is not a failure."""
 
     cause: Cause
 
@@ -66,9 +62,7 @@ class Unknown(msgspec.Struct, frozen=True):
 class Failed(msgspec.Struct, frozen=True):
     """The eviction did not happen: it could not be asked for, or was rejected for a reason that no rule explains.
 
-    Attributes:
-        forbidden: the credentials lack the permission.
-        hopeless: no other pod's eviction would succeed either.
+    Where it is forbidden the credentials lack the permission; where it is hopeless no other pod's would succeed either.
     """
 
     error: str

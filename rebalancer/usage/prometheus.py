@@ -114,9 +114,6 @@ def _pod_figures(
     """Return the usage of pods: at the source quantile, or without a window the present value; and their nodes.
 
     The usage is None if the policy has no queries about pods; only nodes that a series names are known.
-
-    Raises:
-        SourceError: there is no answer, or one that cannot be used, like two series for one pod.
     """
     if not wanted.pods:
         return None, {}

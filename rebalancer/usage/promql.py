@@ -191,10 +191,7 @@ class UsageWindow:
 
     Queries over it are subqueries of PromQL: the median of the query `node_load` over 30m is sent as
     `quantile_over_time(0.5, ((node_load) >= 0)[1800s:60s])`.
-
-    Attributes:
-        step: seconds from one evaluation of a query to the next.
-        least: the lowest value that counts, in PromQL.
+    `step` is the seconds from one evaluation of a query to the next, `least` the lowest value that counts, in PromQL.
     """
 
     seconds: int
