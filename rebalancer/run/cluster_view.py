@@ -17,7 +17,7 @@ from rebalancer.report.view import new_pods
 from rebalancer.run.cluster_lists import live_usage, read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import described
-from rebalancer.run.memory import MemorySource, MemoryView, recollect
+from rebalancer.run.memory import MemorySource, Recalled, recollect
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work, plan
@@ -50,18 +50,17 @@ class LiveView:
     Attributes:
         measure: real usage; each source is asked once, so that all plans of this view use the same figures.
         taken_at: the time before the first request, in seconds on the clock of the retry policy.
-        memory: what is known of earlier cycles; None where the policy does not ask.
+        source: where the memory is.
+        found: what is in it; None where the policy does not ask, as with the next one.
+        recollection: what is known of earlier cycles.
     """
 
     snapshot: Snapshot
     measure: Measure
     taken_at: float
-    memory: MemoryView | None = None
-
-    @property
-    def recollection(self) -> Recollection | None:
-        """What is known of earlier cycles."""
-        return self.memory.recollection if self.memory else None
+    source: MemorySource
+    found: Recalled | None
+    recollection: Recollection | None
 
     def cluster(self, work: Work) -> Cluster:
         """Return the cluster as the cycle begins."""
@@ -83,10 +82,8 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     if options.chosen:
         options.chosen.demand(snapshot)
     measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
-    view = LiveView(snapshot, measure, taken_at)
-    if work.trust and found:
-        view = replace(view, memory=MemoryView(source, found, recollect(found, work.trust, snapshot)))
-    return view
+    recollection = recollect(found, work.trust, snapshot) if work.trust and found else None
+    return LiveView(snapshot, measure, taken_at, source, found, recollection)
 
 
 class Person(Protocol):

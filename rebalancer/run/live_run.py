@@ -131,7 +131,8 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     cluster, telemetry, left = run.cluster, run.telemetry, view.cluster(work)
-    diary = Diary(view.memory, left.snapshot) if view.memory else None
+    known, found = view.recollection, view.found
+    diary = Diary(view.source, found, known, left.snapshot) if known and found else None
     restarted = restarting(work.trust, left)
 
     def permit() -> str:

@@ -11,7 +11,7 @@
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import RLock
@@ -221,6 +221,17 @@ class MemorySource:
         except ClusterError as error:
             return dataclasses.replace(nothing, problem=f"the memory {self.name} cannot be read: {error}")
 
+    def change(self, now: datetime, change: Callable[[Memory | None], Memory]) -> None:
+        """Write what is made of the memory, but not over a version that was not read; else raise ClusterError."""
+        for _ in range(_TRIES):
+            before = self.map.read()
+            found = recalled(before.data, self.name, now)
+            if not found.is_ours:
+                raise ClusterError(found.problem)
+            if self.map.write(before, {KEY: encoded(change(found.memory))}):
+                return
+        raise ClusterError(f"others write to {self.name} all the time")
+
 
 def leases_of(cluster: "Client", lease: LeaseOptions) -> "Leases":
     """Return the Lease of a release."""
@@ -228,15 +239,6 @@ def leases_of(cluster: "Client", lease: LeaseOptions) -> "Leases":
     from rebalancer.run.leadership import REQUEST_SECONDS  # noqa: PLC0415
 
     return Leases(cluster, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS)
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryView:
-    """The memory as a cycle found it: where it is, what was read, and what follows."""
-
-    source: MemorySource
-    found: Recalled
-    recollection: Recollection
 
 
 class Diary:
@@ -248,15 +250,17 @@ class Diary:
         moves: of this cycle, with what became of them.
         gone: the pods that they moved.
         recollection: what is known of earlier cycles, and of this one as far as the breaker goes.
+        source: where it is written.
     """
 
-    def __init__(self, view: MemoryView, snapshot: Snapshot) -> None:
+    def __init__(self, source: MemorySource, found: Recalled, recollection: Recollection, snapshot: Snapshot) -> None:
         self.problem = self.stopped = ""
         self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
         self.moves: tuple[PastMove, ...] = ()
         self.gone: list[Pod] = []
-        self.view = view
-        self.recollection = view.recollection
+        self.source = source
+        self._found = found
+        self.recollection = recollection
         self._cycle = snapshot.now
         self._pods = snapshot.pods
         self._known = frozenset(pod.uid for pod in snapshot.pods)
@@ -304,23 +308,14 @@ class Diary:
     def _write(self) -> None:
         """Write it; a problem is noted, and ends no cycle."""
         self._last = time.monotonic()
-        if not self.view.found.is_ours:
+        if not self._found.is_ours:
             return
-        source = self.view.source.map
         try:
-            for _ in range(_TRIES):
-                before = source.read()
-                known = recalled(before.data, source.name, self._time())
-                if not known.is_ours:
-                    return
-                if source.write(before, {KEY: encoded(self._grown(known.memory))}):
-                    self.problem = ""
-                    tripped = self.recollection.memory.breaker
-                    if tripped != self.view.found.tripped:  # the Lease says so too: it is not lost with the memory
-                        text = msgspec.json.encode(tripped).decode() if tripped else ""
-                        self.view.source.note(BREAKER_NOTE, text)
-                    return
-            self.problem = f"the memory {source.name} was not written: others write to it all the time"
+            self.source.change(self._time(), self._grown)
+            self.problem = ""
+            tripped = self.recollection.memory.breaker
+            if tripped != self._found.tripped:  # the Lease says so too: it is not lost with the memory
+                self.source.note(BREAKER_NOTE, msgspec.json.encode(tripped).decode() if tripped else "")
         except ClusterError as error:
             self.problem = f"what was moved is not remembered: {error}"
 

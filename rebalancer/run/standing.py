@@ -19,7 +19,7 @@ from rebalancer.kube.pressure_marks import PressureMarks
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.marking.rules import Signs, read_sign
-from rebalancer.memory.document import KEY, Memory, encoded
+from rebalancer.memory.document import Memory
 from rebalancer.policy.moving import HOLD_KEY, Steering
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
@@ -153,15 +153,7 @@ class Standing:
         return found
 
     def _change(self, change: Callable[[Memory], Memory]) -> None:
-        for _ in range(_TRIES):
-            before = self._source.map.read()
-            found = self._source.read(self._now)
-            if not found.is_ours:
-                raise ClusterError(found.problem)
-            memory = change(found.memory or Memory(since=self._now))
-            if self._source.map.write(before, {KEY: encoded(memory)}):
-                return
-        raise ClusterError(f"others write to {self._source.name} all the time")
+        self._source.change(self._now, lambda found: change(found or Memory(since=self._now)))
 
     def _set_pause(self, target: PausedPart, text: str) -> None:
         if target.namespace:

@@ -173,7 +173,7 @@ class Watch:
         why, at = self._paused
         if self._clock() - at < _BELIEVED_SECONDS:
             return why
-        source = diary.view.source
+        source = diary.source
         try:
             data = source.map.read().data
         except ClusterError as error:
