@@ -172,7 +172,7 @@ def _evict(
             hear(entry)
 
     recount = steer.marks.recount if steer else lambda _: None
-    hold = steered.LiveHolder(run.cluster, halt, work.hold, recount).hold if work.hold else None
+    hold = steered.holding(run.cluster, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
         ledger = run_cycle(
             left,

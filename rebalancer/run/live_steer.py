@@ -28,7 +28,7 @@ from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.policy.moving import Steering, avoid_keys
-from rebalancer.run.watch import budgets_now, ending_owners, pods_now, siblings_of, why_closed
+from rebalancer.run.watch import budgets_now, ending_owners, siblings_now, why_closed
 
 _LOG = logging.getLogger(__name__)
 
@@ -322,7 +322,7 @@ class LiveSteer(Steer):
             raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _see(self, wave: Wave, until: Deadline) -> list[Pod]:
-        return pods_now(self._client, siblings_of((move.pod for move in wave.moves), self._restarted), lambda: until)
+        return siblings_now(self._client, (move.pod for move in wave.moves), self._restarted, lambda: until)
 
 
 def in_words(problems: Problems) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Generic, NamedTuple, NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from rebalancer.clock import boottime
 from rebalancer.errors import ClusterError, Forbidden, Interrupted, RebalancerError, UsageError
@@ -101,13 +101,6 @@ def run_loop(
         Rounds(run, policy.refresh, act, "--descheduling-interval").run()
 
 
-class Start(NamedTuple):
-    """The start of the next cycle: when, and how many starts before it were left out, since the last cycle overran."""
-
-    at: float
-    skipped: int
-
-
 class Ticks:
     """The ticks of a loop: an interval apart, the first one at `start`, in seconds; `jitter` is between two bounds."""
 
@@ -121,14 +114,17 @@ class Ticks:
         doubled = min(failures, MOST_INTERVALS)  # after a month of failures the power would not fit a float
         return self._interval * float(min(MOST_INTERVALS, 2**doubled))
 
-    def after(self, now: float, failures: int) -> Start:
-        """Return the start after a cycle that ended now; `failures` in a row count it too."""
+    def after(self, now: float, failures: int) -> tuple[float, int]:
+        """Return the start after a cycle that ended now, and how many starts before it are left out as it overran.
+
+        The cycle counts among the `failures` in a row.
+        """
         self._tick += self.pause(failures)
         skipped = 0
         if self._tick < now:
             skipped = int((now - self._tick) // self._interval) + 1
             self._tick += skipped * self._interval
-        return Start(self._tick + self._jitter(0.0, self._interval * _JITTER), skipped)
+        return self._tick + self._jitter(0.0, self._interval * _JITTER), skipped
 
 
 class Rounds:
@@ -145,22 +141,21 @@ class Rounds:
     def __init__(
         self, live: LiveRun, refresh: Callable[[], None], act: Callable[[Permit | None], bool], flag: str
     ) -> None:
-        self._interruption = live.interruption
+        self._live = live
         self._telemetry = live.telemetry
-        self._options = live.options
-        self._cluster = live.cluster
         self._refresh, self._act, self._flag = refresh, act, flag
         self._failures = 0
         self._schedule = Ticks(live.options.interval, boottime())
 
     def run(self) -> None:
         """Run until a signal comes; raise ClusterError where the Lease's namespace, or a permission, is missing."""
-        self._interruption.then(_leave)
-        leads = self._options.lease.leader_elect and not self._options.dry_run
+        options = self._live.options
+        self._live.interruption.then(_leave)
+        leads = options.lease.leader_elect and not options.dry_run
         try:
             while not leads:
                 self._act_and_wait(None)
-            self._lead(candidate(self._cluster, self._options.lease, LEADER))
+            self._lead(candidate(self._live.cluster, options.lease, LEADER))
         except Interrupted as signal:
             _LOG.info("the loop ends: %s", signal)
 
@@ -171,7 +166,7 @@ class Rounds:
                 self._follow_until_held(leadership)
                 leads.set(True)
                 self._telemetry.health.lead()
-                self._schedule = Ticks(self._options.interval, boottime())
+                self._schedule = Ticks(self._live.options.interval, boottime())
                 while leadership.is_held():
                     self._act_and_wait(leadership.permit, leadership.is_held)
                 leads.set(False)
@@ -202,23 +197,22 @@ class Rounds:
         self._failures = 0 if succeeds else self._failures + 1
         self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
-        self._interruption.then(_leave)
-        if self._interruption.signal:
-            _leave(self._interruption.signal)
-        start = self._next_start()
-        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=start.at - boottime())
-        while boottime() < start.at and go_on():
-            time.sleep(max(0.0, min(_NAP_SECONDS, start.at - boottime())))
+        self._live.interruption.then(_leave)
+        if self._live.interruption.signal:
+            _leave(self._live.interruption.signal)
+        self._wait(go_on)
 
-    def _next_start(self) -> Start:
-        start = self._schedule.after(boottime(), self._failures)
-        if start.skipped:
-            self._telemetry.metrics.skipped_ticks.inc(start.skipped)
-            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self._flag, start.skipped)
+    def _wait(self, go_on: Callable[[], bool]) -> None:
+        start, skipped = self._schedule.after(boottime(), self._failures)
+        left = start - boottime()
+        if skipped:
+            self._telemetry.metrics.skipped_ticks.inc(skipped)
+            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self._flag, skipped)
         if self._failures:
-            left = start.at - boottime()
             _LOG.warning("failed cycles in a row: %d; the next one starts in %.0f s", self._failures, left)
-        return start
+        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=left)
+        while boottime() < start and go_on():
+            time.sleep(max(0.0, min(_NAP_SECONDS, start - boottime())))
 
 
 def _leave(signal: str) -> NoReturn:
@@ -236,12 +230,17 @@ class Watched(Generic[T]):
     """A file by name, and what it means.
 
     A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
-    Standard input (`-`) is read once.  `report` hears after each reading what is wrong; an empty text if nothing is.
-    The `value` is what the text in force means.
+    Standard input (`-`) is read once.  `report` hears after each reading of `what` what is wrong with it; an empty text
+    if nothing is.  The `value` is what the text in force means.
     """
 
     def __init__(
-        self, what: str, name: str, read: Callable[[str], str], parse: Callable[[str], T], report: Callable[[str], None]
+        self,
+        what: str,
+        name: str,
+        read: Callable[[str], str],
+        parse: Callable[[str], T],
+        report: Callable[[str, str], None],
     ) -> None:
         self._what = what
         self._name = name
@@ -251,7 +250,7 @@ class Watched(Generic[T]):
         self._text = read(name)
         self._problem = ""
         self.value = parse(self._text)
-        report("")
+        report(what, "")
 
     def refresh(self) -> None:
         """Read the file again if its content has changed; warn once of a bad one."""
@@ -266,22 +265,23 @@ class Watched(Generic[T]):
             if (problem := str(error)) != self._problem:
                 self._problem = problem
                 _LOG.warning("the last good %s stays in force: %s", self._what, problem)
-                self._report(problem)
+                self._report(self._what, problem)
             return
         if text != self._text:
             _LOG.warning("the %s %s has changed: the new one is in force", self._what, self._name)
         self._text = text
         self._problem = ""
-        self._report("")
+        self._report(self._what, "")
 
 
 class PolicyReporter:
-    """Reports whether a policy file that was read again could be used: to metrics, health and Events."""
+    """Reports whether a policy, and what belongs to it, could be used as it was read: to metrics, health and Events."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._events: Events | None = None
         self._namespace = ""
+        self._problems: dict[str, str] = {}
 
     def open(self, cluster: Client, namespace: str) -> None:
         """Write Events from now on: about this pod; outside a pod in `namespace`, under this host's name."""
@@ -297,8 +297,10 @@ class PolicyReporter:
         if self._events is not None:
             self._events.close(_CLOSE_SECONDS)
 
-    def report(self, problem: str) -> None:
-        """Report what is wrong with the policy file, empty if nothing is; the last good policy stays in force."""
+    def report(self, what: str, problem: str) -> None:
+        """Report what is wrong with a file, empty if nothing is; the last good one stays in force."""
+        self._problems[what] = problem
+        problem = "\n".join(filter(None, self._problems.values()))
         self._telemetry.metrics.policy_read(valid=not problem)
         self._telemetry.health.policy_problem = problem
         if problem and self._events is not None:

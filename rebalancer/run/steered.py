@@ -16,7 +16,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError
-from rebalancer.eviction.steering import Held
+from rebalancer.eviction.steering import Held, Hold
 from rebalancer.kube.client import Client
 from rebalancer.kube.marks import HoldMark, HoldMarks, KindOfMark, Mark, MarkT, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
@@ -188,25 +188,20 @@ def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bo
     return lambda mark: mark.run not in at_work
 
 
-class LiveHolder:
-    """Holds nodes by soft taints (`hold` is a `rebalancer.eviction.steering.Hold`); `recount` hears of each node."""
+def holding(client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> Hold:
+    """Return what holds nodes by soft taints; `recount` hears of each node."""
+    writer, run = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check), new_run()
 
-    def __init__(self, client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> None:
-        self._writer = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check)
-        self._clock = halt.deadline.clock
-        self._duration = duration
-        self._recount = recount
-        self._run = new_run()
-
-    def hold(self, node: str) -> Held:
-        """Set the taint and the annotation; what goes wrong is in the answer."""
-        until = (datetime.now(UTC) + self._duration + _ALMOST_ONE_SECOND).replace(microsecond=0)
-        mark = partial(HoldMarks().on, mark=HoldMark(self._run, until))
-        self._recount(node)
+    def hold(node: str) -> Held:
+        until = (datetime.now(UTC) + duration + _ALMOST_ONE_SECOND).replace(microsecond=0)
+        recount(node)
         try:
-            self._writer.change(node, mark, Deadline.after(_HOLD_SECONDS, self._clock))
+            deadline = Deadline.after(_HOLD_SECONDS, halt.deadline.clock)
+            writer.change(node, partial(HoldMarks().on, mark=HoldMark(run, until)), deadline)
         except ClusterError as error:
             _LOG.warning("node %s was emptied, and is not held: %s", node, error)
             return Held(node, until, str(error))
         _LOG.info("node %s is held empty until %s", node, until)
         return Held(node, until)
+
+    return hold

@@ -165,7 +165,7 @@ class Watch:
     def _look(self, diary: Diary, gone: Iterable[Pod]) -> None:
         self._looked = self._clock()
         try:
-            diary.saw(pods_now(self._client, siblings_of(gone, self._restarted), lambda: Deadline.after(_READ_SECONDS)))
+            diary.saw(siblings_now(self._client, gone, self._restarted, lambda: Deadline.after(_READ_SECONDS)))
         except ClusterError as error:
             _LOG.warning("replacements could not be looked at: %s", error)
 
@@ -215,10 +215,10 @@ def _listed(
         raise ClusterError(f"the API server does not answer with a list of {KINDS[kind][1]}: {error}") from error
 
 
-def pods_now(client: Client, selectors: Mapping[str, str], until: Callable[[], Deadline]) -> list[Pod]:
-    """Return pods as they are now: by namespace, those of a label selector (empty for all)."""
+def siblings_now(client: Client, pods: Iterable[Pod], restarted: Restarted, until: Callable[[], Deadline]) -> list[Pod]:
+    """Return these pods and their replacements as they are now, and perhaps others of their namespaces."""
     found: list[Pod] = []
-    for namespace, selector in sorted(selectors.items()):
+    for namespace, selector in sorted(siblings_of(pods, restarted).items()):
         found += _listed(client, "Pod", namespace, until(), {"labelSelector": selector} if selector else {})
     return found
 

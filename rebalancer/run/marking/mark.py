@@ -43,15 +43,13 @@ _SOURCE_SECONDS = 60.0
 class MarkingSettings:
     """The policy and the rules, each read again when its content changes; `report` hears what is wrong with them."""
 
-    def __init__(self, rules: str, options: Options, report: Callable[[str], None]) -> None:
+    def __init__(self, rules: str, options: Options, report: Callable[[str, str], None]) -> None:
         self._interval = options.interval
-        self._problems = {"policy": "", "rules": ""}
-        self._report = report
         name = options.policy
         parse = partial(parse_sources, name=name, strict=options.strict)
-        self.policy = Watched("policy", name, policy_text, parse, partial(self._hear, "policy"))
+        self.policy = Watched("policy", name, policy_text, parse, report)
         read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
-        self.rules = Watched("rules file", rules, read, partial(self._parse, rules), partial(self._hear, "rules"))
+        self.rules = Watched("rules file", rules, read, partial(self._parse, rules), report)
         for warning in self.policy.value.warnings:
             _LOG.warning("policy %s: %s", name, warning)
 
@@ -69,10 +67,6 @@ class MarkingSettings:
                 f"three times --interval ({self._interval:g} s) at least"
             )
         return rules
-
-    def _hear(self, which: str, problem: str) -> None:
-        self._problems[which] = problem
-        self._report("\n".join(filter(None, self._problems.values())))
 
 
 class Board:
@@ -124,7 +118,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         telemetry.health.source_problem = "no source was asked yet"
         board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
         stack.enter_context(served(options.serving, telemetry, more=board.pages()))
-        settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda _: None)
+        settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda *_: None)
         cluster = open_cluster(options.client, observe=telemetry.request)
         if not options.dry_run:
             demand_writes(cluster, MARKING)
@@ -135,11 +129,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         if not options.dry_run:  # which writes nothing, not even an Event
             reporter.open(cluster, options.lease.resource_namespace)
             stack.callback(reporter.close)
-
-        def act(permit: Permit | None) -> bool:
-            return marking.act(permit)[1]
-
-        Rounds(run, settings.refresh, act, "--interval").run()
+        Rounds(run, settings.refresh, lambda permit: marking.act(permit)[1], "--interval").run()
     return 0
 
 
