@@ -141,17 +141,18 @@ class FakeApiServer:
         path.write_text(json.dumps(document))  # JSON is YAML
         return path
 
-    def add(self, each: Object) -> None:
-        """Add an object, or replace the one of its kind, namespace and name; a pod gets a new resourceVersion."""
-        version, kind = each.get("apiVersion", "v1"), each["kind"]
-        path = f"/{'apis' if '/' in version else 'api'}/{version}/{RESOURCES[kind][1]}"
-        with self._lock:
-            self._kinds[path] = kind
-            if kind == "Pod":
-                self._version += 1
-                each = {**each, "metadata": {**each["metadata"], "resourceVersion": str(self._version)}}
-            kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]
-            self._objects[path] = sorted([*kept, each], key=_key)
+    def add(self, *objects: Object) -> None:
+        """Add objects, or replace those of their kind, namespace and name; a pod gets a new resourceVersion."""
+        for added in objects:
+            version, kind, each = added.get("apiVersion", "v1"), added["kind"], added
+            path = f"/{'apis' if '/' in version else 'api'}/{version}/{RESOURCES[kind][1]}"
+            with self._lock:
+                self._kinds[path] = kind
+                if kind == "Pod":
+                    self._version += 1
+                    each = {**each, "metadata": {**each["metadata"], "resourceVersion": str(self._version)}}
+                kept = [other for other in self._objects.get(path, []) if _key(other) != _key(each)]
+                self._objects[path] = sorted([*kept, each], key=_key)
 
     def remove_pod(self, namespace: str, name: str) -> None:
         with self._lock:

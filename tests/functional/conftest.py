@@ -29,18 +29,21 @@ def server() -> Iterator[FakeApiServer]:
 @pytest.fixture
 def two(server: FakeApiServer) -> FakeApiServer:
     """A cluster with two old pods."""
-    return _filled(server, "a", "b")
+    server.add(*two_nodes_with(*old_pods("a", "b")))
+    return server
 
 
 @pytest.fixture
 def three(server: FakeApiServer) -> FakeApiServer:
     """A cluster with three old pods."""
-    return _filled(server, "a", "b", "c")
+    server.add(*two_nodes_with(*old_pods("a", "b", "c")))
+    return server
 
 
-def _filled(server: FakeApiServer, *names: str) -> FakeApiServer:
-    for each in two_nodes_with(*old_pods(*names)):
-        server.add(each)
+@pytest.fixture
+def many(server: FakeApiServer) -> FakeApiServer:
+    """A cluster with forty old pods."""
+    server.add(*two_nodes_with(*old_pods(*(f"p{number:02}" for number in range(40)))))
     return server
 
 

@@ -96,6 +96,16 @@ class Program:
         with Interruption() as interruption:
             return run_cycle(options, interruption=interruption, retry_policy=retry_policy, **{"person": YES, **given})
 
+    def cluster(self, *objects: Mapping[str, Any], name: str = "cluster.json", **more: Any) -> Path:
+        """Write a cluster file."""
+        path = self.folder / name
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects, **more}))
+        return path
+
+    def offline(self, document: Mapping[str, Any], file: Path, *options: object) -> Outcome:
+        """Run on a cluster file, with a JSON report."""
+        return self("run", "--policy", self.policy(document), "--snapshot", file, "--output", "json", *options)
+
     def policy(self, document: Mapping[str, Any]) -> Path:
         path = self.folder / "policy.yaml"
         path.write_text(json.dumps(document))  # JSON is YAML

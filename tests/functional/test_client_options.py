@@ -1,4 +1,4 @@
-"""kubectl's flags for the way to the API server: whom to act as, how long to wait, whether to look at certificates."""
+"""The way to the API server, with kubectl's flags: which one, whom to act as, how long to wait, what to trust."""
 
 import json
 
@@ -64,10 +64,20 @@ def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, reba
     )
 
 
-@pytest.mark.parametrize("flag", [("--as", "x"), ("--insecure-skip-tls-verify",), ("--request-timeout", "1s")])
-def test_a_snapshot_file_has_no_server(rebalancer, flag):
-    """As with --kubeconfig, a flag that could mean nothing is an error."""
-    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--snapshot", "x.json", *flag)
+def test_the_home_directory_is_looked_into(two, rebalancer):
+    """~/.kube/config, as kubectl does."""
+    (rebalancer.folder / ".kube").mkdir()
+    two.kubeconfig(rebalancer.folder).rename(rebalancer.folder / ".kube" / "config")
 
-    assert outcome.exit_code == 2
-    assert "are about a live cluster: leave them out, or --snapshot" in outcome.stderr
+    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--output", "json", "--dry-run")
+
+    assert outcome.report["cluster"] == {"context": "fake", "server": two.url}
+
+
+def test_no_cluster_at_all(rebalancer):
+    """Exit code 3, and the ways to name one."""
+    for command in (("run", "--policy", rebalancer.policy(LIMITED)), ("snapshot", "--output", "file.json")):
+        outcome = rebalancer(*command)
+
+        assert (outcome.exit_code, outcome.stdout) == (3, "")
+        assert all(word in outcome.stderr for word in ("no cluster", "--kubeconfig", "KUBECONFIG"))

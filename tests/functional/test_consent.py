@@ -7,7 +7,7 @@ import pytest
 
 from rebalancer.errors import UsageError
 from tests.attack.whims import Time
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 from tests.functional.terminal import Terminal
 from tests.functional.test_turns import OFTEN, hold
 
@@ -16,9 +16,9 @@ PROMPT = "[y/N/show]: "
 
 
 @pytest.fixture
-def at_home(two, rebalancer):
+def at_home(server, rebalancer):
     """The program where KUBECONFIG says which cluster is meant."""
-    return replace(rebalancer, environment={"KUBECONFIG": str(two.kubeconfig(rebalancer.folder))})
+    return replace(rebalancer, environment={"KUBECONFIG": str(server.kubeconfig(rebalancer.folder))})
 
 
 def live(program, rules=LIMITED, *options):
@@ -89,13 +89,9 @@ def test_the_plan_is_shown_before_the_question(two, at_home):
     assert two.evicted == outcome.evicted() == ["default/a"]
 
 
-def test_show_pages_through_all_that_a_dry_run_says(server, rebalancer):
+def test_show_pages_through_all_that_a_dry_run_says(many, at_home):
     """The first screen has as many moves as fit; `show` has them all, a screen at a time, and asks again."""
-    for each in two_nodes_with(*old_pods(*(f"p{number:02}" for number in range(40)))):
-        server.add(each)
-    program = replace(rebalancer, environment={"KUBECONFIG": str(server.kubeconfig(rebalancer.folder))})
-
-    with Terminal(program, *live(program, policy(OLD, maxNoOfPodsToEvictTotal=39))) as terminal:
+    with Terminal(at_home, *live(at_home, policy(OLD, maxNoOfPodsToEvictTotal=39))) as terminal:
         first = terminal.read_until(PROMPT)
         terminal.type("show\n")
         pages = [terminal.read_until("back to the question -- ")]
@@ -111,7 +107,7 @@ def test_show_pages_through_all_that_a_dry_run_says(server, rebalancer):
     assert "39 pods would be evicted" in pages[0]
     assert all(page.count("\n") <= 24 for page in pages)
     assert " p33 " in pages[1]
-    assert (outcome.exit_code, server.evicted) == (0, [])
+    assert (outcome.exit_code, many.evicted) == (0, [])
 
 
 @pytest.mark.parametrize("answer", ["sure\n", "\x04", signal.SIGINT], ids=["else", "the end of input", "Ctrl-C"])

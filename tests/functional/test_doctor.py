@@ -24,8 +24,7 @@ OTHER = {
 def cluster(server):
     """A server of 1.36 with two nodes and three pods of one owner, of which a PDB lets two go."""
     server.on("GET", "/version", lambda _: Reply(200, {"gitVersion": "v1.36.3", "minor": "36"}))
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a", "b", "c")))
     server.add(pdb("web", allowed=2))
     server.add({**OTHER, "metadata": {"name": "nightly", "namespace": "default"}, "spec": {}})
     return server

@@ -36,8 +36,7 @@ def test_other_kinds_are_read_on_demand(server, rebalancer, evictor, path):
     server.add(
         {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 9}
     )
-    for each in two_nodes_with():
-        server.add(each)
+    server.add(*two_nodes_with())
 
     outcome = rebalancer.run(server, policy(OLD, evictor=evictor), "--dry-run")
 
@@ -51,14 +50,13 @@ def test_a_recorded_cluster_gives_the_plan_of_the_live_one(server, rebalancer):
     for name, team in (("default", "a"), ("other", "b")):
         server.add({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name, "labels": {"team": team}}})
     pods = [*old_pods("a", "b", "c", "d", "e"), *old_pods("x", namespace="other")]
-    for each in (*two_nodes_with(*pods), pdb("web", allowed=2)):
-        server.add(each)
+    server.add(*two_nodes_with(*pods), pdb("web", allowed=2))
     file, kubeconfig = rebalancer.folder / "cluster.json.gz", server.kubeconfig(rebalancer.folder)
 
     written = rebalancer("snapshot", "--kubeconfig", kubeconfig, "--output", file)
     piped = rebalancer("snapshot", "--kubeconfig", kubeconfig, "--output", "-")
     live = rebalancer.run(server, rules, "--dry-run").report
-    offline = rebalancer("run", "--policy", rebalancer.policy(rules), "--snapshot", file, "-o", "json").report
+    offline = rebalancer.offline(rules, file).report
 
     assert (written.exit_code, written.stderr, f"{len(pods)} Pod" in written.stdout) == (0, "", True)
     assert json.loads(piped.stdout)["items"] == json.loads(gzip.decompress(file.read_bytes()))["items"]
@@ -84,11 +82,8 @@ def test_the_clock_of_an_offline_run(rebalancer, recorded, options, now, clock):
     pods = [pod("a"), pod("b")]
     for each, born in zip(pods, ("2026-01-15T09:00:00Z", "2026-01-15T10:00:00Z"), strict=True):
         each["metadata"]["creationTimestamp"] = each["status"]["startTime"] = born
-    file = rebalancer.folder / "cluster.json"
     header = {"rebalancer": {"now": recorded}} if recorded else {}
-    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*pods), **header}))
 
-    arguments = ("run", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file, "--output", "json", *options)
-    report = rebalancer(*arguments).report
+    report = rebalancer.offline(policy(OLD), rebalancer.cluster(*two_nodes_with(*pods), **header), *options).report
 
     assert (report["now"], report["clock"]) == (now, clock)

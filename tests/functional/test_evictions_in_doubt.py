@@ -12,8 +12,7 @@ TWELVE = [f"p{number:02d}" for number in range(12)]
 @pytest.fixture
 def twelve(server):
     """A cluster with twelve old pods."""
-    for each in two_nodes_with(*old_pods(*TWELVE)):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods(*TWELVE)))
     return server
 
 

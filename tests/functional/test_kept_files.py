@@ -47,8 +47,7 @@ def test_a_snapshot_is_read_with_its_memory(kept, rebalancer):
 
 def test_marks_on_nodes_are_found_and_taken_off(kept, rebalancer, server):
     marks = json.loads((kept / "marks.json").read_text())
-    for each in marks["nodes"]:
-        server.add(each)
+    server.add(*marks["nodes"])
 
     done = rebalancer("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
 

@@ -16,12 +16,8 @@ RELIEF = {"source": "KubernetesMetrics", "selection": "relief"}
 @pytest.fixture
 def busy(server):
     """A node that is too full, one that is empty, and what they use."""
-    for each in (node("n1"), node("n2"), pod("a"), pod("b")):
-        server.add(each)
-    for name, cpu in (("n1", "3"), ("n2", "100m")):
-        server.add(node_usage(name, cpu))
-    for name in ("a", "b"):
-        server.add(pod_usage(name, "1"))
+    server.add(node("n1"), node("n2"), pod("a"), pod("b"))
+    server.add(node_usage("n1", "3"), node_usage("n2", "100m"), pod_usage("a", "1"), pod_usage("b", "1"))
     return server
 
 
@@ -50,10 +46,7 @@ def test_a_policy_that_asks_the_scheduler_reads_all_that_it_goes_by(busy, rebala
 
 def test_node_fit_by_the_scheduler_reads_it_as_well(busy, rebalancer):
     """Both pods stay: the API server has no ReplicaSet, so nobody knows what comes in their place."""
-    asked = policy(OLD)
-    asked["profiles"][0]["pluginConfig"].append({"name": "DefaultEvictor", "args": {"nodeFit": "scheduler"}})
-
-    outcome = rebalancer.run(busy, asked, "--dry-run")
+    outcome = rebalancer.run(busy, policy(OLD, evictor={"nodeFit": "scheduler"}), "--dry-run")
 
     assert outcome.exit_code == 0, outcome.stderr
     assert listed(busy) == KINDS
@@ -101,14 +94,10 @@ def test_all_that_is_missing_is_one_warning(busy, rebalancer):
 
 def test_what_the_policy_needs_by_itself_must_be_read(busy, rebalancer):
     """Labels of namespaces may protect pods: without them nothing is decided."""
-    asked = by_usage()
-    selector = {"matchLabels": {"tier": "gold"}}
-    asked["profiles"][0]["pluginConfig"].append(
-        {"name": "DefaultEvictor", "args": {"namespaceLabelSelector": selector}}
-    )
     busy.forbid("list", "namespaces")
+    evictor = {"namespaceLabelSelector": {"matchLabels": {"tier": "gold"}}}
 
-    outcome = rebalancer.run(busy, asked, "--dry-run")
+    outcome = rebalancer.run(busy, policy(OLD, evictor=evictor), "--dry-run")
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert "no permission to list namespaces" in outcome.stderr
@@ -135,8 +124,7 @@ def test_a_snapshot_holds_them(busy, rebalancer, tmp_path):
 
 def test_pods_are_read_before_what_they_refer_to(server, rebalancer, tmp_path):
     """A claim that is made later than the list of claims would look as if it were missing."""
-    for each in old_pods("a"):
-        server.add(each)
+    server.add(*old_pods("a"))
     rebalancer("snapshot", "--kubeconfig", server.kubeconfig(tmp_path), "--output", tmp_path / "cluster.json")
 
     paths = [each.path for each in server.sent("GET", "*")]
@@ -144,8 +132,6 @@ def test_pods_are_read_before_what_they_refer_to(server, rebalancer, tmp_path):
 
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-
-
 PACKING = {**HEAD, "profiles": [{"schedulerName": "default-scheduler"}, {"schedulerName": "packing"}]}
 
 
@@ -153,17 +139,13 @@ PACKING = {**HEAD, "profiles": [{"schedulerName": "default-scheduler"}, {"schedu
 def plan(rebalancer):
     """A dry run on a file with pods of several schedulers."""
 
-    def run(asked, configuration=None, *options):
+    def run(asked, configuration=None):
         pods = [pod("a"), pod("b", schedulerName="packing"), pod("c", schedulerName="packing"), pod("d")]
         metrics = [node_usage(name, "1") for name in ("n1", "n2")]
-        file = rebalancer.folder / "cluster.json"
-        items = [node("n1"), node("n2"), *pods, *metrics]
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-        if configuration is not None:
-            path = rebalancer.folder / "scheduler.yaml"
-            path.write_text(json.dumps(configuration))
-            options = (*options, "--scheduler-config", path)
-        return rebalancer("run", "--policy", rebalancer.policy(asked), "--snapshot", file, "--output", "json", *options)
+        file = rebalancer.cluster(node("n1"), node("n2"), *pods, *metrics)
+        path = rebalancer.folder / "scheduler.yaml"
+        path.write_text(json.dumps(configuration))
+        return rebalancer.offline(asked, file, *(("--scheduler-config", path) if configuration else ()))
 
     return run
 
@@ -203,11 +185,3 @@ def test_a_configuration_that_cannot_be_used_ends_the_run(plan):
     assert "scheduler.yaml cannot be used:\n" in outcome.stderr
     assert "line 1, percentageOfNodesToScore: must be a whole number from 0 to 100" in outcome.stderr
     assert "line 1, profiles: must be a list" in outcome.stderr
-
-
-def test_standard_input_is_read_once(rebalancer):
-    """Policy and configuration cannot both be there."""
-    outcome = rebalancer("run", "--policy", "-", "--scheduler-config", "-", "--snapshot", "x.json")
-
-    assert outcome.exit_code == 2
-    assert "--policy and --scheduler-config cannot both be standard input" in outcome.stderr

@@ -48,8 +48,7 @@ def test_a_misspelt_limit_stops_a_live_run_before_anything_is_asked(three, rebal
 
 def test_several_requests_at_a_time_evict_what_one_after_the_other_would(rebalancer, server):
     """The report too is the same, but for the seconds."""
-    for each in two_nodes_with(*(pod(f"p{number}", owner=f"owner-{number}") for number in range(20))):
-        server.add(each)
+    server.add(*two_nodes_with(*(pod(f"p{number}", owner=f"owner-{number}") for number in range(20))))
     planned = rebalancer.run(server, policy(OLD), "--dry-run")
 
     outcome = rebalancer.run(server, policy(OLD), "--max-parallel", "8")

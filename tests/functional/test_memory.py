@@ -17,8 +17,7 @@ NOW = datetime.now(UTC)
 @pytest.fixture
 def busy(server):
     """A busy node with four pods of two owners, and an empty one."""
-    for each in (node("n1"), node("n2"), *(pod(f"{app}-{n}", owner=app, age=9000 - n) for app in "ab" for n in (1, 2))):
-        server.add(each)
+    server.add(node("n1"), node("n2"), *(pod(f"{app}-{n}", owner=app, age=9000 - n) for app in "ab" for n in (1, 2)))
     server.add(node_usage("n1", "3500m"))
     server.add(node_usage("n2", "100m"))
     for app in "ab":

@@ -18,8 +18,7 @@ def asked(server):
 def test_five_namespaces_without_permission_end_the_run(server, rebalancer):
     """One request in each; the report and standard error say what to add to the role."""
     pods = [pod for number in range(7) for pod in old_pods("p0", "p1", "p2", namespace=f"n{number}")]
-    for each in two_nodes_with(*pods):
-        server.add(each)
+    server.add(*two_nodes_with(*pods))
     server.forbid("create", "pods/eviction")
 
     outcome = rebalancer.run(server, LIMITED)

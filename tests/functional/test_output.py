@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, policy
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
@@ -56,13 +56,9 @@ def test_a_dry_run_tells_by_its_exit_code_whether_there_is_something_to_do(two, 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--now", "2026-01-15T12:00:00Z"), "--snapshot"),
-        (("--descheduling-interval", "often"), "--descheduling-interval"),
         (("--leader-elect",), "--leader-elect goes with --descheduling-interval"),
         (("--leader-elect=true", "--descheduling-interval", "5m", "--leader-elect-lease-duration", "15s"), "more than"),
         (("--secure-port", "70000"), "--secure-port"),
-        (("--output", "xml"), "'xml'"),
-        (("--frobnicate",), "--frobnicate"),
         (("--snapshot", "nowhere.json"), "--snapshot"),
     ],
     ids=lambda each: each[0] if isinstance(each, tuple) else "",
@@ -74,14 +70,6 @@ def test_bad_usage(two, rebalancer, options, words):
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert words in outcome.stderr
     assert two.requests == []
-
-
-@pytest.fixture
-def many(server):
-    """A cluster with forty old pods."""
-    for each in two_nodes_with(*old_pods(*(f"p{number:02}" for number in range(40)))):
-        server.add(each)
-    return server
 
 
 def arguments(rebalancer, server, document):

@@ -128,8 +128,7 @@ def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
 
 def test_a_live_cluster_is_shown_without_a_write(server, rebalancer):
     """It is read once; nothing but GET is sent."""
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a", "b")))
 
     done = rebalancer("report", "--kubeconfig", server.kubeconfig(rebalancer.folder))
 

@@ -13,8 +13,7 @@ WHO = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-syste
 @pytest.fixture
 def three(server):
     """A cluster with three old pods, which tells who it is."""
-    for each in [*two_nodes_with(*old_pods("a", "b", "c")), WHO]:
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a", "b", "c")), WHO)
     return server
 
 

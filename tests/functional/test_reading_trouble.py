@@ -5,12 +5,13 @@ import pytest
 from tests.functional.objects import OLD, policy
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["live", "dry"])
 @pytest.mark.parametrize("resource", ["nodes", "pods", "poddisruptionbudgets.policy"])
-def test_a_missing_permission_is_named(two, rebalancer, resource):
-    """Exit code 3 with verb and resource, also live, and before anything is evicted."""
+def test_a_missing_permission_is_named(two, rebalancer, resource, options):
+    """Exit code 3 with verb and resource, before anything is evicted; PDBs must be listed whatever the policy."""
     two.forbid("list", resource)
 
-    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=1))
+    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=1), *options)
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert f"no permission to list {resource}" in outcome.stderr
@@ -34,15 +35,3 @@ def test_all_missing_permissions_are_named_at_once_with_their_rules(two, rebalan
         '{apiGroups: [""], resources: [nodes], verbs: [list]}, '
         "{apiGroups: [policy], resources: [poddisruptionbudgets], verbs: [list]}"
     ) in outcome.stderr
-
-
-@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["live", "dry"])
-def test_pdbs_must_be_listed_whatever_the_policy(two, rebalancer, options):
-    """Without them nobody can say what may go, though no protection of the policy asks for them."""
-    two.forbid("list", "poddisruptionbudgets.policy")
-
-    outcome = rebalancer.run(two, policy(OLD), *options)
-
-    assert (outcome.exit_code, outcome.stdout) == (3, "")
-    assert "no permission to list poddisruptionbudgets.policy" in outcome.stderr
-    assert two.evicted == []

@@ -43,8 +43,7 @@ def test_offline_in_the_middle_of_a_strategy(rebalancer, number, exit_code):
 
 def test_a_hangup_that_was_ignored_at_start_stays_ignored(server, rebalancer):
     """As under `nohup`: the run goes on and evicts."""
-    for each in two_nodes_with(*old_pods("a")):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a")))
     reading = arrival(server, "GET", "/api/v1/pods")
     answer = server.stall("GET", "/api/v1/pods")
 

@@ -160,8 +160,7 @@ def write(server, rebalancer, file):
 
 def test_a_snapshot_is_for_its_owner_alone(server, rebalancer):
     """Mode 0600, also where a file with another mode stood before; and nothing else is left in the folder."""
-    for each in two_nodes_with(*old_pods("a")):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a")))
     file = rebalancer.folder / "folder" / "cluster.json"
     file.parent.mkdir()
     file.write_text("{}")
@@ -175,8 +174,7 @@ def test_a_snapshot_is_for_its_owner_alone(server, rebalancer):
 
 def test_a_link_keeps_being_one(server, rebalancer):
     """The file that it points to is replaced."""
-    for each in two_nodes_with():
-        server.add(each)
+    server.add(*two_nodes_with())
     file, link = rebalancer.folder / "file.json", rebalancer.folder / "link.json"
     link.symlink_to(file)
 
@@ -188,8 +186,7 @@ def test_a_link_keeps_being_one(server, rebalancer):
 
 def test_a_snapshot_that_is_interrupted_leaves_the_old_file(server, rebalancer):
     """Whole, and nothing beside it: SIGTERM while the last list is read ends the program with 143."""
-    for each in two_nodes_with():
-        server.add(each)
+    server.add(*two_nodes_with())
     file = rebalancer.folder / "folder" / "cluster.json"
     file.parent.mkdir()
     file.write_text("the old one")
@@ -208,8 +205,7 @@ def test_a_snapshot_that_is_interrupted_leaves_the_old_file(server, rebalancer):
 
 def test_a_snapshot_that_cannot_be_written_leaves_nothing(server, rebalancer):
     """A folder that is not there: exit code 2, in a line."""
-    for each in two_nodes_with():
-        server.add(each)
+    server.add(*two_nodes_with())
 
     outcome = write(server, rebalancer, rebalancer.folder / "nowhere" / "cluster.json")
 

@@ -26,8 +26,7 @@ def known(server):
     tripped = Tripped(since=NOW, until=SOON, why="three owners")
     memory = Memory(since=NOW - timedelta(days=3), moves=moves, stops=(stop,), breaker=tripped)
     server.leases.remember({KEY: encoded(memory)})
-    for each in (node("n1"), node("n2"), pod("a", restarts=5)):
-        server.add(each)
+    server.add(node("n1"), node("n2"), pod("a", restarts=5))
     server.add({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "default", "resourceVersion": "7"}})
     annotate(server, "ReplicaSet", "web", other="stays")
     return server

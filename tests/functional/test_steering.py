@@ -13,8 +13,7 @@ STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
 
 @pytest.fixture
 def cluster(server):
-    for each in two_nodes_with(*old_pods("a", "b")):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a", "b")))
     return server
 
 

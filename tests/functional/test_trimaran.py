@@ -1,6 +1,5 @@
 """Whole runs on clusters whose scheduler knows load: the report foresees where replacements go."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -35,12 +34,8 @@ def plan(rebalancer):
     """A dry run on a file with this cluster."""
 
     def run(policy):
-        objects = busy_cluster("trimaran")
-        file = rebalancer.folder / "cluster.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-        now = datetime.now(UTC).isoformat()
-        options = ("--snapshot", file, "--now", now, "--scheduler-config", EXAMPLE, "--output", "json")
-        outcome = rebalancer("run", "--policy", rebalancer.policy(policy), *options)
+        now, file = datetime.now(UTC).isoformat(), rebalancer.cluster(*busy_cluster("trimaran"))
+        outcome = rebalancer.offline(policy, file, "--now", now, "--scheduler-config", EXAMPLE)
         assert outcome.exit_code == 0, outcome.stderr
         return outcome.report
 

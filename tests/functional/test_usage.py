@@ -1,7 +1,6 @@
 """Whole runs that decide on real usage, from a live cluster's metrics-server, from a file, and from Prometheus."""
 
 import base64
-import json
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +9,7 @@ import pytest
 from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, FakeServer, sample
-from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, policy
+from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, policy, two_nodes_with
 from tests.functional.probing import samples
 from tests.real_prometheus import RealPrometheus, needed
 
@@ -63,19 +62,15 @@ def test_a_snapshot_holds_usage_too(busy, rebalancer, tmp_path):
     """Written while there is a metrics-server, a file decides as the cluster does."""
     path = tmp_path / "cluster.json"
     written = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
-    file = rebalancer.policy(by_usage(low({"source": "KubernetesMetrics"})))
-    offline = rebalancer("run", "--policy", file, "--snapshot", path, "--output", "json")
+    offline = rebalancer.offline(by_usage(low({"source": "KubernetesMetrics"})), path)
 
     assert "2 NodeMetrics, 3 PodMetrics" in written.stdout
     assert offline.evicted() == ["default/a", "default/b"]
 
 
-def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer, tmp_path):
+def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer):
     """The strategy fails, with the command."""
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"kind": "List", "items": [node("n1"), node("n2")]}))
-    file = rebalancer.policy(by_usage(low({"source": "KubernetesMetrics"})))
-    outcome = rebalancer("run", "--policy", file, "--snapshot", path, "--output", "json")
+    outcome = rebalancer.offline(by_usage(low({"source": "KubernetesMetrics"})), rebalancer.cluster(*two_nodes_with()))
 
     assert outcome.exit_code == 1
     assert "kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A" in outcome.report["strategies"][0]["error"]
@@ -94,11 +89,8 @@ def test_malformed_usage_is_a_warning(busy, rebalancer):
 
 def test_a_token_comes_from_a_secret(busy, rebalancer):
     """Read through the API server, under the descheduler's key."""
-    where, data = (
-        {"namespace": "monitoring", "name": "token"},
-        {"prometheusAuthToken": base64.b64encode(b"hush").decode()},
-    )
-    busy.add({"kind": "Secret", "apiVersion": "v1", "metadata": where, "data": data})
+    where, token = {"namespace": "monitoring", "name": "token"}, base64.b64encode(b"hush").decode()
+    busy.add({"kind": "Secret", "apiVersion": "v1", "metadata": where, "data": {"prometheusAuthToken": token}})
     secret = {"secretReference": where}
     with FakePrometheus([sample("n1", 0.9), sample("n2", 0.1)], tls=True) as prometheus:
         provider = {"url": prometheus.url, "caFile": str(prometheus.certificate), "authToken": secret}

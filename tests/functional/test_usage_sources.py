@@ -19,8 +19,7 @@ OTHER = ("RemoveDuplicates", {})
 @pytest.fixture
 def cluster(server):
     """Three pods alike on one of two nodes, `a` the oldest; nobody tells what they use."""
-    for each in two_nodes_with(*old_pods("a", "b", "c")):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods("a", "b", "c")))
     return server
 
 

@@ -1,7 +1,5 @@
 """Each strategy says what it looked at, in a sentence and in figures, whether or not something goes."""
 
-import json
-
 import pytest
 
 from tests.functional.objects import DAY, node, pod, policy
@@ -22,10 +20,8 @@ def look(rebalancer):
     """Return how a strategy went on some objects; the newest pod sets the clock."""
 
     def run(name, args, objects=(*NODES, *WEB)):
-        file = rebalancer.folder / "cluster.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
-        one = rebalancer.policy(policy((name, args), balance=name in BALANCE, maxNoOfPodsToEvictTotal=100))
-        (found,) = rebalancer("run", "--policy", one, "--snapshot", file, "--output", "json").report["strategies"]
+        one = policy((name, args), balance=name in BALANCE, maxNoOfPodsToEvictTotal=100)
+        (found,) = rebalancer.offline(one, rebalancer.cluster(*objects)).report["strategies"]
         return found
 
     return run
@@ -105,13 +101,10 @@ def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
     best_effort = pod("calm", "n1")
     del best_effort["spec"]["containers"][0]["resources"]
     critical = pod("critical", "n1", priority=2_000_000_000)
-    objects = [*NODES, best_effort, critical, *(pod(f"a{number}", "n1", cpu="1") for number in range(2))]
-    file = rebalancer.folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    file = rebalancer.cluster(*NODES, best_effort, critical, *(pod(f"a{n}", "n1", cpu="1") for n in range(2)))
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 60}}
-    one = rebalancer.policy(policy(("LowNodeUtilization", args), balance=True))
 
-    logged = rebalancer("run", "--policy", one, "--snapshot", file, "-v", "1").stderr
+    logged = rebalancer.offline(policy(("LowNodeUtilization", args), balance=True), file, "-v", "1").stderr
 
     assert "node n1 is appropriately utilized: cpu 52.5 %, memory" in logged
     assert "allPods:4, nonRemovablePods:1, bePods:1, bPods:2, gPods:0" in logged
@@ -122,12 +115,7 @@ def test_nodes_are_logged_with_their_pods_by_class(rebalancer):
     ("number", "others", "obstacle", "words"),
     [
         (0, "2", "NoneReceives", "1 of 2 nodes over target, none under thresholds: nothing can be received"),
-        (
-            1,
-            "100m",
-            "TooFewUnder",
-            "1 of 2 nodes over target, 1 under thresholds: numberOfNodes asks for more than 1",
-        ),
+        (1, "100m", "TooFewUnder", "1 of 2 nodes over target, 1 under thresholds: numberOfNodes asks for more than 1"),
     ],
 )
 def test_what_stands_in_the_way_is_told(look, number, others, obstacle, words):

@@ -21,8 +21,7 @@ LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=3)
 
 @pytest.fixture
 def crowded(server):  # noqa: F811
-    for each in two_nodes_with(*old_pods(*(f"p{number:03}" for number in range(PODS)))):
-        server.add(each)
+    server.add(*two_nodes_with(*old_pods(*(f"p{number:03}" for number in range(PODS)))))
     return server
 
 

@@ -109,6 +109,15 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
             )
             for option in ("--kubeconfig", "--context")
         ),
+        *(
+            pytest.param([*OFFLINE, *flag], "are about a live cluster: leave them out, or --snapshot", id=flag[0])
+            for flag in (("--as", "x"), ("--insecure-skip-tls-verify",), ("--request-timeout", "1s"))
+        ),
+        pytest.param(
+            ["run", "--policy", "-", "--scheduler-config", "-"],
+            "--policy and --scheduler-config cannot both be standard input",
+            id="two that are standard input",
+        ),
         pytest.param([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time", id="a clock that is none"),
         pytest.param(
             [*OFFLINE, "--now", "2026-01-01T00:00:00"], "is not an RFC 3339 time", id="a clock without a zone"
