@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         headers = {name.lower(): "\n".join(self.headers.get_all(name, [])) for name in self.headers}
-        body = json.loads(sent) if sent else None
+        body = json.loads(sent) if "json" in self.headers.get("Content-Type", "") else sent or None
         request = Request(self.command, split.path, dict(parse_qsl(split.query)), headers, body, self.client_address[1])
         reply = self.server.answer(request)
         if reply.lost:

@@ -1,11 +1,15 @@
-"""Evicting through an API server that refuses, fails, or whose cluster has changed."""
+"""Evicting through an API server that refuses, forbids, fails, or whose cluster has changed."""
 
 import pytest
 
-from tests.functional.objects import OLD, pdb, pod, policy
+from tests.functional.objects import OLD, pdb, pod, policy, two_nodes_with
 
 EVICTIONS = "*/eviction"
 ONE, TWO = {"maxNoOfPodsToEvictTotal": 1}, {"maxNoOfPodsToEvictTotal": 2}
+NO_PERMISSION = (
+    """give the program's role the rule {apiGroups: [""], resources: [pods/eviction], verbs: [create]}; """
+    "`rebalancer doctor` names all that it lacks"
+)
 DENIED = 'admission webhook "guard.example.com" denied the request: not now'
 
 
@@ -86,6 +90,28 @@ def test_a_run_that_has_evicted_fails_only_on_demand(three, evict, options, exit
     assert outcome.exit_code == exit_code
     assert outcome.evicted() == ["default/b"]
     assert "no such thing" in outcome.failed()["a"]
+
+
+def test_five_namespaces_without_permission_end_the_run(server, rebalancer):
+    """One request in each; the report and standard error say what to add to the role."""
+    server.add(*two_nodes_with(), *(pod(f"p{place}", namespace=f"n{n}") for n in range(7) for place in range(3)))
+    server.forbid("create", "pods/eviction")
+
+    limited = policy(OLD, maxNoOfPodsToEvictTotal=500)
+
+    outcome = rebalancer.run(server, limited)
+
+    asked = [request.path.split("/")[4] for request in server.sent("POST", EVICTIONS)]
+    assert outcome.exit_code == 1
+    assert len(asked) == len(set(asked)) == 5
+    notice = f"no permission to create pods/eviction in namespaces {', '.join(sorted(asked))}: {NO_PERMISSION}"
+    assert outcome.report["strategies"][0]["error"] == notice
+    assert outcome.report["warnings"] == [notice]
+    assert outcome.stderr.splitlines()[-1].endswith(notice)
+    lines = rebalancer(*rebalancer.arguments(server, limited), "--output", "table").stdout.splitlines()
+    assert lines[0].startswith("FAILED: 1 of 1 strategy (PodLifeTime: no permission to create pods/eviction in names")
+    assert lines[-1].startswith("Warning: no permission to create pods/eviction in namespaces ")
+    assert lines[-1].endswith(NO_PERMISSION)
 
 
 # Events

@@ -10,8 +10,11 @@ import pytest
 from rebalancer.errors import ClusterError
 from rebalancer.untrusted import exchange
 from tests.attack.whims import Time
-from tests.functional.objects import OLD, policy
+from tests.fake_http import Reply
+from tests.fake_servers import FakePrometheus
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import arrival, finish, wait_for
+from tests.functional.test_usage import by_usage, low
 
 EVICTIONS = "*/eviction"
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=9)
@@ -137,3 +140,44 @@ def test_the_deadline_counts_from_the_snapshot(three, rebalancer):
         rebalancer.play(three, LIMITED, time, deadline=300.0)
 
     assert three.sent("POST", EVICTIONS) == []
+
+
+def test_a_strategy_of_a_dry_run_is_interrupted(rebalancer):
+    """While Prometheus does not answer: no report, no error of the strategy, and not exit code 0."""
+    asked, release = threading.Event(), threading.Event()
+
+    def stall(_):
+        asked.set()
+        release.wait(120)
+        return Reply(503, "too late")
+
+    with FakePrometheus() as prometheus:
+        prometheus.answers = stall
+        source = {"source": "Prometheus", "prometheus": {"url": prometheus.url}}
+        asking = by_usage(
+            low({"source": "Prometheus", "prometheus": {"query": "up"}}, "MetricResource"), providers=[source]
+        )
+        file = rebalancer.cluster(*two_nodes_with(*old_pods("a")))
+        process = rebalancer.start("run", "--policy", rebalancer.policy(asking), "--snapshot", file)
+        wait_for(asked, process)
+        process.send_signal(signal.SIGTERM)
+        outcome = finish(process)
+        release.set()
+
+    assert (outcome.exit_code, outcome.stdout) == (143, "")
+    assert outcome.stderr == "Error: stopped by SIGTERM before anything was evicted\n"
+
+
+def test_a_hangup_that_was_ignored_at_start_stays_ignored(three, rebalancer):
+    """As under `nohup`: the run goes on and evicts."""
+    reading = arrival(three, "GET", "/api/v1/pods")
+    answer = three.stall("GET", "/api/v1/pods")
+
+    arguments = rebalancer.arguments(three, LIMITED)
+    process = rebalancer.start(*arguments, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for(reading, process)
+    process.send_signal(signal.SIGHUP)
+    answer.set()
+    outcome = finish(process)
+
+    assert (outcome.exit_code, len(three.evicted)) == (0, 3)

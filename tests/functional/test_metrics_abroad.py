@@ -1,10 +1,6 @@
 """Metrics where others read them: a real Prometheus and its rules, a real Pushgateway, a textfile."""
 
 import base64
-import socket
-import ssl
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +9,8 @@ import pytest
 from rebalancer.run.options import ExportOptions
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE
+from tests.fake_http import Reply
+from tests.fake_servers import FakeServer
 from tests.functional.objects import OLD, policy
 from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
@@ -75,62 +73,36 @@ def test_a_run_pushes_its_metrics(three, rebalancer):
     assert pushed[series] == 1
 
 
-@contextmanager
-def gateway(answer, *, tls=False):
-    """Listens, keeps what the first client sends, and gives it this answer."""
-    heard = []
-
-    def serve():
-        accepted, _ = listening.accept()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(CERTIFICATE)
-        with context.wrap_socket(accepted, server_side=True) if tls else accepted as client:
-            heard.append(client.recv(65_536).decode())
-            client.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(60)
-        server = threading.Thread(target=serve)
-        server.start()
-        yield listening.getsockname()[1], heard
-        server.join()
-
-
 def test_the_report_is_shown_before_metrics_are_pushed(three, rebalancer):
     """A gateway may hang, and the pod may be killed meanwhile: the report must not be lost with it."""
     heard_before = []
-    with gateway(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (port, heard):
+    with FakeServer() as gateway:
 
         def deliver(outcome):
-            heard_before.append((list(heard), len(outcome.report["evictions"])))
+            heard_before.append((list(gateway.requests), len(outcome.report["evictions"])))
             return outcome.exit_code
 
-        export = ExportOptions(pushgateway=f"http://127.0.0.1:{port}")
-        rebalancer.play(three, ONE_EACH, deliver=deliver, export=export)
+        rebalancer.play(three, ONE_EACH, deliver=deliver, export=ExportOptions(pushgateway=gateway.url))
     assert heard_before == [([], 1)]
-    assert heard[0].startswith("PUT /metrics/job/rebalancer")
+    assert [(each.method, each.path[:24]) for each in gateway.requests] == [("PUT", "/metrics/job/rebalancer/")]
 
 
 def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
-    """As HTTP's basic authentication, and into no log.  One that is something else fails no run."""
+    """As HTTP's basic authentication, and into no log.  One that takes nothing fails no run."""
     trusting = replace(rebalancer, environment={"SSL_CERT_FILE": str(CERTIFICATE)})
-    with gateway(b"no", tls=True) as (port, heard):
-        outcome = trusting.run(three, ONE_EACH, "--pushgateway", f"https://me:secret@127.0.0.1:{port}")
+    with FakeServer(tls=True) as gateway:
+        gateway.answers = lambda _: Reply(400, "no")
+        outcome = trusting.run(three, ONE_EACH, "--pushgateway", gateway.url.replace("://", "://me:secret@"))
 
     assert (outcome.exit_code, outcome.evicted()) == (0, ["default/a"])
-    assert f"Authorization: Basic {base64.b64encode(b'me:secret').decode()}" in heard[0]
-    assert f"cannot be pushed to https://127.0.0.1:{port}: " in outcome.stderr
+    assert gateway.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'me:secret').decode()}"
+    assert f"cannot be pushed to {gateway.url}: " in outcome.stderr
     assert "secret" not in outcome.stderr
 
 
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        (
-            "--pushgateway",
-            "http://me:secret@gateway:9091",
-            "credentials are not sent to http://gateway:9091 over plain",
-        ),
         ("--pushgateway", "me:secret@gateway", "credentials are not sent to http://gateway over plain http: use https"),
         ("--pushgateway", "http://me:secret@[", "the URL http://... has an @, but what stands before it"),
         ("--pushgateway", "ftp://gateway", "it is not a URL like http://HOST:PORT"),

@@ -1,9 +1,7 @@
 """Traces, sent to a collector in this process by the descheduler's flags and by the usual variables."""
 
-import threading
 from concurrent import futures
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import grpc
 import pytest
@@ -17,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 )
 
 from tests.fake_api_server import CERTIFICATE
+from tests.fake_servers import FakeServer
 from tests.functional.objects import OLD, policy
 from tests.ports import free_port
 
@@ -96,34 +95,16 @@ def test_with_authorities_it_is_tls(three, rebalancer, collect):
 def test_the_usual_variables_do_too(three, rebalancer, collect):
     """Without a flag: over gRPC as is usual, or over HTTP for collectors that speak no gRPC."""
     collector, address = collect()
-    taken = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            content = self.rfile.read(int(self.headers["Content-Length"]))
-            taken.append((self.path, self.headers["Content-Type"], content))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_):
-            """Stay silent."""
 
     replace(rebalancer, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{address}"}).run(three, ONE)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        variables = {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_address[1]}",
-            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
-        }
+    with FakeServer() as server:
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": server.url, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}
         replace(rebalancer, environment=variables).run(three, ONE)
-        server.shutdown()
-        thread.join()
 
     assert "EvictPod" in collector.spans()
-    assert [each[:2] for each in taken] == [("/v1/traces", "application/x-protobuf")]
-    assert b"EvictPod" in taken[0][2] or taken[0][2][:2] == b"\x1f\x8b"
+    (taken,) = server.requests
+    assert (taken.path, taken.headers["content-type"]) == ("/v1/traces", "application/x-protobuf")
+    assert b"EvictPod" in taken.body or taken.body[:2] == b"\x1f\x8b"
 
 
 @pytest.mark.parametrize("more", [[], ["--otel-transport-ca-cert", "/absent.crt"]])
