@@ -2,7 +2,7 @@
 
 import re
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rebalancer.memory.document import KEY, Memory, encoded
@@ -41,6 +41,16 @@ class FakeLeases:
         with self.lock:
             lease = {"kind": "Lease", "metadata": metadata, "spec": {"holderIdentity": ""}}
             self._store(self.held, (namespace, name), lease, 200)
+
+    def hold(
+        self, holder: str = "cronjob-1", name: str = "rebalancer", *, age: float = 0.0, duration: int = 3600
+    ) -> None:
+        """Let somebody hold a Lease, who has renewed it so many seconds ago."""
+        renewed = f"{datetime.now(UTC) - timedelta(seconds=age):%FT%T.%fZ}"
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": duration, "renewTime": renewed}
+        with self.lock:
+            lease = {"kind": "Lease", "metadata": {"name": name, "namespace": "kube-system"}, "spec": spec}
+            self._store(self.held, ("kube-system", name), lease, 200)
 
     def remember(self, data: dict[str, str], name: str = "kube-rebalancer-memory") -> None:
         """Put texts into the ConfigMap of the memory."""

@@ -9,7 +9,7 @@ from rebalancer.errors import UsageError
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, policy
 from tests.functional.terminal import Terminal
-from tests.functional.test_turns import OFTEN, hold
+from tests.functional.test_turns import OFTEN
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 PROMPT = "[y/N/show]: "
@@ -146,7 +146,7 @@ def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
 
 def hold_for_a_moment(server):
     """Let another run hold the Lease until this one has seen that; meanwhile the pod `a` goes."""
-    hold(server)
+    server.leases.hold()
     asked = []
 
     def leave(_):

@@ -1,7 +1,6 @@
 """`doctor`: what runs depend on, each finding with its cure."""
 
 import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -108,12 +107,7 @@ def test_a_file_is_checked_without_what_only_a_server_can_say(rebalancer):
 )
 def test_leases_are_told_with_their_holders(doctor, cluster, name, age, check, state, says):
     """One that is renewed is somebody's turn; another one is left over from a run that was killed."""
-    renewed = (datetime.now(UTC) - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    cluster.leases.held["kube-system", name] = {
-        "kind": "Lease",
-        "metadata": {"name": name, "namespace": "kube-system", "resourceVersion": "7"},
-        "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 15, "renewTime": renewed},
-    }
+    cluster.leases.hold("host_1", name, age=age, duration=15)
 
     found = checks(doctor())[check]
 

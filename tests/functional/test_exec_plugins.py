@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -90,16 +89,6 @@ def test_a_plugin_on_a_terminal_may_ask(two, rebalancer):
 
         assert terminal.finish().exit_code == 3
     assert (rebalancer.folder / "heard").read_text() == "open sesame\n"
-
-
-def test_a_plugin_off_a_terminal_hears_nothing(two, rebalancer):
-    """What is piped into the program is not the plugin's."""
-    run = arguments(rebalancer, two, "#!/bin/sh\ncat > {folder}/heard; exit 1\n")
-    process = rebalancer.start(*run, stdin=subprocess.PIPE)
-    process.stdin.write("not for you")
-
-    assert finish(process).exit_code == 3
-    assert (rebalancer.folder / "heard").read_text() == ""
 
 
 def test_ctrl_c_ends_the_plugin_too(two, rebalancer):

@@ -6,15 +6,16 @@ import pytest
 import yaml
 
 from tests.functional.objects import OLD, old_pods, pod, policy, two_nodes_with
+from tests.functional.test_usage import by_usage, low
 
 WHO = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "this-cluster"}}
 
 
 @pytest.fixture
-def three(server):
+def three(three):
     """A cluster with three old pods, which tells who it is."""
-    server.add(*two_nodes_with(*old_pods("a", "b", "c")), WHO)
-    return server
+    three.add(WHO)
+    return three
 
 
 @pytest.fixture
@@ -24,6 +25,11 @@ def planned(three, rebalancer):
     done = command(rebalancer, three, "plan", "--out", path)
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (0, f"{path}: 3 moves")
     return path
+
+
+def of_pods(rebalancer, *names, **more):
+    """A file with a cluster of old pods, without what they use."""
+    return rebalancer.cluster(*two_nodes_with(*old_pods(*names)), **more)
 
 
 def command(rebalancer, server, *arguments, of=None):
@@ -47,8 +53,7 @@ def test_a_plan_holds_the_moves_and_their_premises_and_no_credentials(three, reb
 
 
 def test_the_same_cluster_gives_the_same_plan(rebalancer):
-    file, path = rebalancer.folder / "cluster.json", rebalancer.folder / "plan.yaml"
-    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b", "young"))}))
+    file, path = of_pods(rebalancer, "a", "b", "young"), rebalancer.folder / "plan.yaml"
     asked = ("plan", "--policy", rebalancer.policy(policy(OLD)), "--snapshot", file)
 
     first, second = (rebalancer(*asked).stdout for _ in range(2))
@@ -136,12 +141,10 @@ def test_the_exit_code_tells_whether_there_is_something_to_do(three, rebalancer,
 
 def test_two_policies_on_one_file_are_compared(rebalancer):
     """One takes two pods and the other one; both name them."""
-    file = rebalancer.folder / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a", "b", "young"))}))
-    paths = []
-    for total in (1, 2):
-        paths.append(rebalancer.folder / f"most-{total}.json")
-        paths[-1].write_text(json.dumps(policy(OLD, maxNoOfPodsToEvictTotal=total)))
+    file = of_pods(rebalancer, "a", "b", "young")
+    paths = [rebalancer.folder / f"most-{total}.json" for total in (1, 2)]
+    for total, path in enumerate(paths, 1):
+        path.write_text(json.dumps(policy(OLD, maxNoOfPodsToEvictTotal=total)))
 
     differ = rebalancer("diff", *paths, "--snapshot", file, "--detailed-exitcode")
     same = rebalancer("diff", paths[0], paths[0], "--snapshot", file, "--detailed-exitcode")
@@ -154,12 +157,11 @@ def test_two_policies_on_one_file_are_compared(rebalancer):
 
 def test_two_snapshots_and_two_plans_are_compared(rebalancer):
     """A day later one pod is gone and another one has grown old; from files of plans it is the same comparison."""
-    asked, files, plans = rebalancer.policy(policy(OLD)), [], []
-    for day, names in enumerate((("a", "b", "young"), ("b", "c", "young"))):
-        files.append(rebalancer.folder / f"day-{day}.json")
-        files[-1].write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods(*names))}))
-        plans.append(rebalancer.folder / f"plan-{day}.json")
-        rebalancer("plan", "--policy", asked, "--snapshot", files[-1], "--out", plans[-1])
+    asked = rebalancer.policy(policy(OLD))
+    files = [of_pods(rebalancer, *pair, "young", name=f"day-{pair[0]}.json") for pair in ("ab", "bc")]
+    plans = [each.with_suffix(".plan.json") for each in files]
+    for file, plan in zip(files, plans, strict=True):
+        rebalancer("plan", "--policy", asked, "--snapshot", file, "--out", plan)
 
     snapshots = rebalancer("diff", *files, "--policy", asked, "--output", "json")
     of_plans = rebalancer("diff", *plans, "--output", "json")
@@ -172,13 +174,6 @@ def test_two_snapshots_and_two_plans_are_compared(rebalancer):
 
 def test_a_strategy_that_failed_is_told_by_the_exit_code(rebalancer):
     """Its moves are missing from the plans, so they must not pass for the same."""
-    file = rebalancer.folder / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "items": two_nodes_with(*old_pods("a"))}))
-    usage = {"source": "KubernetesMetrics"}
-    even = (
-        "LowNodeUtilization",
-        {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": usage},
-    )
-    asked = rebalancer.policy(policy(even, balance=True, metricsProviders=[usage]))
+    asked, file = rebalancer.policy(by_usage(low({"source": "KubernetesMetrics"}))), of_pods(rebalancer, "a")
 
     assert rebalancer("diff", asked, asked, "--snapshot", file, "--detailed-exitcode").exit_code == 1

@@ -18,7 +18,8 @@ HOUR, DAY = 3600, 86_400
 
 def scaler(*metrics):
     spec = {"scaleTargetRef": {"kind": "StatefulSet", "name": "web"}, "metrics": list(metrics)}
-    return {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "by-load", "namespace": "shop"}, "spec": spec}
+    metadata = {"name": "by-load", "namespace": "shop"}
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
 
 
 def container_of(outcome):

@@ -7,56 +7,29 @@ import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from tests.functional import objects
+from tests.functional.objects import node
 
 #: What workloads of one pod each use: the eight of 1500m request as little as the sixteen of 20m.
 USED = {f"w{number:02}": 20 if number % 3 else 1500 for number in range(24)}
 
-VERSIONS = {"HorizontalPodAutoscaler": "autoscaling/v2"}
-
-
-def node(name, cpu="4"):
-    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
-    return {
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "status": {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
 
 def pod(name, on, resources=None):
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": name, "controller": True}
-    container = {"name": "app", "image": "app", "resources": resources or {}}
-    return {
-        "kind": "Pod",
-        "metadata": {
-            "name": f"{name}-0",
-            "namespace": "shop",
-            "uid": f"{name}-0",
-            "labels": {"app": name},
-            "ownerReferences": [owner],
-        },
-        "spec": {"nodeName": on, "containers": [container]},
-        "status": {"phase": "Running"},
-    }
+    """The pod of a StatefulSet of this name."""
+    made = objects.pod(f"{name}-0", on, namespace="shop", owner=name)
+    made["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    made["spec"]["containers"][0] |= {"name": "app", "resources": resources or {}}
+    return made
 
 
-def asked(tmp_path, used, objects, *arguments):
-    """Write four days of samples at 10:30, and the cluster as `rebalancer snapshot` nests it."""
+def asked(tmp_path, used, items, *arguments):
+    """Write four days of samples at 10:30, and the cluster."""
     samples, cluster = tmp_path / "samples", tmp_path / "cluster.json"
     samples.mkdir()
     for day in range(4):
         lines = [f"shop {name}-0 app {cpu}m 100Mi\n" for name, cpu in used.items()]
         (samples / f"top-{date(2023, 5, 11) + timedelta(days=day):%Y%m%d}103000.txt").write_text("".join(lines))
-    kinds = {each["kind"] for each in objects}
-    lists = [
-        {
-            "apiVersion": VERSIONS.get(kind, "v1"),
-            "kind": f"{kind}List",
-            "items": [each for each in objects if each["kind"] == kind],
-        }
-        for kind in kinds
-    ]
-    cluster.write_text(json.dumps({"kind": "List", "items": lists}))
+    cluster.write_text(json.dumps({"kind": "List", "items": items}))
     where = ["--samples", str(samples), "--snapshot", str(cluster), "--min-days", "3", "--min-samples", "3"]
     return CliRunner().invoke(main, ["recommend", *where, *arguments])
 
@@ -72,8 +45,8 @@ def scheduler(tmp_path, plugins, *config):
 def uneven():
     """All busy pods on the first of four nodes, the idle ones on the others; a fifth is cordoned."""
     pods = [pod(name, "n1" if cpu > 20 else f"n{2 + number % 3}") for number, (name, cpu) in enumerate(USED.items())]
-    cordoned = {**node("n5", "8"), "spec": {"unschedulable": True}}
-    return [*(node(f"n{n}", "8") for n in range(1, 5)), cordoned, *pods]
+    cordoned = {**node("n5", cpu="8"), "spec": {"unschedulable": True}}
+    return [*(node(f"n{n}", cpu="8") for n in range(1, 5)), cordoned, *pods]
 
 
 def test_requests_that_tell_the_truth_spread_the_load(tmp_path):
@@ -108,9 +81,9 @@ def test_pods_of_which_nobody_knows_stay_and_are_told(tmp_path):
 def test_pods_that_would_no_longer_fit_are_named(tmp_path):
     """No node has room for three quarters of 8 cores, and so no number of nodes is enough."""
     huge = {"busya": 8000, "idlea": 20}
-    objects = [node("n1"), pod("busya", "n1"), pod("idlea", "n1")]
+    items = [node("n1"), pod("busya", "n1"), pod("idlea", "n1")]
 
-    table = asked(tmp_path, huge, objects, "--what-if").stdout
+    table = asked(tmp_path, huge, items, "--what-if").stdout
 
     words = " ".join(table.split())
     assert "1 pod would no longer fit: shop/busya-0 (0/1 nodes are available: 1 Insufficient cpu.)" in words
@@ -120,9 +93,9 @@ def test_pods_that_would_no_longer_fit_are_named(tmp_path):
 
 def test_pods_without_samples_count_as_using_nothing_and_are_counted(tmp_path):
     """The reader knows how much of the picture is missing."""
-    objects = [node("n1"), pod("busya", "n1"), pod("newcomer", "n1")]
+    items = [node("n1"), pod("busya", "n1"), pod("newcomer", "n1")]
 
-    assert "1 pod without a measurement" in asked(tmp_path, {"busya": 100}, objects, "--what-if").stdout
+    assert "1 pod without a measurement" in asked(tmp_path, {"busya": 100}, items, "--what-if").stdout
 
 
 def test_a_file_without_nodes_is_bad_usage(tmp_path):
@@ -135,9 +108,9 @@ def test_a_file_without_nodes_is_bad_usage(tmp_path):
 def test_patches_and_the_picture_agree_on_what_is_fine(tmp_path):
     """What differs by less than a tenth is neither patched nor placed otherwise."""
     good = {"requests": {"cpu": "1120m", "memory": "75Mi"}, "limits": {"cpu": "1500m", "memory": "115Mi"}}
-    objects = [node("n1"), pod("busya", "n1", good)]
+    items = [node("n1"), pod("busya", "n1", good)]
 
-    found = json.loads(asked(tmp_path, {"busya": 1500}, objects, "--what-if", "-o", "json").stdout)
+    found = json.loads(asked(tmp_path, {"busya": 1500}, items, "--what-if", "-o", "json").stdout)
 
     assert found["containers"][0]["fine"]
     assert found["totals"][-1] == {"namespace": None, "cpuMilli": 0, "memoryBytes": 0}
@@ -147,9 +120,9 @@ def test_patches_and_the_picture_agree_on_what_is_fine(tmp_path):
 def test_heavy_workloads_that_share_nodes_are_listed_with_what_parts_them(tmp_path):
     """Of four cores 1500m are heavy and 20m are not; two light ones beside them are nobody's trouble."""
     used = {"busya": 1500, "busyb": 1000, "idle": 20}
-    objects = [node("n1"), *(pod(name, "n1") for name in used)]
+    items = [node("n1"), *(pod(name, "n1") for name in used)]
 
-    outcome = asked(tmp_path, used, objects, "-o", "json")
+    outcome = asked(tmp_path, used, items, "-o", "json")
 
     (pair,) = json.loads(outcome.stdout)["heavyNeighbours"]
     assert pair["workloads"] == ["shop/StatefulSet/busya", "shop/StatefulSet/busyb"]

@@ -1,7 +1,6 @@
 """One-shot runs take turns: with each other, with loops, with a laptop."""
 
 import signal
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -24,18 +23,6 @@ def in_turn(rebalancer, server, *options):
     return [each for each in rebalancer.arguments(server, LIMITED) if each != "--no-lease"] + list(options)
 
 
-def hold(server, holder="cronjob-1", renewed_ago=0.0):
-    """Let another run hold the Lease, last renewed so many seconds ago."""
-    renewed = datetime.now(UTC) - timedelta(seconds=renewed_ago)
-    lease = {
-        "kind": "Lease",
-        "metadata": {"name": "rebalancer", "namespace": "kube-system", "resourceVersion": "100"},
-        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600, "renewTime": f"{renewed:%FT%T.%fZ}"},
-    }
-    with server.leases.lock:
-        server.leases.held["kube-system", "rebalancer"] = lease
-
-
 OTHER = ("--leader-elect-resource-name", "mine", "--leader-elect-resource-namespace", "tools")
 
 
@@ -43,7 +30,7 @@ OTHER = ("--leader-elect-resource-name", "mine", "--leader-elect-resource-namesp
 def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalancer, flags, lease):
     """From before it reads the cluster until its report; who names another one waits for nobody else."""
     if flags:
-        hold(three)
+        three.leases.hold()
     three.leases.give_back(*lease)
     holders = []
     for method, pattern in (("GET", "/api/v1/nodes"), ("POST", "*/events")):
@@ -60,7 +47,7 @@ def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalanc
 
 def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three, rebalancer, tmp_path):
     """Exit code 0, since the next CronJob run comes anyway, and a metric for who wants to know."""
-    hold(three)
+    three.leases.hold()
     metrics = tmp_path / "rebalancer.prom"
 
     outcome = rebalancer(*in_turn(rebalancer, three, "--lease-wait", "0", "--metrics-textfile", metrics))
@@ -74,7 +61,7 @@ def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three,
 
 def test_a_run_waits_for_the_one_before_it(three, rebalancer):
     """It begins when the Lease is given back."""
-    hold(three)
+    three.leases.hold()
     seen = []
 
     def leave(_):
@@ -124,7 +111,7 @@ def test_a_namespace_that_is_not_there_ends_a_live_run(three, rebalancer):
 @pytest.mark.parametrize("option", ["--dry-run", "--no-lease"])
 def test_dry_runs_and_those_told_so_never_take_it(three, rebalancer, option):
     """They wait for nobody and keep nobody waiting."""
-    hold(three)
+    three.leases.hold()
 
     outcome = rebalancer(*in_turn(rebalancer, three, option))
 
@@ -155,9 +142,8 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
 
     process = rebalancer.start(*arguments, *OFTEN)
     wait_for(evicting, process)
-    hold(three, holder="thief")
-    lost = arrival(three, "GET", "*/leases/rebalancer")
-    wait_for(lost, process)
+    three.leases.hold("thief")
+    wait_for(arrival(three, "GET", "*/leases/rebalancer"), process)
     line = process.stderr.readline()
     answer.set()
     outcome = finish(process)
@@ -170,7 +156,7 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
 
 def test_loops_and_single_runs_share_one_lease(three, rebalancer):
     """A loop without a leader skips its cycles while a CronJob is at work, and has its turn afterwards."""
-    hold(three)
+    three.leases.hold()
     loop = Loop(rebalancer, three, LIMITED, "--lease-wait", "0", in_turn=True)
 
     loop.wait_metric('rebalancer_cycles_total{dry_run="false",result="skipped"}', 2)

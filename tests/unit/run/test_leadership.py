@@ -118,13 +118,7 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server, monkeypatch):
     monkeypatch.setattr("rebalancer.run.leadership._LOG.warning", lambda *_: held.append(one.is_held()))
     one.take()
 
-    key = ("kube-system", "rebalancer")
-    with server.leases.lock:  # not in the middle of a renewal
-        server.leases.held[key] = {
-            **server.leases.held[key],
-            "metadata": {"resourceVersion": "other"},
-            "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 3600},
-        }
+    server.leases.hold("thief")
 
     one._renewing.join(120)
     assert one.permit()
