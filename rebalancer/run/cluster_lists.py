@@ -6,12 +6,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.closures import EVICTION_RULE
 from rebalancer.errors import ClusterError, Forbidden, SourceError, Unreachable
@@ -22,7 +21,7 @@ from rebalancer.kube.lists import Tell, read_list
 from rebalancer.kube.permissions import may
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import Collection
-from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, ListCollector, path_of_list, resource_of
+from rebalancer.kube.wire.pages import PATHS, ListCollector, path_of_list, resource_of
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
@@ -134,15 +133,6 @@ def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
     return "; ".join(told)
 
 
-def live_usage(policy: Policy, live: Client, deadline: Deadline, sampled: Sampled = lambda *_: None) -> Measure:
-    """Return the function that gives strategies real usage; it reads when first called, and not after the deadline.
-
-    `sampled` is called with each source that answers, with the time of its oldest sample.
-    """
-    providers = cache(partial(live_providers, policy, live, deadline, sampled, METRICS_KINDS))
-    return lambda cluster, wanted: providers().measure(cluster, wanted)
-
-
 def live_providers(
     policy: Policy,
     live: Client,
@@ -150,7 +140,10 @@ def live_providers(
     sampled: Sampled = lambda *_: None,
     kinds: tuple[str, ...] = ("NodeMetrics",),
 ) -> "Providers":
-    """Return the policy's sources themselves, for questions about nodes; the arguments are those of `live_usage`."""
+    """Return the policy's sources; these read from metrics-server what is of the kinds, and nothing after the deadline.
+
+    `sampled` is called with each source that answers, with the time of its oldest sample.
+    """
     from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
     return Providers(

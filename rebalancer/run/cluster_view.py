@@ -1,9 +1,9 @@
 """A view of a live cluster: what was read, and when; and the consent of the person who is shown the plan for it."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from typing import Any, Protocol
 
 from rebalancer.cluster.cluster import Cluster, Measure
@@ -11,10 +11,12 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.client import Client
 from rebalancer.kube.tries import Halt
+from rebalancer.kube.halt import Halt
+from rebalancer.kube.wire.pages import METRICS_KINDS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Finished, document
 from rebalancer.report.view import new_pods
-from rebalancer.run.cluster_lists import live_usage, read_cluster
+from rebalancer.run.cluster_lists import live_providers, read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import described
 from rebalancer.run.memory import MemorySource, Recalled, recollect
@@ -28,14 +30,13 @@ FRESH_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What all cycles of one process share: `cluster` is the client of its API server, `sleep` waits for the Lease."""
+    """What all cycles of one process share: `cluster` is the client of its API server."""
 
     options: Options
     cluster: Client
     telemetry: Telemetry
     interruption: Interruption
     deliver: Deliver
-    sleep: Callable[[float], None] = time.sleep
 
     @property
     def description(self) -> dict[str, str | None]:
@@ -81,7 +82,9 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
         snapshot = work.seen(read_cluster(cluster, work.needed_kinds, halt, helpful, reading, evicts=evicts))
     if options.chosen:
         options.chosen.demand(snapshot)
-    measure = telemetry.measure(live_usage(work.policy, cluster, halt.deadline, telemetry.samples))
+    ask = partial(live_providers, work.policy, cluster, halt.deadline, telemetry.samples, METRICS_KINDS)
+    providers = cache(ask)  # they are asked when a strategy first wants to know, and not after the deadline
+    measure = telemetry.measure(lambda cluster, wanted: providers().measure(cluster, wanted))
     recollection = recollect(found, work.trust, snapshot) if work.trust and found else None
     return LiveView(snapshot, measure, taken_at, source, found, recollection)
 
@@ -115,7 +118,6 @@ class Consent:
     _shown: frozenset[str] = frozenset()
     _view: LiveView | None = None
     _plan: Finished | None = None
-    _has_waited: bool = False
 
     def obtain(self, *, for_later: bool = False) -> None:
         """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
@@ -132,28 +134,23 @@ class Consent:
         warnings = (*self.work.warnings, *filter(None, [self._plan.ledger.stopped]))
         return replace(self._plan, dry_run=False, warnings=warnings)
 
-    def fresh_view(self) -> LiveView:
-        """Return the view that was agreed to, or a new one if it is too old or another run may have evicted since.
+    def fresh_view(self, *, waited: bool) -> LiveView:
+        """Return the view that was agreed to, or a new one if it is too old or another run was waited for.
 
         Raises:
             Unseen: the plan of the new view has a pod that was not shown.
         """
-        if self._view is not None and self._is_fresh(self._view):
+        if not waited and self._view is not None and self._is_fresh(self._view):
             return self._view
-        self._has_waited, self._view = False, None
+        self._view = None
         view, finished = self._planned()
         if {entry.pod.uid for entry in finished.ledger.evictions} - self._shown:
             raise Unseen
         return view
 
-    def sleep(self, seconds: float) -> None:
-        """Wait for another run to end; its evictions change the cluster, so the view at hand is out of date."""
-        self._has_waited = True
-        time.sleep(seconds)
-
     def _is_fresh(self, view: LiveView) -> bool:
         age = self.run.cluster.retry_policy.clock() - view.taken_at
-        return not self._has_waited and age < min(FRESH_SECONDS, self.run.options.deadline)
+        return age < min(FRESH_SECONDS, self.run.options.deadline)
 
     def _planned(self) -> tuple[LiveView, Finished]:
         """Return the view at hand and its plan; take a new view first if there is none or it is too old."""

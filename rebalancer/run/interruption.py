@@ -1,17 +1,28 @@
 """SIGTERM, SIGINT and SIGHUP: they end the program at once, unless something has to be finished first."""
 
 import signal
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self, TypeAlias
 
+from rebalancer.clock import boottime
 from rebalancer.errors import Interrupted
 
 _Handler: TypeAlias = signal.Handlers | int | Callable[[int, FrameType | None], object] | None
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+#: Waits are cut into naps: time during which a laptop is closed would not count in one long sleep.
+NAP_SECONDS = 1.0
 #: What a shell adds to the number of the signal that ended a program.
 _BY_SIGNAL = 128
+
+
+def sleep(seconds: float) -> None:
+    """Wait for so many seconds; a signal that raises ends the wait."""
+    until = boottime() + seconds
+    while (left := until - boottime()) > 0:
+        time.sleep(min(NAP_SECONDS, left))
 
 
 class Interruption:

@@ -24,7 +24,6 @@ import logging
 import os
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -37,6 +36,7 @@ from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client
 from rebalancer.kube.leases import LONGEST_SECONDS, MOST_TRANSITIONS, Lease, Leases
 from rebalancer.kube.tries import Permit, always
+from rebalancer.run.interruption import sleep
 from rebalancer.run.options import LeaseOptions, Options
 
 _LOG = logging.getLogger(__name__)
@@ -62,11 +62,8 @@ _JITTER_FACTOR = 1.2
 class Timing:
     """The durations of a Lease, in seconds; 1.2 x retry < deadline < duration.
 
-    Example (the descheduler's 26 s, 107 s and 137 s):
-
-    1. The holder tries to renew every 26 s, so four times within 107 s; a single lost request does no harm.
-    2. 107 s after its last renewal the holder stops evicting.
-    3. Another process takes the Lease 137 s after the last renewal that it saw: 30 s later at least.
+    Example: with the descheduler's 26 s, 107 s and 137 s there are four tries to renew it in time, so that a single
+    lost request does no harm.
 
     Attributes:
         duration: how long others wait after the last renewal that they saw.
@@ -160,7 +157,7 @@ class Leadership:
         """Return how many seconds after `take` the first write has to wait for."""
         return max(0.0, self._from - self._clock())
 
-    def acquire(self, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
+    def acquire(self, seconds: float, sleep: Callable[[float], None] = sleep) -> bool:
         """Wait for the Lease, and renew it from then on; return whether it is held.
 
         Others are waited for so many seconds at most; the pause of one that may write comes on top.  Errors are those
@@ -355,21 +352,22 @@ def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadersh
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The turn of this process; `skipped` says why it has none, `alarm` what readers of a report must not overlook."""
+    """The turn of this process.
+
+    Attributes:
+        skipped: why it has none.
+        alarm: what readers of a report must not overlook.
+        waited: whether it had to wait for another one, whose evictions change the cluster.
+    """
 
     permit: Permit = always
     skipped: str = ""
     alarm: str = ""
+    waited: bool = False
 
 
 @contextmanager
-def turn(
-    cluster: Client,
-    options: Options,
-    permit: Permit | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-    doing: str = "evicting",
-) -> Iterator[Turn]:
+def turn(cluster: Client, options: Options, permit: Permit | None = None, doing: str = "evicting") -> Iterator[Turn]:
     """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
 
     A dry run needs no turn, and a leader has it already.  Without the permission for the Lease it is our turn all the
@@ -380,12 +378,18 @@ def turn(
     if options.dry_run or permit is not None or lease.no_lease:
         yield Turn(permit or always)
         return
-    leadership = candidate(cluster, lease, ONE_CYCLE)
+    leadership, waits = candidate(cluster, lease, ONE_CYCLE), []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        sleep(seconds)
+
     with ExitStack() as stack:
         stack.callback(leadership.release)
-        ours = Turn(leadership.permit)
         try:
-            if not leadership.acquire(lease.lease_wait, sleep):
+            if leadership.acquire(lease.lease_wait, wait):
+                ours = Turn(leadership.permit, waited=bool(waits))
+            else:
                 other = leadership.holder or "another"
                 ours = Turn(skipped=f"{other} is at work: it holds the lease {leadership.name}")
         except Forbidden as error:

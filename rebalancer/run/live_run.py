@@ -107,10 +107,10 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
         return _skipped(run, closed)
     if run.options.dry_run:
         return _plan(run, work, view_cluster(run, work))
-    with turn(run.cluster, run.options, permit, consent.sleep if consent else run.sleep) as ours:
+    with turn(run.cluster, run.options, permit) as ours:
         if ours.skipped:
             return _skipped(run, ours.skipped)
-        agreed = consent.fresh_view() if consent else None
+        agreed = consent.fresh_view(waited=ours.waited) if consent else None
         before = steered.prepare(run.cluster, run.options.lease, work, ours.permit)
         return _act(run, work, agreed or view_cluster(run, work), ours, before)
 

@@ -36,7 +36,7 @@ from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.events import Event, Events, reporting_instance
 from rebalancer.kube.tries import Permit
 from rebalancer.run.cluster_view import Consent, LiveRun, Person
-from rebalancer.run.interruption import Interruption
+from rebalancer.run.interruption import NAP_SECONDS, Interruption, sleep
 from rebalancer.run.leadership import LEADER, Leadership, candidate
 from rebalancer.run.live import open_cluster
 from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
@@ -55,8 +55,6 @@ _LOG = logging.getLogger(__name__)
 MOST_INTERVALS = 10
 #: How late a start may be, in intervals, so that many programs do not send requests to one API server at once.
 _JITTER = 0.1
-#: Waits are cut into naps: time during which a laptop is closed would not count in one long sleep.
-_NAP_SECONDS = 1.0
 #: To deliver the last Events.
 _CLOSE_SECONDS = 5.0
 
@@ -88,7 +86,7 @@ def run_loop(
             return attempt(run, work(), permit).exit_code == 0
 
         cluster = open_cluster(options.client, observe=telemetry.request)
-        run = LiveRun(options, cluster, telemetry, interruption, show, sleep)
+        run = LiveRun(options, cluster, telemetry, interruption, show)
         for warning in work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)
         if is_live:
@@ -212,18 +210,11 @@ class Rounds:
             _LOG.warning("failed cycles in a row: %d; the next one starts in %.0f s", self._failures, left)
         self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=left)
         while boottime() < start and go_on():
-            time.sleep(max(0.0, min(_NAP_SECONDS, start - boottime())))
+            time.sleep(max(0.0, min(NAP_SECONDS, start - boottime())))
 
 
 def _leave(signal: str) -> NoReturn:
     raise Interrupted(f"stopped by {signal}", 0)
-
-
-def sleep(seconds: float) -> None:
-    """Wait for so many seconds; a signal that raises ends the wait."""
-    until = boottime() + seconds
-    while (left := until - boottime()) > 0:
-        time.sleep(min(_NAP_SECONDS, left))
 
 
 class Watched(Generic[T]):

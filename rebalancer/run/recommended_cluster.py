@@ -15,6 +15,7 @@ from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
+from rebalancer.kube.wire.parts import NamedObject
 from rebalancer.recommendation.rules import Amounts
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
@@ -81,15 +82,6 @@ class _OwnedPod(msgspec.Struct):
     status: _LastStatuses = msgspec.field(default_factory=_LastStatuses)
 
 
-class _Name(msgspec.Struct):
-    name: str = ""
-    namespace: str = "default"
-
-
-class _NamedItem(msgspec.Struct):
-    metadata: _Name = msgspec.field(default_factory=_Name)
-
-
 class _ScaledBy(msgspec.Struct, rename="camel"):
     name: str = ""
     container: str = ""
@@ -143,8 +135,9 @@ class KnownCluster(Collection):
             if read:
                 read(raw)
         except ValueError as error:
-            named = decode_json(raw, _NamedItem).metadata
-            self.left_out.append(f"--snapshot: {kind} {named.namespace}/{named.name} is left out: {error}")
+            named = decode_json(raw, NamedObject).metadata
+            where = f"{named.namespace or 'default'}/{named.name or ''}"
+            self.left_out.append(f"--snapshot: {kind} {where} is left out: {error}")
 
     def add_pod(self, raw: msgspec.Raw, kind: str, version: str) -> bool:  # noqa: ARG002  the interface
         """Leave pods to `add`, which reads more of them."""
