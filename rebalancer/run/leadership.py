@@ -332,22 +332,19 @@ LEADER = Timing(137.0, 107.0, 26.0)
 ONE_CYCLE = Timing(15.0, 10.0, 2.0)
 
 
-def timing_of(options: LeaseOptions, usual: Timing) -> Timing:
-    """Return the given durations; `usual` if none is given, else the descheduler's for those that are missing."""
-    given = (options.lease_duration, options.renew_deadline, options.retry_period)
-    if given == (None, None, None):
-        return usual
-    defaults = (LEADER.duration, LEADER.deadline, LEADER.retry)
-    return Timing(*(default if value is None else value for value, default in zip(given, defaults, strict=True)))
-
-
 def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadership:
-    """Return the part of this process in taking turns; raise UsageError for durations that do not go together."""
-    timing = timing_of(options, usual)
-    seconds = min(REQUEST_SECONDS, timing.deadline / 2)
+    """Return the part of this process in taking turns; raise UsageError for durations that do not go together.
+
+    Where none is given they are the usual ones; else the descheduler's are taken for those that are missing.
+    """
+    given = (options.lease_duration, options.renew_deadline, options.retry_period)
+    if given != (None, None, None):
+        defaults = (LEADER.duration, LEADER.deadline, LEADER.retry)
+        usual = Timing(*(value if value is not None else other for value, other in zip(given, defaults, strict=True)))
+    seconds = min(REQUEST_SECONDS, usual.deadline / 2)
     leases = Leases(cluster, options.resource_namespace, options.resource_name, seconds)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4()}"  # which only this process has
-    return Leadership(leases, timing, identity, wait=cluster.ending.wait)
+    return Leadership(leases, usual, identity, wait=cluster.ending.wait)
 
 
 @dataclass(frozen=True, slots=True)
