@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,11 @@ from rebalancer.cli.logs import complain, exit_on_error, set_up
 from rebalancer.cli.plan import dry_options, dry_run, write_out
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions
+from rebalancer.run.options import ClientOptions, HistoryOptions
 from rebalancer.untrusted.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rebalancer.recommendation.workloads import Recommendation
-    from rebalancer.run.recommend import PrometheusOptions
 
 #: So many pods of an owner or of a node are explained on a terminal.
 _MOST = 20
@@ -170,8 +168,10 @@ _HOW_TO_APPLY = {
     "--patches": "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
     "A conflict names who has set these amounts: take them out of there, and apply with --force-conflicts"
 }
-_policy_option = flags.value("--policy", "FILE|PRESET", "Or the Prometheus of a policy.", flags.POLICY)
-_history_option = flags.duration("--history", "Of Prometheus: so long, until now.", "336h")
+_where_options = (
+    flags.value("--policy", "FILE|PRESET", "Or the Prometheus of a policy.", flags.POLICY),
+    flags.duration("--history", "Of Prometheus: so long, until now.", "336h"),
+)
 _now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by default now.")
 
 
@@ -181,14 +181,17 @@ _now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by
     short_help="Recommend requests and limits from what containers used.",
 )
 @flags.value("--samples", "FOLDER", "What `kubectl top pods` printed, one file a time.", flags.FILE)
-@flags.value("--prometheus", "URL", "Or a Prometheus that asks for no credentials.")
-@_policy_option
-@_history_option
-@flags.duration("--step", "Of Prometheus: from sample to sample.", "5m")
-@flags.value("--queries", "FILE", "How Prometheus is asked for cpu and memory, as YAML.", flags.FILE)
-@flags.value("--cpu-query", "PROMQL", "Cores by namespace, pod and container; default: by cAdvisor.")
-@flags.value("--memory-query", "PROMQL", "Bytes, by the same labels.")
-@_now_option
+@flags.packed(
+    "history",
+    HistoryOptions,
+    flags.value("--prometheus", "URL", "Or a Prometheus that asks for no credentials."),
+    *_where_options,
+    flags.duration("--step", "Of Prometheus: from sample to sample.", "5m"),
+    flags.value("--queries", "FILE", "How Prometheus is asked for cpu and memory, as YAML.", flags.FILE),
+    flags.value("--cpu-query", "PROMQL", "Cores by namespace, pod and container; default: by cAdvisor."),
+    flags.value("--memory-query", "PROMQL", "Bytes, by the same labels."),
+    _now_option,
+)
 @flags.value("--snapshot", "FILE", "Pods as JSON: what they request now, and who owns them.", flags.FILE)
 @click.option("--namespace", default="default", show_default=True, help="Of samples that name none.")
 @flags.value("--peak", "HH:MM-HH:MM[,...]", "The hours that count; by default they are found.")
@@ -247,7 +250,6 @@ def recommend(
     from rebalancer.run.recommend import RecommendOptions, recommendations  # noqa: PLC0415
 
     set_up(verbosity, as_json=False)
-    prometheus = _history(given)
     for option, wanted in (("--patches", patches), ("--vpa", vpa), ("--what-if", given["what_if"])):
         if wanted and given["snapshot"] is None:
             raise UsageError(f"{option} needs --snapshot: `rebalancer snapshot` writes all that is needed")
@@ -258,7 +260,7 @@ def recommend(
     core = frozenset(given.pop("core"))
     settings, enough = Settings(request_share), Enough(min_days, min_samples)
     found, remarks = recommendations(
-        RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, prometheus=prometheus, **given),
+        RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, **given),
         progress_for(output, verbosity, log_as_json=False),
     )
     for remark in remarks:
@@ -289,13 +291,16 @@ def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | No
 
 @recommend.command()
 @flags.value("--snapshot", "FILE", "A file of `rebalancer snapshot`.", flags.FILE, required=True)
-@flags.value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials.")
-@_policy_option
-@_history_option
-@_now_option
+@flags.packed(
+    "history",
+    HistoryOptions,
+    flags.value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials."),
+    *_where_options,
+    _now_option,
+)
 @flags.output_option("table", "json", "yaml")
 @exit_on_error
-def nodes(snapshot: str, output: str, **given: Any) -> None:
+def nodes(snapshot: str, output: str, history: HistoryOptions) -> None:
     """Recommend what kubelets keep for the system, so that they evict before the kernel kills.
 
     A snippet of a KubeletConfiguration for each size of nodes; nothing is written to a cluster.
@@ -303,9 +308,7 @@ def nodes(snapshot: str, output: str, **given: Any) -> None:
     from rebalancer.report.recommendations import reservations_as_text  # noqa: PLC0415  as above
     from rebalancer.run.recommend_nodes import recommended_reservations  # noqa: PLC0415
 
-    asks = given["prometheus"] or given["policy"]
-    rest = {"samples": None, "step": 300.0, "queries": None, "cpu_query": None, "memory_query": None}
-    found, remarks = recommended_reservations(snapshot, _history({**given, **rest}) if asks else None)
+    found, remarks = recommended_reservations(snapshot, history)
     for remark in remarks:
         complain(f"Note: {remark}")
     click.echo(reservations_as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
@@ -325,22 +328,3 @@ def rules(name: str | None) -> None:
         raise UsageError(f"{name} is not a rule; there are {', '.join(manuals)}")
     texts = [manuals[name]] if name else [each.partition("\n")[0] for each in manuals.values()]
     click.echo(printable_lines("\n".join(texts)))
-
-
-def _history(given: dict[str, Any]) -> "PrometheusOptions | None":
-    from rebalancer.run.recommend import PrometheusOptions, history_queries  # noqa: PLC0415  as above
-
-    url, policy = given.pop("prometheus"), given.pop("policy")
-    asked = (given.pop("queries"), given.pop("cpu_query"), given.pop("memory_query"))
-    seconds, step, now = given.pop("history"), given.pop("step"), given.pop("now")
-    if [given["samples"], url, policy].count(None) != 2:  # noqa: PLR2004  one of three is given
-        raise UsageError("give one of --samples, --prometheus and --policy")
-    if not 0 < step <= seconds or step % 1 or seconds % 1:
-        raise UsageError("--step and --history are whole seconds; --step is more than 0, and no longer than --history")
-    try:
-        end = (datetime.fromisoformat(now) if now else datetime.now(UTC)).timestamp()
-    except ValueError:
-        raise UsageError(f"--now {now} is not a time; write it like 2026-01-15T12:00:00Z") from None
-    if given["samples"]:
-        return None
-    return PrometheusOptions(url, policy, history_queries(*asked), int(seconds), int(step), end)

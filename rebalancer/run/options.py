@@ -98,6 +98,23 @@ class ClientOptions:
     insecure_skip_tls_verify: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """Where a history is, and how it is asked for; names as on the command line, durations in seconds.
+
+    It is at a URL, or where a policy has a Prometheus in its metricsProviders.
+    """
+
+    prometheus: str | None = None
+    policy: str | None = None
+    history: float = 336 * 3600.0
+    step: float = 300.0
+    queries: str | None = None
+    cpu_query: str | None = None
+    memory_query: str | None = None
+    now: str | None = None
+
+
 #: The exit code, if it was asked for, of a dry run with something to do.
 CHANGES = 10
 

@@ -41,6 +41,7 @@ from rebalancer.recommendation.workloads import (
     workload_by_name,
 )
 from rebalancer.report.layout import count
+from rebalancer.run.options import HistoryOptions
 from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
@@ -66,7 +67,7 @@ class RecommendOptions:
     """What was asked for; `peak` is None where the peaks are to be found, `warmup` is in seconds."""
 
     samples: str | None
-    prometheus: "PrometheusOptions | None"
+    history: HistoryOptions
     snapshot: str | None
     namespace: str
     peak: str | None
@@ -79,24 +80,6 @@ class RecommendOptions:
     warmup: float
     what_if: bool
     scheduler_config: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PrometheusOptions:
-    """Where the history is, and how it is asked for: at a URL, or by a policy with a Prometheus in metricsProviders.
-
-    Attributes:
-        seconds: so long a history, until now.
-        step: seconds from sample to sample.
-        now: seconds since 1970.
-    """
-
-    url: str | None
-    policy: str | None
-    queries: HistoryQueries
-    seconds: int
-    step: int
-    now: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +103,8 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Reco
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
     rule = offered[options.rule]()
-    past = _past(options, progress)
+    span = span_of(options.history, options.samples)
+    past = _past(options, span, progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(past.measured, options)
     histories, unmatched = _histories(past, known, windows, options)
@@ -173,26 +157,24 @@ def _in_cluster(
     return Recommendations(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
-def _past(options: RecommendOptions, progress: Progress) -> _Past:
+def _past(options: RecommendOptions, span: Span, progress: Progress) -> _Past:
     if options.samples is not None:
         return _Past(*read_folder(options.samples, options.namespace, options.timezone, datetime.now(UTC)))
-    asked = options.prometheus
-    assert asked is not None
-    span, ending = span_of(asked), Event()
-    asks = [connected(asked, ending.is_set).ask_range for _ in range(_AT_ONCE)]
+    queries, ending = _queries(options.history), Event()
+    asks = [connected(options.history, span, ending.is_set).ask_range for _ in range(_AT_ONCE)]
 
     def tell(done: int, of: int) -> None:
         progress.tell(Stage("reading hours of history", done // _HOUR, of // _HOUR))
 
     try:
         with progress.shown():
-            found = read_history(asks, asked.queries, span, tell)
+            found = read_history(asks, queries, span, tell)
     finally:
         ending.set()  # where a person ends it, nobody waits for what the threads have asked
     if not found.measured.series:
         said = f": {found.missing[0]}" if found.missing else "; --cpu-query and --memory-query ask otherwise"
         raise UsageError(f"Prometheus has no such history{said}")
-    ask = connected(asked).ask_range
+    ask = connected(options.history, span).ask_range
     trouble = read_trouble(ask, span)
     (controllers, no_owners), (starts, no_starts) = read_owners(ask, span), read_starts(ask, span)
     owners = {
@@ -203,16 +185,25 @@ def _past(options: RecommendOptions, progress: Progress) -> _Past:
     return _Past(found.measured, [*found.missing, *no_owners, *no_starts], trouble, owners, starts)
 
 
-def span_of(asked: PrometheusOptions) -> Span:
-    """Return the time that is asked about, in whole steps."""
-    end = round(asked.now) // asked.step * asked.step  # the same history for runs that are seconds apart
-    return Span(end - asked.seconds, end, asked.step)
+def span_of(asked: HistoryOptions, samples: str | None = None) -> Span:
+    """Return the time that is asked about, in whole steps; raise UsageError if there is none, or not one source."""
+    if [samples, asked.prometheus, asked.policy].count(None) != 2:  # noqa: PLR2004  one of three is given
+        raise UsageError("give one of --samples, --prometheus and --policy")
+    if not 0 < asked.step <= asked.history or asked.step % 1 or asked.history % 1:
+        raise UsageError("--step and --history are whole seconds; --step is more than 0, and no longer than --history")
+    try:
+        now = datetime.fromisoformat(asked.now) if asked.now else datetime.now(UTC)
+    except ValueError:
+        raise UsageError(f"--now {asked.now} is not a time; write it like 2026-01-15T12:00:00Z") from None
+    step = int(asked.step)
+    end = round(now.timestamp()) // step * step  # the same history for runs that are seconds apart
+    return Span(end - int(asked.history), end, step)
 
 
-def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
+def connected(asked: HistoryOptions, span: Span, is_ending: Callable[[], bool] = lambda: False) -> PromQL:
     """Return what asks the Prometheus; raise UsageError if the policy has none."""
-    provider = Prometheus(url=asked.url or "")
-    if asked.url is None:
+    provider = Prometheus(url=asked.prometheus or "")
+    if asked.prometheus is None:
         name = asked.policy or ""
         given = parse_sources(policy_text(name), name, strict=False).policy.metrics_providers
         found = next((each.prometheus for each in given if each.prometheus), None)
@@ -224,20 +215,20 @@ def connected(asked: PrometheusOptions, is_ending: Callable[[], bool] = lambda: 
         raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
 
     auth = credentials(provider, None, read_secret)
-    return PromQL(provider, auth, None, datetime.fromtimestamp(asked.now, UTC), is_ending)
+    return PromQL(provider, auth, None, datetime.fromtimestamp(span.end, UTC), is_ending)
 
 
-def history_queries(path: str | None, cpu: str | None, memory: str | None) -> HistoryQueries:
+def _queries(asked: HistoryOptions) -> HistoryQueries:
     """Return how Prometheus is asked: as a file says, else by cAdvisor's metrics, and by the queries that are given."""
     queries = HistoryQueries()
-    if path is not None:
-        text = settings_text(path, "queries", f"--queries {path}: there is no such file")
+    if asked.queries is not None:
+        text = settings_text(asked.queries, "queries", f"--queries {asked.queries}: there is no such file")
         problems = Findings()
         queries = read(HistoryQueries, read_document(text, problems), problems) or queries
-        problems.settle(path, strict=True, what="queries")
+        problems.settle(asked.queries, strict=True, what="queries")
     changed = {
         name: getattr(queries, name).model_copy(update={"query": query})
-        for name, query in (("cpu", cpu), ("memory", memory))
+        for name, query in (("cpu", asked.cpu_query), ("memory", asked.memory_query))
         if query is not None
     }
     return queries.model_copy(update=changed)

@@ -8,7 +8,8 @@ from rebalancer.cluster.resources import CPU, MEMORY, Resources, add
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError
 from rebalancer.recommendation.rules import Reservation, reservations
-from rebalancer.run.recommend import PrometheusOptions, connected, span_of
+from rebalancer.run.options import HistoryOptions
+from rebalancer.run.recommend import connected, span_of
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.usage.history import AskRange, Span
 
@@ -27,9 +28,7 @@ _HOUR, _DAY = 3600, 86_400
 NodeUsage = dict[str, dict[str, int]]
 
 
-def recommended_reservations(
-    snapshot: str, prometheus: PrometheusOptions | None
-) -> tuple[list[Reservation], list[str]]:
+def recommended_reservations(snapshot: str, history: HistoryOptions) -> tuple[list[Reservation], list[str]]:
     """Return what kubelets should keep, and what the reader should know.
 
     Without a Prometheus, which tells of days, the single sample of the snapshot file is all that is known.
@@ -37,8 +36,9 @@ def recommended_reservations(
     cluster = read_snapshot_file(snapshot).collection.snapshot(datetime.now(UTC))
     used, system = _sampled(cluster)
     remarks: list[str] = []
-    if prometheus:
-        ask, span = connected(prometheus).ask_range, span_of(prometheus)
+    if history.prometheus or history.policy:
+        span = span_of(history)
+        ask = connected(history, span).ask_range
         for name in (CPU, MEMORY):
             try:
                 _raise(used, name, _highest(ask, _USED[name], span))
