@@ -28,28 +28,24 @@ def server() -> Iterator[FakeApiServer]:
 
 @pytest.fixture
 def two(server: FakeApiServer) -> FakeApiServer:
-    """A cluster with two old pods."""
     server.add(*two_nodes_with(*old_pods("a", "b")))
     return server
 
 
 @pytest.fixture
 def three(server: FakeApiServer) -> FakeApiServer:
-    """A cluster with three old pods."""
     server.add(*two_nodes_with(*old_pods("a", "b", "c")))
     return server
 
 
 @pytest.fixture
 def many(server: FakeApiServer) -> FakeApiServer:
-    """A cluster with forty old pods."""
     server.add(*two_nodes_with(*old_pods(*(f"p{number:02}" for number in range(40)))))
     return server
 
 
 @pytest.fixture
 def rebalancer(tmp_path: Path) -> Iterator[Program]:
-    """The program."""
     program = Program(tmp_path)
     yield program
     program.close()
@@ -65,6 +61,5 @@ def prometheus() -> Iterator[FakePrometheus]:
 
 @pytest.fixture
 def mark(rebalancer: Program, server: FakeApiServer, prometheus: FakePrometheus) -> Marker:
-    """`rebalancer mark` on six nodes."""
     fill(server)
     return Marker(rebalancer, server, prometheus)

@@ -61,7 +61,6 @@ def _taint(text: str) -> Object:
 
 
 def labels_on(server: FakeApiServer, key: str = LABEL) -> dict[str, str]:
-    """Return the label of each node that has it."""
     nodes = {name: server.node(name)["metadata"] for name in NODES}
     return {name: each["labels"][key] for name, each in nodes.items() if key in each.get("labels", {})}
 
@@ -73,7 +72,6 @@ def notes_on(server: FakeApiServer) -> dict[str, Object]:
 
 
 def policy_for(url: str, **more: Any) -> Object:
-    """Return a policy that names a Prometheus, and no strategy."""
     provider = {"source": "Prometheus", "prometheus": {"url": url, "timeout": "60s"}}
     return {
         "apiVersion": "descheduler/v1alpha2",

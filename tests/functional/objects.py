@@ -86,13 +86,12 @@ def pod(
 
 
 def node_usage(name: str, cpu: str, **fields: Any) -> Object:
-    """What metrics-server says of a node."""
     usage = {"cpu": cpu, "memory": "1Gi"}
     return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage, **fields}
 
 
 def pod_usage(name: str, cpu: str, **fields: Any) -> Object:
-    """The same of a pod."""
+    """What metrics-server says of a pod; `node_usage` of a node."""
     containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers, **fields}

@@ -33,7 +33,6 @@ def ask(port: int, path: str, method: str = "GET", *, secure: bool = True, **hea
 
 
 def ask_once(port: int, path: str, method: str = "GET", *, secure: bool = True, **headers: str) -> Answer:
-    """Ask."""
     context = ssl._create_unverified_context()  # as the kubelet: probes do not look at certificates
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
     if secure:
@@ -47,8 +46,6 @@ def ask_once(port: int, path: str, method: str = "GET", *, secure: bool = True, 
 
 
 def wait_until_served(port: int, process: "subprocess.Popen[str]", ask: Callable[..., Answer] = ask) -> None:
-    """Wait until something listens."""
-
     def answers() -> bool:
         assert process.poll() is None, process.communicate()
         try:
@@ -82,6 +79,5 @@ class Served:
 
 
 def samples(text: str) -> dict[str, float]:
-    """Values by series, as the text format has them."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}

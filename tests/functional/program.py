@@ -72,7 +72,6 @@ class Program:
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def __call__(self, *arguments: object) -> Outcome:
-        """Run the command in this process."""
         variables = dict.fromkeys(_CLUSTER_VARIABLES) | {"HOME": str(self.folder)} | dict(self.environment)
         result = CliRunner(env=variables).invoke(main, [str(each) for each in arguments], catch_exceptions=False)
         return Outcome(result.exit_code, result.stdout, result.stderr)
@@ -97,7 +96,6 @@ class Program:
             return run_cycle(options, interruption=interruption, retry_policy=retry_policy, **{"person": YES, **given})
 
     def cluster(self, *objects: Mapping[str, Any], name: str = "cluster.json", **more: Any) -> Path:
-        """Write a cluster file."""
         path = self.folder / name
         path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects, **more}))
         return path
@@ -121,7 +119,6 @@ class Program:
         return process
 
     def close(self) -> None:
-        """End the processes that a failed test has left."""
         for process in self.started:
             with process:
                 process.kill()
@@ -139,7 +136,6 @@ def finish(process: "subprocess.Popen[str]", *, within: float = TIMEOUT_SECONDS)
 
 
 def wait_for(event: threading.Event, process: "subprocess.Popen[str]") -> None:
-    """Wait until something has happened that a process is to bring about."""
     until = time.monotonic() + TIMEOUT_SECONDS
     while not event.wait(0.05):
         assert process.poll() is None, finish(process)

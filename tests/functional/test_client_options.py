@@ -75,7 +75,6 @@ def test_the_home_directory_is_looked_into(two, rebalancer):
 
 
 def test_no_cluster_at_all(rebalancer):
-    """Exit code 3, and the ways to name one."""
     for command in (("run", "--policy", rebalancer.policy(LIMITED)), ("snapshot", "--output", "file.json")):
         outcome = rebalancer(*command)
 

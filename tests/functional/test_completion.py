@@ -66,7 +66,6 @@ class Shell:
         os.write(self._ours, keys.encode())
 
     def wait_for_line(self, line: str) -> None:
-        """Wait until the last line on the screen is this one."""
         until = time.monotonic() + TIMEOUT_SECONDS
         while self._last() != line:
             assert time.monotonic() < until, self._screen.display

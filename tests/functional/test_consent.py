@@ -22,7 +22,6 @@ def at_home(server, rebalancer):
 
 
 def live(program, rules=LIMITED, *options):
-    """Arguments of a live run that has to ask."""
     return ("run", "--policy", program.policy(rules), "--output", "json", *options)
 
 

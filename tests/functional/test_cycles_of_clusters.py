@@ -67,7 +67,6 @@ def steered(name, seed, cycles):
 
 @pytest.mark.parametrize(("name", "seed"), some([("open", 3), ("open", 11), ("half", 11)], 2))
 def test_every_node_comes_into_its_band_in_one_cycle_with_few_moves_and_then_it_rests(name, seed):
-    """Replacements land as foreseen, and no pod is moved twice."""
     played = steered(name, seed, cycles=3)
 
     assert played.outside.total() == 0

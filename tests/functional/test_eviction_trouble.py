@@ -19,7 +19,6 @@ def eviction_of(name):
 
 @pytest.fixture
 def evict(three, rebalancer):
-    """Run live with limits."""
     return lambda *options, **top: rebalancer.run(three, policy(OLD, **top), *options)
 
 

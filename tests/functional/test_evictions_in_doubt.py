@@ -11,7 +11,6 @@ TWELVE = [f"p{number:02d}" for number in range(12)]
 
 @pytest.fixture
 def twelve(server):
-    """A cluster with twelve old pods."""
     server.add(*two_nodes_with(*old_pods(*TWELVE)))
     return server
 
@@ -28,7 +27,6 @@ def process_and_lose(server, status):
 
 @pytest.mark.parametrize("status", [500, 503])
 def test_a_limit_holds_where_every_answer_is_lost(twelve, rebalancer, status):
-    """Three pods go under a limit of three, and the report has them."""
     process_and_lose(twelve, status)
 
     outcome = rebalancer.run(twelve, policy(OLD, maxNoOfPodsToEvictTotal=3))

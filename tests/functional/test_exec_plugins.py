@@ -28,7 +28,6 @@ cat {folder}/answer
 
 
 def arguments(program, server, script, **more):
-    """A dry run whose user has this plugin."""
     plugin = program.folder / "sso-login"
     plugin.write_text(script.format(folder=program.folder))
     plugin.chmod(0o755)

@@ -40,7 +40,6 @@ def cluster(server):
 
 @pytest.fixture
 def run(cluster, rebalancer, tmp_path):
-    """Run once with a scheduler that packs."""
     configuration = tmp_path / "scheduler.yaml"
     configuration.write_text(PACKS)
     return lambda *options, wanted=COMPACT: rebalancer.run(

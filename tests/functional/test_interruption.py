@@ -92,7 +92,6 @@ def test_a_signal_ends_the_wait_for_another_try(three, rebalancer):
 
 
 def test_a_signal_while_the_cluster_is_read(three, rebalancer):
-    """The program ends at once, and evicts nothing."""
     three.on("GET", "/api/v1/pods", lambda _: signal.raise_signal(signal.SIGTERM), times=1)
     three.stall("GET", "/api/v1/pods")
 

@@ -26,7 +26,6 @@ def test_a_report_becomes_a_page(kept, rebalancer):
 
 
 def test_a_plan_is_applied(kept, rebalancer):
-    """All of its moves, where the cluster and the policy are as they were."""
     done = rebalancer("apply", kept / "plan.json", "--policy", "demo", "--snapshot", CLUSTER, "-o", "json")
 
     assert done.exit_code == 0, done.stderr

@@ -19,8 +19,6 @@ INTERVAL = 0.2
 
 
 class Loop(Served):
-    """A loop of cycles."""
-
     def __init__(self, program, server, document, *options, in_turn=False, ask=ask):
         given = [each for each in program.arguments(server, document) if each != "--no-lease" or not in_turn]
         super().__init__(program, *given, "--descheduling-interval", f"{INTERVAL}s", *options, ask=ask)
@@ -30,7 +28,6 @@ class Loop(Served):
         wait_for(lambda: not self.wrong() - {"[-]cycles"}, "a loop that is ready")
 
     def wrong(self):
-        """The checks of readiness that failed."""
         return {line.partition(" ")[0] for line in ask(self.port, "/readyz").body.splitlines() if line[:3] == "[-]"}
 
 
@@ -135,7 +132,6 @@ def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
 
 
 def test_a_cycle_that_fails_is_followed_by_another(three, rebalancer):
-    """The API server refuses for a while: the loop is alive and not ready, and goes on when it answers again."""
     three.fail("GET", "/api/v1/pods", status=400, times=2)
     loop = Loop(rebalancer, three, ONE_EACH)
 

@@ -103,7 +103,6 @@ def test_without_samples_marks_stay_until_they_expire(mark, server, prometheus, 
 
 
 def test_nodes_that_cannot_take_pods_take_no_part(mark, server, prometheus):
-    """Cordoned and not Ready: neither marked, nor counted for the share."""
     cordoned = server.node("n1")
     server.add({**cordoned, "spec": {**cordoned["spec"], "unschedulable": True}})
     server.add(node("n2", ready=False))
@@ -142,7 +141,6 @@ def test_another_that_marks_has_its_turn(mark, server, rebalancer):
 
 
 def test_a_dry_run_changes_nothing(mark, server, rebalancer):
-    """It asks for no permission; the table has a line for each rule of a node."""
     server.forbid("patch", "nodes")
 
     outcome = mark("--dry-run")
@@ -168,7 +166,6 @@ GOOD = f"rules: {json.dumps(RULES['rules'])}"
     ],
 )
 def test_rules_that_cannot_be_used(mark, server, rules, said):
-    """Place and cure, before anything is asked."""
     mark.rules.write_text(rules)
 
     outcome = mark("--interval", "10s")

@@ -12,8 +12,6 @@ from tests.functional.test_loop import FAILED, SUCCEEDED
 
 
 class Loop(Served):
-    """A loop of evaluations."""
-
     def __init__(self, mark, interval="0.2s"):
         super().__init__(mark.program, *mark.arguments("--interval", interval, "-o", "json", "--no-lease"))
 

@@ -16,7 +16,6 @@ NOW = datetime.now(UTC)
 
 @pytest.fixture
 def busy(server):
-    """A busy node with four pods of two owners, and an empty one."""
     server.add(node("n1"), node("n2"), *(pod(f"{app}-{n}", owner=app, age=9000 - n) for app in "ab" for n in (1, 2)))
     server.add(node_usage("n1", "3500m"))
     server.add(node_usage("n2", "100m"))
@@ -83,7 +82,6 @@ def test_a_memory_that_cannot_be_used_makes_balance_strategies_rest(busy, rebala
 
 
 def test_a_memory_that_is_absent_is_made(busy, rebalancer):
-    """One pod of each owner goes at most."""
     del busy.leases.maps["kube-system", "kube-rebalancer-memory"]
 
     outcome = rebalancer.run(busy, POLICY)
@@ -126,7 +124,6 @@ def test_a_memory_that_is_lost_or_forged_in_the_middle_holds_the_whole_run_at_it
 
 
 def test_a_snapshot_carries_the_memory(busy, rebalancer, tmp_path):
-    """A dry run offline decides as the one on the cluster."""
     busy.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9), moves=(past("a"),)))})
     path, file = tmp_path / "cluster.json", rebalancer.policy(POLICY)
     rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)

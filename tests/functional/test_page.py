@@ -18,13 +18,11 @@ HOSTILE = (
 
 @pytest.fixture
 def report(rebalancer):
-    """The report of the demonstration."""
     return rebalancer("run", "--policy", "demo", "--snapshot", CLUSTER, "-o", "json").report
 
 
 @pytest.fixture
 def page(report, tmp_path):
-    """Its page as a file."""
     path = tmp_path / "page.html"
     path.write_text(html(report))
     return path
@@ -41,7 +39,6 @@ def hostile(value):
 
 
 def large(report, nodes=5_000, moves=500):
-    """The same report of a large cluster."""
     run = next(each for each in report["strategies"] if each["nodes"])
     many = [{**run["nodes"][number % 12], "name": f"node-{number:05}"} for number in range(nodes)]
     strategies = [{**run, "nodes": many}]
@@ -127,7 +124,6 @@ def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
 
 
 def test_a_live_cluster_is_shown_without_a_write(server, rebalancer):
-    """It is read once; nothing but GET is sent."""
     server.add(*two_nodes_with(*old_pods("a", "b")))
 
     done = rebalancer("report", "--kubeconfig", server.kubeconfig(rebalancer.folder))

@@ -20,7 +20,6 @@ def three(three):
 
 @pytest.fixture
 def planned(three, rebalancer):
-    """A plan of that cluster."""
     path = rebalancer.folder / "plan.json"
     done = command(rebalancer, three, "plan", "--out", path)
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (0, f"{path}: 3 moves")

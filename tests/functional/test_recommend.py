@@ -263,7 +263,6 @@ def test_all_shapes_of_kubectl_top_are_read(tmp_path, heading, line, namespace, 
     ],
 )
 def test_bad_usage_is_named(folder, arguments, message):
-    """It ends with 2, and without a traceback."""
     outcome = recommend(folder, *arguments)
 
     assert outcome.exit_code == 2

@@ -174,7 +174,6 @@ def test_default_queries_are_those_of_the_kubelet(tmp_path):
     ],
 )
 def test_what_cannot_be_asked_is_told(server, arguments, words):
-    """An error that names the cure, without a traceback."""
     outcome = asked(server, *arguments)
 
     assert outcome.exit_code in (1, 2)

@@ -33,7 +33,6 @@ class Collector(TraceServiceServicer):
         return ExportTraceServiceResponse()
 
     def spans(self):
-        """Spans by name."""
         resources = [resource for request in self.received for resource in request.resource_spans]
         return {span.name: span for each in resources for scope in each.scope_spans for span in scope.spans}
 
@@ -44,7 +43,6 @@ def attributes(part):
 
 @pytest.fixture
 def collect():
-    """Starts a collector; returns it and its address."""
     servers = []
 
     def start(credentials=None):

@@ -31,8 +31,6 @@ def busy_cluster(scheduler):
 
 @pytest.fixture
 def plan(rebalancer):
-    """A dry run on a file with this cluster."""
-
     def run(policy):
         now, file = datetime.now(UTC).isoformat(), rebalancer.cluster(*busy_cluster("trimaran"))
         outcome = rebalancer.offline(policy, file, "--now", now, "--scheduler-config", EXAMPLE)

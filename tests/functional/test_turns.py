@@ -19,7 +19,6 @@ OFTEN = (
 
 
 def in_turn(rebalancer, server, *options):
-    """Arguments of a run that takes its turn."""
     return [each for each in rebalancer.arguments(server, LIMITED) if each != "--no-lease"] + list(options)
 
 
@@ -60,7 +59,6 @@ def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three,
 
 
 def test_a_run_waits_for_the_one_before_it(three, rebalancer):
-    """It begins when the Lease is given back."""
     three.leases.hold()
     seen = []
 

@@ -69,7 +69,6 @@ def test_a_snapshot_holds_usage_too(busy, rebalancer, tmp_path):
 
 
 def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer):
-    """The strategy fails, with the command."""
     outcome = rebalancer.offline(by_usage(low({"source": "KubernetesMetrics"})), rebalancer.cluster(*two_nodes_with()))
 
     assert outcome.exit_code == 1
