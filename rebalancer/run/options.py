@@ -1,7 +1,7 @@
 """What a run is asked to do, and its outcome."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rebalancer.run.work import Work
 
 
-def in_pod(environ: Mapping[str, str] = os.environ) -> bool:
+def in_pod() -> bool:
     """Return whether this is a pod, also one that has a kubeconfig mounted."""
-    return bool(environ.get("KUBERNETES_SERVICE_HOST"))
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
 
 @dataclass(frozen=True, slots=True)

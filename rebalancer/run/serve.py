@@ -1,7 +1,6 @@
 """Which pages are served, and whether a server is started at all."""
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -38,12 +37,7 @@ th {{ text-align: left; padding-right: 2rem; vertical-align: top }}</style></hea
 
 
 @contextmanager
-def served(
-    options: ServingOptions,
-    telemetry: Telemetry,
-    environ: Mapping[str, str] = os.environ,
-    more: Mapping[str, PageOf] | None = None,
-) -> Iterator[None]:
+def served(options: ServingOptions, telemetry: Telemetry, more: Mapping[str, PageOf] | None = None) -> Iterator[None]:
     """Serve health and metrics while this is entered: by default in a pod, outside a pod only if asked for.
 
     `more` are further pages, by path, instead of those of the last cycle.
@@ -53,7 +47,7 @@ def served(
     """
     port = options.secure_port
     if port is None:
-        port = DEFAULT_PORT if in_pod(environ) else 0
+        port = DEFAULT_PORT if in_pod() else 0
     if not port:
         yield
         return

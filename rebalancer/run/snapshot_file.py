@@ -5,6 +5,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -103,20 +104,14 @@ def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
     is_json = _BRACKET.match(content)
-    document = _only_document(content) if is_json else None
+    document = None
+    with suppress(msgspec.MsgspecError, RecursionError):  # there are several documents, or it is not JSON
+        document = msgspec.json.decode(content, type=SnapshotDocument) if is_json else None
     if document:
         yield content, document
         return
     for each in _json_stream(content[:], path) if is_json else _yaml_documents(content[:], path):
         yield each, decode_json(each, SnapshotDocument)
-
-
-def _only_document(content: bytes | Copied) -> SnapshotDocument | None:
-    """Return what the one document of a file says of itself; None for several, and for one that is not JSON."""
-    try:
-        return msgspec.json.decode(content, type=SnapshotDocument)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:

@@ -218,10 +218,10 @@ class Telemetry:
 
 
 @contextmanager
-def traced(options: TracingOptions, environ: Mapping[str, str] = os.environ) -> Iterator[Span]:
+def traced(options: TracingOptions) -> Iterator[Span]:
     """Send spans while this is entered, if an option or a variable says where to; failures are only logged."""
     tracing = None
-    if options.collector_endpoint or any(environ.get(name) for name in _VARIABLES):
+    if options.collector_endpoint or any(os.environ.get(name) for name in _VARIABLES):
         try:
             from rebalancer.telemetry.tracing import OpenTelemetry  # noqa: PLC0415  an extra
 
