@@ -28,8 +28,10 @@ def policy(
     return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", **top, "profiles": [profile]}
 
 
-def node(name: str, *, ready: bool = True, taints: Iterable[Object] = (), cpu: str = "4") -> Object:
-    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+def node(
+    name: str, *, ready: bool = True, taints: Iterable[Object] = (), cpu: str = "4", memory: str = "16Gi"
+) -> Object:
+    amounts = {"cpu": cpu, "memory": memory, "pods": "110"}
     return {
         "kind": "Node",
         "apiVersion": "v1",
@@ -85,14 +87,14 @@ def pod(
     }
 
 
-def node_usage(name: str, cpu: str, **fields: Any) -> Object:
-    usage = {"cpu": cpu, "memory": "1Gi"}
+def node_usage(name: str, cpu: str, memory: str = "1Gi", **fields: Any) -> Object:
+    usage = {"cpu": cpu, "memory": memory}
     return {"apiVersion": METRICS, "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage, **fields}
 
 
-def pod_usage(name: str, cpu: str, **fields: Any) -> Object:
+def pod_usage(name: str, cpu: str, memory: str = "1Mi", **fields: Any) -> Object:
     """What metrics-server says of a pod; `node_usage` of a node."""
-    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": "1Mi"}}]
+    containers = [{"name": "main", "usage": {"cpu": cpu, "memory": memory}}]
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": METRICS, "kind": "PodMetrics", "metadata": metadata, "containers": containers, **fields}
 

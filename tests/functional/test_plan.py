@@ -102,24 +102,19 @@ def test_a_part_of_it(three, rebalancer, planned):
         pytest.param({"moves": [{"name": 1}]}, "moves.0.namespace: field required", id="types"),
         pytest.param({"more": 1}, "more: extra inputs are not permitted", id="unknown"),
         pytest.param({"kind": "Report"}, "is not a plan but of the kind 'Report'", id="kind"),
+        pytest.param({}, "was made with another policy", id="policy"),
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused(three, rebalancer, planned, fields, message):
     """Before anything is evicted, with the cure."""
     planned.write_text(json.dumps(json.loads(planned.read_text()) | fields))
 
-    done = command(rebalancer, three, "apply", planned, "--yes")
+    other = None if fields else policy(OLD, maxNoOfPodsToEvictTotal=1)
+    done = command(rebalancer, three, "apply", planned, "--yes", of=other)
 
     assert (done.exit_code, list(three.evicted)) == (2, [])
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_plan_of_another_policy_is_refused(three, rebalancer, planned):
-    done = command(rebalancer, three, "apply", planned, "--yes", of=policy(OLD, maxNoOfPodsToEvictTotal=1))
-
-    assert (done.exit_code, list(three.evicted)) == (2, [])
-    assert "was made with another policy" in done.stderr
 
 
 def test_a_summary_escapes_what_others_wrote(three, rebalancer):

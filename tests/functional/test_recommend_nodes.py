@@ -7,16 +7,16 @@ from click.testing import CliRunner
 
 from rebalancer.cli.main import main
 from tests.functional import objects
+from tests.functional.objects import node_usage, pod_usage
 from tests.make import NOW
 from tests.real_prometheus import RealPrometheus, Series, needed
 
 GIB, HOUR = 1 << 30, 3600
 
 
-def node(name, memory="10Gi", allocatable=None):
-    made = objects.node(name)
-    amounts = made["status"]["capacity"] | {"memory": memory}
-    made["status"] |= {"capacity": amounts, "allocatable": {**amounts, "memory": allocatable or memory}}
+def node(name, allocatable="10Gi"):
+    made = objects.node(name, memory="10Gi")
+    made["status"]["allocatable"] = {**made["status"]["allocatable"], "memory": allocatable}
     return made
 
 
@@ -24,14 +24,6 @@ def pod(name, on, request=None):
     made = objects.pod(name, on)
     made["spec"]["containers"][0]["resources"] = {"requests": {"memory": request}} if request else {}
     return made
-
-
-def node_usage(name, cpu, memory):
-    return objects.node_usage(name, cpu, usage={"cpu": cpu, "memory": memory})
-
-
-def pod_usage(name, cpu, memory):
-    return objects.pod_usage(name, cpu, containers=[{"name": "main", "usage": {"cpu": cpu, "memory": memory}}])
 
 
 def asked(tmp_path, items, *arguments):

@@ -41,12 +41,7 @@ def cluster(server, time, tmp_path):
 
 
 @pytest.fixture
-def client(cluster):
-    return cluster
-
-
-@pytest.fixture
-def steer(client, time, halt):
-    marks = RunMarks(client, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
+def steer(cluster, time, halt):
+    marks = RunMarks(cluster, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
     before = make.snapshot([make.node(name) for name in ("n1", "n2", "n3")], ())
-    return LiveSteer(client, marks, halt, time.sleep, Steering(), before)
+    return LiveSteer(cluster, marks, halt, time.sleep, Steering(), before)

@@ -38,34 +38,34 @@ def begun(server):
     return event
 
 
-def closed(client, begun, clock, reason):
+def closed(cluster, begun, clock, reason):
     """Return what is said at the end about one Event, whose request has begun; `reason` is why the run ends."""
 
     def permit():
         clock.told = True
         return reason
 
-    events = EventLog(client, Halt(permit=permit), failures=False, clock=clock)
+    events = EventLog(cluster, Halt(permit=permit), failures=False, clock=clock)
     events.observe(Entry("default", "PodLifeTime", make.pod("a"), as_cause("too old"), GRANTED))
     assert begun.wait(120)
     return events.close()
 
 
 @pytest.mark.parametrize(("reason", "seconds"), [("told to stop", 2.9), ("", 24.9)])
-def test_the_last_events_are_waited_for(client, server, begun, reason, seconds):
+def test_the_last_events_are_waited_for(cluster, server, begun, reason, seconds):
     """Up to 3 s from when the run is told to end, and up to 25 s where it ends by itself."""
     clock = Leap(seconds)
     server.on("POST", EVENTS, lambda _: clock.done.wait(120))
 
-    assert closed(client, begun, clock, reason) == ""
+    assert closed(cluster, begun, clock, reason) == ""
     assert clock.done.is_set()
     assert len(server.events) == 1
 
 
 @pytest.mark.parametrize(("reason", "seconds"), [("told to stop", 5.1), ("", 25.1)])
-def test_nothing_is_waited_for_any_longer(client, server, begun, reason, seconds):
+def test_nothing_is_waited_for_any_longer(cluster, server, begun, reason, seconds):
     server.stall("POST", EVENTS, times=None)
 
-    said = closed(client, begun, Leap(seconds), reason)
+    said = closed(cluster, begun, Leap(seconds), reason)
 
     assert said == "1 Events were not delivered: there was no time left"

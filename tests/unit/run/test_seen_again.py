@@ -16,10 +16,10 @@ def ready(status):
 
 
 @pytest.fixture
-def why_now(client, time):
+def why_now(cluster, time):
     """n1 had a hard taint when the run began."""
     before = make.node("n1", taints=["gpu:NoSchedule"])
-    return lambda: why_closed(client, before, KEYS, Deadline.after(10.0, time.clock))
+    return lambda: why_closed(cluster, before, KEYS, Deadline.after(10.0, time.clock))
 
 
 def test_a_node_as_it_was_takes_pods(why_now, server):
