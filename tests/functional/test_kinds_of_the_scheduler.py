@@ -1,11 +1,14 @@
 """What is read so that the scheduler's choice can be foreseen, and in `--scheduler-config`; what happens without it."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
+from tests.fake_servers import FakeLoadWatcher
 from tests.functional.objects import OLD, node, node_usage, old_pods, pod, pod_usage, policy
 
 #: Beside nodes, pods, PDBs and PriorityClasses.
@@ -185,3 +188,48 @@ def test_a_configuration_that_cannot_be_used_ends_the_run(plan):
     assert "scheduler.yaml cannot be used:\n" in outcome.stderr
     assert "line 1, percentageOfNodesToScore: must be a whole number from 0 to 100" in outcome.stderr
     assert "line 1, profiles: must be a list" in outcome.stderr
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples/trimaran-scheduler.yaml"
+#: n1 is busy with `a` and `b`; on n3, which idles, much is requested, and on n2 nothing.
+BUSY = (
+    *(node("n1"), node("n2"), node("n3")),
+    *(pod("rest", "n1", owner="rest", cpu="1m"), pod("big", "n3", owner="big", cpu="2500m")),
+    *(pod(name, "n1", owner=name, cpu="400m", schedulerName="trimaran") for name in ("a", "b")),
+    *(node_usage(f"n{number}", cpu) for number, cpu in enumerate(("3.8", "1.4", "400m"), 1)),
+    *(pod_usage(name, cpu) for name, cpu in (("a", "800m"), ("b", "800m"), ("rest", "2"), ("big", "1m"))),
+)
+
+
+@pytest.fixture
+def foreseen(rebalancer):
+    """A dry run that brings n1 below 60 %, with nodes below 45 %, beside a scheduler that knows load."""
+
+    def run(source, *providers):
+        usage = {"source": source, "selection": "relief", "minFreshNodes": 0}
+        args = {"thresholds": {"cpu": 45}, "targetThresholds": {"cpu": 60}, "metricsUtilization": usage}
+        wanted = policy(("LowNodeUtilization", args), balance=True, metricsProviders=[*providers])
+        now, file = datetime.now(UTC).isoformat(), rebalancer.cluster(*BUSY)
+        report = rebalancer.offline(wanted, file, "--now", now, "--scheduler-config", EXAMPLE).report
+        landed = [each["destination"]["nodes"] for each in report["evictions"]]
+        return landed, [each for each in report["warnings"] if "goes by the real usage" in each]
+
+    return run
+
+
+def test_replacements_go_where_the_target_is_not_reached(foreseen):
+    """Both to n3: with what they are expected to use it has 25 %, then 40 %; n2 would have 50 %."""
+    watched = {name: {"CPU": cpu, "Memory": 5} for name, cpu in (("n1", 95), ("n2", 35), ("n3", 10))}
+    with FakeLoadWatcher(watched, datetime.now(UTC) - timedelta(seconds=15)) as server:
+        watcher = {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
+
+        assert foreseen("LoadWatcher", watcher, {"source": "KubernetesMetrics"}) == ([["n3"], ["n3"]], [])
+
+
+def test_a_scheduler_that_asks_load_watcher_is_unknown_without_it(foreseen):
+    """One warning for all pods, with what is missing; they stay."""
+    landed, (warning,) = foreseen("KubernetesMetrics", {"source": "KubernetesMetrics"})
+
+    assert landed == []
+    assert "pods stay since it is not known where they would land: TargetLoadPacking goes by the real" in warning
+    assert "the scheduler asks LoadWatcher: add `- source: LoadWatcher` to the policy's" in warning
