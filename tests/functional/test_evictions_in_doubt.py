@@ -6,28 +6,22 @@ from tests.fake_http import Reply
 from tests.functional.objects import OLD, old_pods, pdb, policy, two_nodes_with
 
 EVICTIONS = "*/eviction"
-TWELVE = [f"p{number:02d}" for number in range(12)]
 
 
 @pytest.fixture
 def twelve(server):
-    server.add(*two_nodes_with(*old_pods(*TWELVE)))
+    server.add(*two_nodes_with(*old_pods(*(f"p{number:02d}" for number in range(12)))))
     return server
-
-
-def process_and_lose(server, status):
-    """Do what is asked for, and answer with an error."""
-
-    def act(request):
-        server.process(request)
-        return Reply(status, {"kind": "Status", "message": "etcdserver: request timed out"})
-
-    server.on("POST", EVICTIONS, act)
 
 
 @pytest.mark.parametrize("status", [500, 503])
 def test_a_limit_holds_where_every_answer_is_lost(twelve, rebalancer, status):
-    process_and_lose(twelve, status)
+
+    def lose(request):
+        twelve.process(request)
+        return Reply(status, {"kind": "Status", "message": "etcdserver: request timed out"})
+
+    twelve.on("POST", EVICTIONS, lose)
 
     outcome = rebalancer.run(twelve, policy(OLD, maxNoOfPodsToEvictTotal=3))
 

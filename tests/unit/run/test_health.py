@@ -11,23 +11,10 @@ from tests.functional.probing import ask
 from tests.ports import free_port
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def health(clock):
+def health(time):
     """Of a loop with a cycle every five minutes, whose policy is valid and whose API server answers."""
-    made = Health(deadline=300.0, interval=300.0, clock=clock)
+    made = Health(deadline=300.0, interval=300.0, clock=time.clock)
     made.api_problem = ""
     return made
 
@@ -36,56 +23,56 @@ def is_well(checks):
     return not any(checks.values())
 
 
-def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health, clock):
+def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health, time):
     """A restart repairs that and nothing else."""
     health.cycle_began()
-    clock.seconds += 420
+    time.now += 420
     assert is_well(health.alive())
 
-    clock.seconds += 1
+    time.now += 1
     assert health.alive()["cycle"] == "it began 421 s ago and has not ended"
 
     health.cycle_ended(300.0)
     assert is_well(health.alive())
 
 
-def test_it_is_alive_where_nothing_can_be_done(health, clock):
+def test_it_is_alive_where_nothing_can_be_done(health, time):
     """Neither a bad policy nor a missing API server is cured by a restart."""
-    assert Health(300.0, 300.0, clock).ready()["api"] == "the API server was not asked yet"
+    assert Health(300.0, 300.0, time.clock).ready()["api"] == "the API server was not asked yet"
     health.api_problem = "no answer"
     health.policy_problem = "no policy"
-    clock.seconds += 1e6
+    time.now += 1e6
 
     assert is_well(health.alive())
     assert not is_well(health.ready())
 
 
 @pytest.mark.parametrize(("pause", "after"), [(300.0, 1200.0), (3000.0, 3900.0)])
-def test_a_leader_whose_last_cycle_is_too_old_is_not_ready(health, clock, pause, after):
+def test_a_leader_whose_last_cycle_is_too_old_is_not_ready(health, time, pause, after):
     """Older than its present pause and three intervals."""
     health.cycle_ended(pause)
-    clock.seconds += after
+    time.now += after
     assert is_well(health.ready())
 
-    clock.seconds += 1
+    time.now += 1
     assert "one is due every 300 s" in health.ready()["cycles"]
 
 
-def test_followers_are_ready_and_have_time_when_they_take_over(health, clock):
+def test_followers_are_ready_and_have_time_when_they_take_over(health, time):
     health.follow()
-    clock.seconds += 1e6
+    time.now += 1e6
     assert is_well(health.ready())
 
     health.lead()
     assert is_well(health.ready())
-    clock.seconds += 1201
+    time.now += 1201
     assert not is_well(health.ready())
 
 
-def test_a_single_run_is_never_overdue(clock):
-    health = Health(300.0, 0.0, clock)
+def test_a_single_run_is_never_overdue(time):
+    health = Health(300.0, 0.0, time.clock)
     health.api_problem = ""
-    clock.seconds += 1e6
+    time.now += 1e6
 
     assert is_well(health.ready())
 
