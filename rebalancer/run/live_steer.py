@@ -11,7 +11,8 @@
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -160,6 +161,15 @@ def _is_out(pod: Pod) -> bool:
     return pod.terminating or pod.phase == "Failed"
 
 
+@contextmanager
+def _looking(what: str) -> Iterator[None]:
+    """End the run where this cannot be looked at."""
+    try:
+        yield
+    except ClusterError as error:
+        raise CycleStopped(f"{what} could not be looked at: {error}") from error
+
+
 class LiveSteer(Steer):
     """Carries waves out live, and none that would not settle before the deadline.
 
@@ -205,13 +215,11 @@ class LiveSteer(Steer):
             CycleStopped: they could not be looked at.
         """
         reasons: dict[str, str] = {}
-        try:
-            for name in sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely}):
-                until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
+        for name in sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely}):
+            until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
+            with _looking("a node that pods should go to"):
                 why = self._barred.get(name) or why_closed(self._client, self._nodes[name], self.keys, until)
-                reasons |= {name: why} if why else {}
-        except ClusterError as error:
-            raise CycleStopped(f"a node that pods should go to could not be looked at: {error}") from error
+            reasons |= {name: why} if why else {}
         for name, reason in reasons.items():
             _LOG.warning("nothing more is sent to node %s in this run: %s", name, reason)
         return frozenset(reasons)
@@ -298,28 +306,19 @@ class LiveSteer(Steer):
         How many disruptions a PDB allows is the API server's question, at each eviction.
         """
         pods = [move.pod for move in wave.moves]
-        try:
+        with _looking("the PodDisruptionBudgets"), suppress(Forbidden):  # they were not read for the snapshot either
             budgets = budgets_now(self._client, {pod.namespace for pod in pods}, self._look_until())
-            changed = {pod.uid for pod in pods if budgets.names(pod) != self._budgets.names(pod)}
-            self._closures.budgets_changed(changed)
-        except Forbidden:
-            pass  # they were not read for the snapshot either
-        except ClusterError as error:
-            raise CycleStopped(f"the PodDisruptionBudgets could not be looked at: {error}") from error
-        try:
+            self._closures.budgets_changed({pod.uid for pod in pods if budgets.names(pod) != self._budgets.names(pod)})
+        with _looking("the owners of pods"):
             self._closures.owners_end(ending_owners(self._client, pods, self._look_until()))
-        except ClusterError as error:
-            raise CycleStopped(f"the owners of pods could not be looked at: {error}") from error
 
     def _look_until(self) -> Deadline:
         seconds = _HURRIED_LOOK_SECONDS if self._halt.signalled.is_set() else _LOOK_SECONDS
         return Deadline.after(seconds, self._halt.deadline.clock).or_sooner(self._halt.deadline)
 
     def _pods(self, wave: Wave) -> list[Pod]:
-        try:
+        with _looking("pods"):
             return self._see(wave, self._halt.deadline)
-        except ClusterError as error:
-            raise CycleStopped(f"pods could not be looked at: {error}") from error
 
     def _see(self, wave: Wave, until: Deadline) -> list[Pod]:
         return siblings_now(self._client, (move.pod for move in wave.moves), self._restarted, lambda: until)
