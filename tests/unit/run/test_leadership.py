@@ -1,7 +1,7 @@
-"""Taking turns by a Lease, against a real HTTP server and on clocks that the test moves."""
+"""Taking turns by a Lease, against a real HTTP server and in a time that the test moves."""
 
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +13,7 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.run.leadership import GIVEN_BACK, Leadership, Timing
+from tests.unit.kube.conftest import FakeTime
 
 #: Never renewed in the background within a test.
 SLOW = Timing(3600.0, 1800.0, 900.0)
@@ -23,31 +24,19 @@ LEASE = "*/leases/rebalancer"
 GIVEN = Lease("", 1.0, None, None, 0, "1", {GIVEN_BACK: "before"})
 
 
-@dataclass
-class Clocks:
-    seconds: float = 1000.0
-    start: datetime = field(default_factory=lambda: datetime(2026, 1, 15, 12, tzinfo=UTC))
-
-    def boot(self) -> float:
-        return self.seconds
-
-    def wall(self) -> datetime:
-        return self.start + timedelta(seconds=self.seconds - 1000.0)
+def wall_of(time):
+    """The wall clock of a time that the test moves."""
+    return lambda: datetime(2026, 1, 15, 12, tzinfo=UTC) + timedelta(seconds=time.now - 1000.0)
 
 
 @pytest.fixture
-def clocks():
-    return Clocks()
-
-
-@pytest.fixture
-def join(server, tmp_path, clocks):
+def join(server, tmp_path, time):
     """Makes participants; what they hold is given back in the end."""
     made = []
 
-    def make(identity, timing=SLOW, clocks=clocks, **settings):
+    def make(identity, timing=SLOW, **settings):
         leases = Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer", 10.0)
-        part = Leadership(leases, timing, identity, clocks.boot, clocks.wall, **settings)
+        part = Leadership(leases, timing, identity, time.clock, wall_of(time), **settings)
         made.append(part)
         return part
 
@@ -57,12 +46,12 @@ def join(server, tmp_path, clocks):
 
 
 @pytest.fixture
-def alone(clocks):
+def alone(time):
     """Makes one participant in a Lease without a server, and gives back what it holds in the end."""
     made = []
 
     def make(store, timing=SLOW, **settings):
-        made.append(Leadership(store, timing, "one", clocks.boot, clocks.wall, **settings))
+        made.append(Leadership(store, timing, "one", time.clock, wall_of(time), **settings))
         return made[-1]
 
     yield make
@@ -84,15 +73,15 @@ def test_a_server_that_does_not_answer_does_not_hold_up_the_end(join, server, ca
     answer.set()
 
 
-def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, clocks):
+def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, time):
     """Counted from when the last renewal was seen, not from what a foreign clock says."""
     one, two = join("one"), join("two")
     one.take()
     assert not two.take()
 
-    clocks.seconds += SLOW.duration - 1
+    time.now += SLOW.duration - 1
     assert not two.take()
-    clocks.seconds += 1
+    time.now += 1
 
     assert two.take()
     assert two.holder == "two"
@@ -100,14 +89,14 @@ def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, cl
 
 
 @pytest.mark.parametrize(("seconds", "is_free"), [(61, True), (49, False)])
-def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(join, clocks, seconds, is_free):
+def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(join, time, seconds, is_free):
     """What a killed run left yesterday keeps nobody for longer than a renewal takes; a clock may be a minute late."""
     join("one").take()
-    clocks.seconds += SLOW.duration + seconds
+    time.now += SLOW.duration + seconds
     late = join("late", replace(SLOW, retry=10.0))
 
     assert not late.take()
-    clocks.seconds += 10
+    time.now += 10
 
     assert late.take() is is_free
 
@@ -126,11 +115,11 @@ def test_a_deleted_or_stolen_lease_is_lost(join, server, monkeypatch):
     assert server.leases.holder() == "thief"
 
 
-def test_a_renewal_lengthens_the_turn(join, server, clocks):
+def test_a_renewal_lengthens_the_turn(join, server, time):
     one = join("one", EAGER)
     one.take()
     for _ in range(2):
-        clocks.seconds += 1700.0
+        time.now += 1700.0
         seen = len(server.sent("PUT", "*"))
         while len(server.sent("PUT", "*")) < seen + 3:
             assert one._renewing.is_alive()
@@ -161,7 +150,7 @@ def test_a_renewal_whose_answer_was_lost_is_not_taken_for_a_theft(join, server):
     ],
     ids=["deleted", "no holder", "our own name", "a duration of nothing"],
 )
-def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it(missing_or_foreign, clocks, alone):
+def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it(missing_or_foreign, time, alone):
     """Somebody may have deleted or edited it while its holder evicts; the holder notices within 7 s."""
     one = alone(InMemory(missing_or_foreign))
     slept = []
@@ -169,7 +158,7 @@ def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it
     def sleep(seconds):
         slept.append(seconds)
         assert one.permit()
-        clocks.seconds += seconds
+        time.now += seconds
 
     assert one.acquire(0.0, sleep)
 
@@ -177,32 +166,32 @@ def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it
     assert one.permit() == ""
 
 
-def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(clocks, alone):
+def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(time, alone):
     """Until it sees the Lease again, or its time is over; a signal ends the wait."""
     store = InMemory(GIVEN)
     waited: list[float] = []
 
     def wait(seconds: float) -> bool:
         waited.append(seconds)
-        clocks.seconds += seconds
+        time.now += seconds
         store.is_silent = len(waited) != 3
         return False
 
     one = alone(store, Timing(60.0, 30.0, 20.0), wait=wait)
     one.acquire(0.0)
-    began = clocks.seconds
+    began = time.now
     store.is_silent = True
-    clocks.seconds += 7.0
+    time.now += 7.0
 
     assert (one.permit(), waited) == ("", [2.0] * 3)
     store.is_silent = True
-    clocks.seconds += 7.0
+    time.now += 7.0
     assert one.permit() == "the lease kube-system/rebalancer is not held any more"
-    assert clocks.seconds - began >= 30.0
+    assert time.now - began >= 30.0
 
 
 @pytest.mark.parametrize("change", [None, "thief"])
-def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks, alone):
+def test_a_holder_looks_every_two_seconds_while_it_writes(change, time, alone):
     """Not more often, since each look is a request; and a Lease that is gone or another's ends its writes."""
     store = InMemory(GIVEN)
     one = alone(store)
@@ -210,10 +199,10 @@ def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks, alone)
     store.lease = change and replace(store.lease, holder=change, version="other")
     looks = store.reads
 
-    clocks.seconds += 1.9
+    time.now += 1.9
     assert one.permit() == ""
     assert store.reads == looks
-    clocks.seconds += 0.1
+    time.now += 0.1
     assert one.permit() == "the lease kube-system/rebalancer is not held any more"
     assert store.reads == looks + 1
     assert one.holder == (change or "")
@@ -222,33 +211,33 @@ def test_a_holder_looks_every_two_seconds_while_it_writes(change, clocks, alone)
     assert (store.lease.holder if change else store.lease) == change
 
 
-def test_a_holder_whose_looks_are_not_answered_stops_after_seven_seconds(clocks, alone):
+def test_a_holder_whose_looks_are_not_answered_stops_after_seven_seconds(time, alone):
     """It cannot see who else holds it; it goes on when it can."""
     store = InMemory(GIVEN)
     one = alone(store)
     one.acquire(0.0)
     store.is_silent = True
 
-    clocks.seconds += 6.9
+    time.now += 6.9
     assert one.permit() == ""
-    clocks.seconds += 0.1
+    time.now += 0.1
     assert one.permit() == "whether the lease kube-system/rebalancer is still held could not be seen for 7 s"
     store.is_silent = False
     assert one.permit() == ""
 
 
-def test_what_a_slow_answer_says_counts_from_the_question(clocks, alone):
+def test_what_a_slow_answer_says_counts_from_the_question(time, alone):
     """The Lease may have changed while the answer was on its way: renewals and looks alike."""
     store = InMemory(GIVEN)
-    store.takes = lambda: setattr(clocks, "seconds", clocks.seconds + 5.0)
+    store.takes = lambda: setattr(time, "now", time.now + 5.0)
     one = alone(store, Timing(60.0, 30.0, 20.0))
-    began = clocks.seconds + 5.0  # after the first reading
+    began = time.now + 5.0  # after the first reading
     one.take()
     store.takes = lambda: None
 
-    clocks.seconds = began + 29.9
+    time.now = began + 29.9
     assert one.permit() == ""
-    clocks.seconds = began + 30.0
+    time.now = began + 30.0
     assert not one.is_held()
 
 
@@ -266,16 +255,16 @@ def test_who_holds_it_is_counted_as_far_as_the_server_counts(transitions, alone)
 @pytest.mark.parametrize(
     ("duration", "hours"), [(2.0**31 - 1, -1), (2.0**31 - 1, 0), (60.0, 1000), (60.0, None)], ids=str
 )
-def test_a_lease_that_nobody_can_have_written_is_watched_for_our_own_duration(duration, hours, clocks, alone):
+def test_a_lease_that_nobody_can_have_written_is_watched_for_our_own_duration(duration, hours, time, alone):
     """Somebody has edited it: a duration of 68 years, or a renewal that is still to come."""
-    renewed = None if hours is None else clocks.wall() + timedelta(hours=hours)
+    renewed = None if hours is None else wall_of(time)() + timedelta(hours=hours)
     store = InMemory(Lease("odd", duration, renewed, None, 0, "1"))
     one = alone(store, Timing(15.0, 10.0, 2.0))
 
     assert not one.take()
-    clocks.seconds += 14.9
+    time.now += 14.9
     assert not one.take()
-    clocks.seconds += 0.1
+    time.now += 0.1
     assert one.take()
 
 
@@ -339,14 +328,14 @@ FORGED = st.builds(
 @settings(max_examples=200)
 def test_two_may_never_write_at_once(steps):
     """Whoever tries when, however long a process is stopped in between, and whatever is done to the Lease."""
-    store, clocks = InMemory(), Clocks()
-    parts = [Leadership(store, Timing(137.0, 107.0, 26.0), f"part-{n}", clocks.boot, clocks.wall) for n in range(3)]
+    store, time = InMemory(), FakeTime()
+    parts = [Leadership(store, Timing(137.0, 107.0, 26.0), f"part-{n}", time.clock, wall_of(time)) for n in range(3)]
     try:
         for number, seconds, change in steps:
             parts[number].take()
             store.change(change)
             for passed in (0.0, min(seconds, 1.0), seconds):
-                clocks.seconds += passed
+                time.now += passed
                 assert sum(not part.permit() for part in parts) <= 1
     finally:
         for part in parts:
