@@ -12,7 +12,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -45,30 +45,23 @@ class Lines:
         """Leave the lines where they are."""
 
 
-class Retries(logging.Handler):
-    """Takes the log of requests that are tried again: the last one stands in the place of what the run does."""
+@contextmanager
+def _retries_told(tell: Callable[[Stage], None]) -> Iterator[None]:
+    """Tell of requests that are tried again, in the place of what the run does, instead of logging them."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.standing: Stage | None = None
+    def hear(record: logging.LogRecord) -> bool:
+        tell(Stage(printable(record.getMessage())))
+        return False
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Remember it until the next refresh."""
-        self.standing = Stage(printable(record.getMessage()))
-
-    @contextmanager
-    def heard(self) -> Iterator[None]:
-        """Receive all log lines about retries while this is entered; no other handler does."""
-        log = logging.getLogger("rebalancer.kube.tries")
-        level, log.propagate = log.level, False
-        log.setLevel(logging.INFO)
-        log.addHandler(self)
-        try:
-            yield
-        finally:
-            log.removeHandler(self)
-            log.setLevel(level)
-            log.propagate = True
+    log = logging.getLogger("rebalancer.kube.tries")
+    level = log.level
+    log.setLevel(logging.INFO)
+    log.addFilter(hear)
+    try:
+        yield
+    finally:
+        log.removeFilter(hear)
+        log.setLevel(level)
 
 
 class ProgressWatch(Progress):
@@ -76,20 +69,18 @@ class ProgressWatch(Progress):
 
     Args:
         display: where it is shown, `first` after so many seconds, and then `every` so many.
-        retries: shown too, if given, instead of being logged.
+        hears_retries: requests that are tried again are shown too, instead of being logged.
     """
 
-    def __init__(self, display: "Lines | MovingLine", retries: Retries | None = None) -> None:
+    def __init__(self, display: "Lines | MovingLine", *, hears_retries: bool = False) -> None:
         super().__init__()
         self._display = display
         self._standing: Stage | None = None
-        self._retries = retries
+        self._hears_retries = hears_retries
 
     def tell(self, standing: Stage) -> None:
         """Remember it until the next refresh."""
         self._standing = standing
-        if self._retries:
-            self._retries.standing = None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -98,7 +89,7 @@ class ProgressWatch(Progress):
         watcher = threading.Thread(target=self._look, args=(over,), name="progress", daemon=True)
         watcher.start()
         try:
-            with self._retries.heard() if self._retries else nullcontext():
+            with _retries_told(self.tell) if self._hears_retries else nullcontext():
                 yield
         finally:
             over.set()
@@ -107,8 +98,8 @@ class ProgressWatch(Progress):
     def _look(self, over: threading.Event) -> None:
         pause = self._display.first
         while not over.wait(pause):
-            if standing := (self._retries and self._retries.standing) or self._standing:
-                self._display.show(standing)
+            if self._standing:
+                self._display.show(self._standing)
             pause = self._display.every
         self._display.close()
 
@@ -122,7 +113,7 @@ def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color
         return Progress()
     # A dumb terminal cannot overwrite a line.
     if _is_terminal(sys.stderr) and os.environ.get("TERM") not in ("dumb", "unknown"):
-        return ProgressWatch(MovingLine(colored=color != "never"), None if verbosity else Retries())
+        return ProgressWatch(MovingLine(colored=color != "never"), hears_retries=not verbosity)
     return ProgressWatch(Lines()) if verbosity else Progress()
 
 
