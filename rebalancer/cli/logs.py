@@ -18,17 +18,13 @@ from rebalancer.untrusted.printable import printable, printable_lines
 _Failure: TypeAlias = tuple[type[BaseException], BaseException, types.TracebackType | None] | tuple[None, None, None]
 
 
-def time_of(record: logging.LogRecord) -> str:
-    """Return when a record was made, as RFC 3339 writes it, in UTC and to the millisecond."""
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 class SafeFormatter(logging.Formatter):
     """Formats records: unprintable characters are escaped, URLs lose their userinfo, times are in UTC."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802  logging's
-        """Return the time of a record."""
-        return time_of(record)
+        """Return when a record was made, as RFC 3339 writes it, in UTC and to the millisecond."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        return time.replace("+00:00", "Z")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         """Return the line of a record."""
@@ -48,19 +44,19 @@ _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
-class JsonLines(logging.Formatter):
+class JsonLines(SafeFormatter):
     """One object a line, always with the same keys: ts, level, logger, msg, and error where there is a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
         line = {
-            "ts": time_of(record),
+            "ts": self.formatTime(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "msg": printable_lines(record.getMessage()),
         }
         if record.exc_info:
-            line["error"] = printable_lines(self.formatException(record.exc_info))
+            line["error"] = self.formatException(record.exc_info)
         return json.dumps(line)
 
 

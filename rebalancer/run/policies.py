@@ -188,7 +188,7 @@ def describe_strategy(name: str) -> Iterator[str]:
 def example(name: str) -> str:
     """Return a policy that can be run as it is: with this strategy, or with the evictor and a strategy."""
     chosen = strategies().get(name) or strategies()["RemoveDuplicates"]
-    configured = [{"name": chosen.name, "args": _plain(chosen.example)}]
+    configured = [{"name": chosen.name, "args": json.loads(json.dumps(chosen.example, default=dict))}]
     if chosen.name != name:
         configured.insert(0, {"name": name, "args": _EVICTOR_EXAMPLE})
     plugins = {chosen.point: {"enabled": [chosen.name]}}
@@ -215,9 +215,3 @@ def describe_preset(name: str) -> str:
     if name not in presets():
         raise UsageError(f"there is no preset {name!r}{did_you_mean(name, presets())}")
     return (preset_directory() / f"{name}.yaml").read_text(encoding="utf-8").rstrip()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
