@@ -73,32 +73,31 @@ def test_a_server_that_does_not_answer_does_not_hold_up_the_end(join, server, ca
     answer.set()
 
 
-def test_a_holder_that_is_gone_is_waited_for_until_its_duration_is_over(join, time):
-    """Counted from when the last renewal was seen, not from what a foreign clock says."""
-    one, two = join("one"), join("two")
-    one.take()
-    assert not two.take()
+@pytest.mark.parametrize(
+    ("duration", "ago", "seconds"),
+    [
+        pytest.param(100.0, 0.0, 100.0, id="for its duration"),
+        pytest.param(100.0, 161.0, 2.0, id="for one retry, where it was over long ago"),
+        pytest.param(100.0, 150.0, 10.5, id="where that is longer ago than clocks differ"),
+        pytest.param(2.0**31 - 1, 3600.0, 15.0, id="for our duration, where its own is 68 years"),
+        pytest.param(2.0**31 - 1, 0.0, 15.0, id="renewed just now, for 68 years"),
+        pytest.param(60.0, -3.6e6, 15.0, id="where its renewal is still to come"),
+        pytest.param(60.0, None, 15.0, id="where nothing says when it was renewed"),
+    ],
+)
+def test_a_lease_of_another_is_watched(duration, ago, seconds, time, alone):
+    """From when it was first seen.  What a killed run left yesterday keeps nobody longer than a renewal takes.
 
-    time.now += SLOW.duration - 1
-    assert not two.take()
-    time.now += 1
+    What nobody can have written was edited, and is watched for our own duration.
+    """
+    renewed = None if ago is None else wall_of(time)() - timedelta(seconds=ago)
+    one = alone(InMemory(Lease("other", duration, renewed, None, 0, "1")), Timing(15.0, 10.0, 2.0))
 
-    assert two.take()
-    assert two.holder == "two"
-    assert two.permit()
-
-
-@pytest.mark.parametrize(("seconds", "is_free"), [(61, True), (49, False)])
-def test_a_lease_that_was_over_long_ago_is_not_watched_for_its_whole_duration(join, time, seconds, is_free):
-    """What a killed run left yesterday keeps nobody for longer than a renewal takes; a clock may be a minute late."""
-    join("one").take()
-    time.now += SLOW.duration + seconds
-    late = join("late", replace(SLOW, retry=10.0))
-
-    assert not late.take()
-    time.now += 10
-
-    assert late.take() is is_free
+    assert not one.take()
+    time.now += seconds - 0.5
+    assert not one.take()
+    time.now += 0.5
+    assert one.take()
 
 
 def test_a_deleted_or_stolen_lease_is_lost(join, server, monkeypatch):
@@ -250,22 +249,6 @@ def test_who_holds_it_is_counted_as_far_as_the_server_counts(transitions, alone)
     assert one.take()
 
     assert store.lease.transitions == min(transitions + 1, 2**31 - 1)
-
-
-@pytest.mark.parametrize(
-    ("duration", "hours"), [(2.0**31 - 1, -1), (2.0**31 - 1, 0), (60.0, 1000), (60.0, None)], ids=str
-)
-def test_a_lease_that_nobody_can_have_written_is_watched_for_our_own_duration(duration, hours, time, alone):
-    """Somebody has edited it: a duration of 68 years, or a renewal that is still to come."""
-    renewed = None if hours is None else wall_of(time)() + timedelta(hours=hours)
-    store = InMemory(Lease("odd", duration, renewed, None, 0, "1"))
-    one = alone(store, Timing(15.0, 10.0, 2.0))
-
-    assert not one.take()
-    time.now += 14.9
-    assert not one.take()
-    time.now += 0.1
-    assert one.take()
 
 
 def test_giving_back_does_not_wait_for_a_renewal_under_way(join, server, caplog):
