@@ -66,15 +66,18 @@ def partial(_server, first, last):
     return {"warnings": ["a store is missing"], "pods": ("web-0",)} if is_long(first, last) else {}
 
 
-def recommend(server, tmp_path, *more, timeout="400ms"):
+def recommend(tmp_path, strain, *more, timeout="400ms", kind=RangeServer):
+    """Return what is recommended on the history of such a server, and what that was asked."""
     policy = tmp_path / "policy.yaml"
-    policy.write_text(
-        "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nmetricsProviders:\n"
-        f"- {{source: Prometheus, prometheus: {{url: '{server.url}', timeout: {timeout}}}}}\n"
-    )
     span = ("--history", f"{(STEPS - 1) * STEP}s", "--step", f"{STEP}s", "--now", NOW.isoformat())
     few = ("--min-days", "1", "--min-samples", "20", "-o", "json")
-    return CliRunner().invoke(main, ["recommend", "--policy", str(policy), *span, *few, *more])
+    with kind(strain) as server:
+        policy.write_text(
+            "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nmetricsProviders:\n"
+            f"- {{source: Prometheus, prometheus: {{url: '{server.url}', timeout: {timeout}}}}}\n"
+        )
+        outcome = CliRunner().invoke(main, ["recommend", "--policy", str(policy), *span, *few, *more])
+    return outcome, server.asked
 
 
 def samples(outcome):
@@ -85,13 +88,12 @@ def samples(outcome):
 @pytest.mark.parametrize("strain", [refusing, never_ending, partial])
 def test_smaller_pieces_give_everything(tmp_path, strain):
     """Once it is known what the server bears, the pieces after that are no longer: few questions are for nothing."""
-    with RangeServer(strain) as server:
-        outcome = recommend(server, tmp_path)
+    outcome, asked = recommend(tmp_path, strain)
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert "missing" not in outcome.stderr
     assert "partial" not in outcome.stderr
-    history = [each for each in server.asked if "usage" in each[0] or "working_set" in each[0]]
+    history = [each for each in asked if "usage" in each[0] or "working_set" in each[0]]
     assert sum(is_long(first, last) for _, first, last in history) <= 20
     assert len(history) < 20 + 2 * 2 * STEPS / BEARABLE * 2
 
@@ -106,8 +108,7 @@ def test_three_pieces_are_asked_for_at_once(tmp_path):
             together.wait(timeout=20)
         return {}
 
-    with RangeServer(strain) as server:
-        outcome = recommend(server, tmp_path, timeout="30s")
+    outcome, _ = recommend(tmp_path, strain, timeout="30s")
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert len(set(met)) == 3
@@ -135,8 +136,7 @@ def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(tmp_path):
     def strain(_server, first, last):
         return Reply(422, {"status": "error", "error": "block is damaged"}) if first <= broken <= last else {}
 
-    with RangeServer(strain) as server:
-        outcome = recommend(server, tmp_path)
+    outcome, _ = recommend(tmp_path, strain)
 
     lost = STEPS - samples(outcome)["db"]
     assert 6 <= lost <= 12
@@ -147,22 +147,20 @@ def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(tmp_path):
 
 def test_answers_that_are_always_partial_are_taken_and_told(tmp_path):
     """Shorter pieces do not help, so they do not stay short."""
-    with RangeServer(lambda *_: {"warnings": ["a store is gone"]}) as server:
-        outcome = recommend(server, tmp_path)
+    outcome, asked = recommend(tmp_path, lambda *_: {"warnings": ["a store is gone"]})
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert "may be partial: a store is gone" in outcome.stderr
-    assert any((last - first) / STEP > 100 for _, first, last in server.asked)
+    assert any((last - first) / STEP > 100 for _, first, last in asked)
 
 
 def test_a_server_that_refuses_everything_is_not_asked_on_and_on(tmp_path):
     """After a few pieces in a row the reason is the error."""
-    with RangeServer(lambda *_: Reply(422, {"status": "error", "error": "no more today"})) as server:
-        outcome = recommend(server, tmp_path)
+    outcome, asked = recommend(tmp_path, lambda *_: Reply(422, {"status": "error", "error": "no more today"}))
 
     assert outcome.exit_code == 1
     assert "no more today" in outcome.stderr
-    assert len(server.asked) < 30
+    assert len(asked) < 30
 
 
 def test_queries_and_labels_may_be_others(tmp_path):
@@ -180,8 +178,7 @@ def test_queries_and_labels_may_be_others(tmp_path):
                 text = text.replace(f'"{ours}"', f'"{theirs}"')
             return Reply(200, json.loads(text))
 
-    with Renamed(lambda *_: {}) as server:
-        outcome = recommend(server, tmp_path, "--queries", str(queries))
+    outcome, asked = recommend(tmp_path, lambda *_: {}, "--queries", str(queries), kind=Renamed)
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
-    assert {"my_cpu", "my_bytes"} <= {each[0] for each in server.asked}
+    assert {"my_cpu", "my_bytes"} <= {each[0] for each in asked}
