@@ -11,7 +11,6 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.client import Client
 from rebalancer.kube.tries import Halt
-from rebalancer.kube.halt import Halt
 from rebalancer.kube.wire.pages import METRICS_KINDS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.report.document import Finished, document
