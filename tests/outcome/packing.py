@@ -128,25 +128,18 @@ def play_packing(
     configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
     args = dict(configured["HighNodeUtilization"])
     simulation = PackedCluster(make_load(seed, scenario.pods, scenario.spread), random.Random(seed))
-    for workload in simulation.load:
-        for _ in range(workload.replicas):
-            simulation.create(workload, NAMES)
-    simulation.packs, simulation.clock = packs, OLD
+    simulation.fill(NAMES)
+    simulation.packs = packs
     if half:
         args["thresholds"] = dict.fromkeys(("cpu", "memory"), _median_share(simulation))
     strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
     start, evictions = _counts(simulation), []
     for _ in range(scenario.cycles):
         steer = None if plain or packs else PlayedSteer(simulation, 1.5)
-        ledger = make.decide(simulation.cluster(), strategy, evictor=configured["DefaultEvictor"], steer=steer)
-        assert not ledger.stopped
-        assert not any(run.error for run in ledger.runs), ledger.runs
-        for entry in ledger.evictions if steer is None else ():
-            simulation.ending.add(entry.pod.name)
-            simulation.create(simulation.pods[entry.pod.name].workload, NAMES)
-        simulation.end()
+        evictor = configured["DefaultEvictor"]
+        _, replaced = simulation.cycle(simulation.cluster(), strategy, NAMES, steer, evictor=evictor)
         simulation.clock += 330
-        evictions.append(len(ledger.evictions))
+        evictions.append(len(replaced))
     emptied = sum(not count for count in _counts(simulation).values())
     return Packed(start, nodes_needed(simulation.load), evictions, emptied)
 

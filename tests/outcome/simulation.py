@@ -7,12 +7,13 @@ evicted in the cycle still end: their requests count, and spreading does not cou
 
 import math
 import random
+import statistics
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
@@ -20,6 +21,7 @@ from rebalancer.cluster.pod import Pod, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Claim, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.snapshot import DisruptionBudget
+from rebalancer.engine.ledger import Ledger
 from rebalancer.eviction.steering import ActualPlacement, Move, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs
@@ -50,6 +52,14 @@ class Running:
     workload: Workload
     node: str
     born: float
+
+
+class Replaced(NamedTuple):
+    """A pod that was evicted, and the one that came for it: on a node that was named for it, or not."""
+
+    gone: Running
+    came: Running
+    foreseen: bool
 
 
 @dataclass
@@ -83,11 +93,36 @@ class Simulation:
         self.pods[pod.name] = pod
         return pod
 
-    def end(self) -> None:
-        """Let the pods that end be gone."""
+    def fill(self, nodes: Sequence[str]) -> None:
+        """Let the scheduler place all pods; then they have run for long."""
+        for workload in self.load:
+            for _ in range(workload.replicas):
+                self.create(workload, nodes)
+        self.clock = OLD
+
+    def cycle(
+        self, on: Cluster, strategy: Any, nodes: Sequence[str], steer: "PlayedSteer | None" = None, **parts: Any
+    ) -> tuple[Ledger, list[Replaced]]:
+        """Let a strategy decide once, and the replacements of what went without being steered come on these nodes."""
+        before = dict(self.pods)
+        ledger = make.decide(on, strategy, steer=steer, **parts)
+        assert not ledger.stopped
+        assert not any(run.error for run in ledger.runs), ledger.runs
+        if steer:
+            return ledger, [
+                Replaced(before[each.move.pod.name], self.pods[each.replacement], each.foreseen)
+                for each in steer.placements
+            ]
+        found = []
+        for entry in ledger.evictions:
+            gone = before[entry.pod.name]
+            self.ending.add(gone.name)
+            came, foretold = self.create(gone.workload, nodes), entry.destination
+            found.append(Replaced(gone, came, foretold is not None and came.node in foretold.nodes))
         for name in self.ending:
             del self.pods[name]
         self.ending.clear()
+        return ledger, found
 
     def shares(self) -> Shares:
         """Return what each node uses, in percent."""
@@ -277,9 +312,9 @@ class Played:
     bounds: Bounds
     points: Mapping[str, Sequence[tuple[float, float]]]
     seconds: float
+    replaced: Sequence[Replaced]
     steers: Sequence[PlayedSteer] = ()
     spread_worse: Collection[str] = ()
-    unsteered: Sequence[bool] = ()
 
     def deviation(self, resource: str) -> float:
         """The standard deviation of the nodes' shares in the end, in points."""
@@ -293,8 +328,7 @@ class Played:
     @property
     def foreseen(self) -> float:
         """The share of replacements that landed as foreseen."""
-        found = [*self.unsteered, *(each.foreseen for steer in self.steers for each in steer.placements)]
-        return sum(found) / len(found) if found else 1.0
+        return statistics.fmean(each.foreseen for each in self.replaced) if self.replaced else 1.0
 
     @property
     def evictions(self) -> list[int]:
@@ -345,17 +379,12 @@ def play(
     load = make_load(seed, scenario.pods * nodes // NODES, scenario.spread)
     wishes = make_wishes(load, seed) if scenario.zones else {}
     simulation = Simulation(load, random.Random(seed), wishes=wishes, names=names)
-    for workload in load:
-        for _ in range(workload.replicas):
-            simulation.create(workload, opened)
-    simulation.clock = OLD
-    start, used, spread = (
-        simulation.shares(),
-        points(load, [(pod.workload.name, pod.node) for pod in simulation.pods.values()]),
-        simulation.skews(),
-    )
-    moves, steers = [], []
-    unsteered: list[bool] = []
+    simulation.fill(opened)
+    start, spread = simulation.shares(), simulation.skews()
+    used = points(load, [(pod.workload.name, pod.node) for pod in simulation.pods.values()])
+    moves: list[Moved] = []
+    steers: list[PlayedSteer] = []
+    replaced: list[Replaced] = []
     seconds = 0.0
     for number in range(cycles or scenario.cycles):
         if scenario.varies:
@@ -364,19 +393,11 @@ def play(
         before = frozenset(simulation.pods)
         steer = None if min_gain is None else PlayedSteer(simulation, min_gain)
         cluster, begun = simulation.cluster(), time.process_time()
-        ledger = make.decide(cluster, strategy, evictor=evictor, steer=steer)
+        _, found = simulation.cycle(cluster, strategy, names, steer, evictor=evictor)
         seconds += time.process_time() - begun
-        assert not ledger.stopped
-        assert not any(run.error for run in ledger.runs), ledger.runs
-        evicted = [entry.pod.name for entry in ledger.evictions]
-        for entry in ledger.evictions if steer is None else ():
-            simulation.ending.add(entry.pod.name)
-            came = simulation.create(simulation.pods[entry.pod.name].workload, names)
-            unsteered.append(entry.destination is not None and came.node in entry.destination.nodes)
-        simulation.end()
-        moves.append(Moved(before, frozenset(evicted), frozenset(simulation.pods)))
-        steers += [] if steer is None else [steer]
+        replaced += found
+        moves.append(Moved(before, frozenset(each.gone.name for each in found), frozenset(simulation.pods)))
+        steers += [steer] if steer else []
         simulation.clock += interval
     spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
-    end, bounds = simulation.shares(), bounds_of(policy)
-    return Played(moves, start, end, bounds, used, seconds, steers, spread_worse, unsteered)
+    return Played(moves, start, simulation.shares(), bounds_of(policy), used, seconds, replaced, steers, spread_worse)

@@ -19,7 +19,7 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
 from rebalancer.cluster.taints import Taint
 from tests import make
 from tests.outcome.load import Workload, make_load
-from tests.outcome.simulation import OLD, Simulation
+from tests.outcome.simulation import Simulation
 
 DAYS, CYCLE = 14, timedelta(minutes=30)
 PODS = 900
@@ -75,10 +75,7 @@ class Days:
         self.simulation = Simulation(load, random.Random(self.seed))
         self.names = tuple(self.simulation.names)
         self.came = dict.fromkeys(self.names, self.now - timedelta(days=30))
-        for workload in load:
-            for _ in range(workload.replicas):
-                self.simulation.create(workload, self.names)
-        self.simulation.clock = OLD
+        self.simulation.fill(self.names)
 
     def _habit(self, workload: Workload) -> Habit:
         scales = workload.replicas >= 4 and self.dice.random() < 0.3

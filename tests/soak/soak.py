@@ -11,7 +11,7 @@ its replacement is moved within a day.  Exit code 1 means that a requirement fai
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,10 +19,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rebalancer.cluster.cluster import Cluster
-from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
-from rebalancer.engine.patience import Recollection
 from rebalancer.memory.document import KEY, Memory, decoded, encoded
 from rebalancer.memory.settling import with_moves
 from rebalancer.policy.moving import Trust
@@ -30,7 +27,7 @@ from rebalancer.run.memory import Recalled, past_move, readings, recollect
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.outcome.policies import Bounds
-from tests.outcome.simulation import PlayedSteer, Running
+from tests.outcome.simulation import PlayedSteer, Replaced
 from tests.outcome.state import over
 from tests.soak.days import CYCLE, DAYS, PODS, Days
 
@@ -81,12 +78,14 @@ class Tally:
         self.evictions = self.undone = 0
         self._came: dict[str, datetime] = {}
 
-    def count(self, now: datetime, gone: Running, came: Running) -> None:
-        """Take note of an eviction and of the pod that came for it."""
-        before = self._came.pop(gone.name, None)
-        self.evictions += 1
-        self.undone += came.node == gone.node or (before is not None and now - before < timedelta(days=1))
-        self._came[came.name] = now
+    def count(self, now: datetime, replaced: Iterable[Replaced]) -> None:
+        """Take note of what was evicted, and of what came for it."""
+        for each in replaced:
+            before = self._came.pop(each.gone.name, None)
+            self.evictions += 1
+            again = before is not None and now - before < timedelta(days=1)
+            self.undone += each.came.node == each.gone.node or again
+            self._came[each.came.name] = now
 
 
 def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
@@ -104,38 +103,14 @@ def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
         cluster, known = cluster_of.cluster(), None
         if who == "rebalancer":
             known = recollect(Recalled(decoded({KEY: encoded(memory)}, now)), trust, cluster.snapshot)
-        ledger = _cycle(cluster_of, strategy, cluster, tally, known)
+        steer = PlayedSteer(cluster_of.simulation, MIN_GAIN) if known else None
+        parts = {"evictor": {"nodeFit": True}, "limits": LIMITS, "recollection": known}
+        ledger, replaced = cluster_of.simulation.cycle(cluster, strategy, cluster_of.open_nodes(), steer, **parts)
+        tally.count(now, replaced)
         if known:
             memory = with_moves(known.memory, [past_move(entry, now, now) for entry in ledger.evictions])
             memory = replace(memory, readings=(*memory.readings, *readings(ledger, now))[-12:])
     return Soaked(hours, tally.evictions, tally.undone)
-
-
-def _cycle(
-    days: Days,
-    strategy: LowNodeUtilization,
-    cluster: Cluster,
-    tally: Tally,
-    known: Recollection | None,
-) -> Ledger:
-    """Run one cycle, steered if it is ours, and let the replacements come."""
-    simulation, now = days.simulation, days.now
-    before = dict(simulation.pods)
-    steer = PlayedSteer(simulation, min_gain=MIN_GAIN) if known else None
-    parts = {"steer": steer, "recollection": known}
-    ledger = make.decide(cluster, strategy, evictor={"nodeFit": True}, limits=LIMITS, **parts)
-    assert not ledger.stopped
-    assert not any(run.error for run in ledger.runs), ledger.runs
-    if steer:
-        for placement in steer.placements:
-            tally.count(now, before[placement.move.pod.name], simulation.pods[placement.replacement])
-        return ledger
-    for entry in ledger.evictions:
-        simulation.ending.add(entry.pod.name)
-        came = simulation.create(before[entry.pod.name].workload, days.open_nodes())
-        tally.count(now, before[entry.pod.name], came)
-    simulation.end()
-    return ledger
 
 
 def main() -> int:
