@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.e2e.binaries import BinariesError, provide
 from tests.outcome.program import Program, ours
-from tests.outcome.result import Result, result_of, table
+from tests.outcome.result import Result, table
 from tests.outcome.scenarios import SCENARIOS, Scenario
 from tests.outcome.trial import play
 from tests.outcome.verdict import verdicts
@@ -73,7 +73,7 @@ def _run(
     placement = None
     for program in programs:
         where = f"{scenario.name}, run {run}, {program.name}"
-        trial = play(
+        placement, result = play(
             binaries,
             scenario,
             program,
@@ -82,8 +82,7 @@ def _run(
             placement=placement,
             told=lambda line, where=where: _say(f"{where}: {line}"),
         )
-        placement = trial.placement
-        yield program.name, result_of(trial)
+        yield program.name, result
 
 
 def _print(*lines: str) -> None:

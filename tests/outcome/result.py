@@ -10,26 +10,44 @@ from typing import Any
 
 from tests.outcome.greedy import NO_MOVES, Greedy
 from tests.outcome.policies import Bounds
-from tests.outcome.state import State, below_band, moved_twice, over
-from tests.outcome.trial import Cycle, Trial
+from tests.outcome.program import Ran
+from tests.outcome.state import Moved, State, below_band, moved_twice, over
 from tests.outcome.zones import skews, worse
 
-COLUMNS = (
-    "cycle",
-    "evictions",
-    "refused",
-    "over target",
-    "below band",
-    "cpu stddev",
-    "mem stddev",
-    "highest cpu",
-    "highest mem",
-    "noise",
-    "Pending",
-    "moved twice",
-    "landed over",
-    "empty",
-)
+#: Of the table: the figures of a row by their titles.
+COLUMNS = {
+    **{name: name for name in ("cycle", "evictions", "refused")},
+    "over target": "over",
+    "below band": "below",
+    "cpu stddev": "cpu_deviation",
+    "mem stddev": "memory_deviation",
+    "highest cpu": "highest_cpu",
+    "highest mem": "highest_memory",
+    "noise": "noise",
+    "Pending": "pending",
+    "moved twice": "twice",
+    "landed over": "landed_over",
+    "empty": "empty",
+}
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One cycle.
+
+    Attributes:
+        start: The cluster before it.
+        end: The cluster after it, when all pods are at rest.
+        moved: The pods that went and came.
+        refused: How often the Eviction API said no.
+        ran: What the program said.
+    """
+
+    start: State
+    end: State
+    moved: Moved
+    refused: int
+    ran: Ran
 
 
 @dataclass(frozen=True)
@@ -149,19 +167,29 @@ class Result:
         return 100 * sum(row.landed_over for row in self.rows) / replacements if replacements else 0.0
 
 
-def result_of(trial: Trial) -> Result:
+def result_of(cycles: Sequence[Cycle], bounds: Bounds, needed: int = 0, yardstick: Greedy = NO_MOVES) -> Result:
     """Return a trial in numbers."""
-    cycles, bounds = trial.cycles, trial.bounds
     start = cycles[0].start
     first = skews(start.by_owner)
     rows = [Row(0, **_figures(start, bounds))]
     for number, (cycle, twice) in enumerate(zip(cycles, moved_twice([each.moved for each in cycles]), strict=True), 1):
-        spread_worse = len(worse(first, skews(cycle.end.by_owner)))
-        moved = {**_moved(cycle, bounds), "twice": len(twice), "spread_worse": spread_worse}
-        rows.append(Row(number, **_figures(cycle.end, bounds), **moved))
+        hot = over(cycle.start.shares, bounds) | over(cycle.end.shares, bounds)
+        landed = [cycle.end.places[pod] for pod in cycle.moved.replacements]
+        rows.append(
+            Row(
+                number,
+                **_figures(cycle.end, bounds),
+                evictions=len(cycle.moved.evicted),
+                refused=cycle.refused,
+                twice=len(twice),
+                replacements=len(landed),
+                landed_over=sum(node in hot for node in landed),
+                spread_worse=len(worse(first, skews(cycle.end.by_owner))),
+            )
+        )
     hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
-    landed = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
-    return Result(rows, sum(cycle.ran.exit_code != 0 for cycle in cycles), trial.needed, landed, trial.yardstick)
+    landed_as_told = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
+    return Result(rows, sum(cycle.ran.exit_code != 0 for cycle in cycles), needed, landed_as_told, yardstick)
 
 
 def _figures(state: State, bounds: Bounds) -> dict[str, Any]:
@@ -175,17 +203,6 @@ def _figures(state: State, bounds: Bounds) -> dict[str, Any]:
         "noise": state.noise,
         "pending": state.pending,
         "empty": state.empty,
-    }
-
-
-def _moved(cycle: Cycle, bounds: Bounds) -> dict[str, Any]:
-    hot = over(cycle.start.shares, bounds) | over(cycle.end.shares, bounds)
-    landed = [cycle.end.places[pod] for pod in cycle.moved.replacements]
-    return {
-        "evictions": len(cycle.moved.evicted),
-        "refused": cycle.refused,
-        "replacements": len(landed),
-        "landed_over": sum(node in hot for node in landed),
     }
 
 
@@ -205,7 +222,11 @@ def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[s
         places: The node of each pod, by name.
         replacements: Their names.
     """
-    told = [(_owner(each["name"]), _nodes(each)) for each in _evictions(report)]
+    try:
+        evictions = json.loads(report)["evictions"]
+    except (ValueError, TypeError, KeyError):
+        return 0, 0
+    told = [(_owner(each["name"]), (each.get("destination") or {}).get("nodes")) for each in evictions]
     told = sorted((each for each in told if each[1]), key=lambda each: len(each[1]))
     landed = Counter((_owner(name), places[name]) for name in replacements)
     hits = 0
@@ -217,20 +238,6 @@ def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[s
     return hits, len(told)
 
 
-def _evictions(report: str) -> Sequence[Mapping[str, Any]]:
-    try:
-        document = json.loads(report)
-    except ValueError:
-        return ()
-    return document.get("evictions", ()) if isinstance(document, dict) else ()
-
-
-def _nodes(eviction: Mapping[str, Any]) -> Sequence[str]:
-    destination = eviction.get("destination")
-    nodes = destination.get("nodes") if isinstance(destination, dict) else None
-    return nodes or ()
-
-
 def _owner(name: str) -> str:
     """The owner of a pod: its name without the part that tells its pods apart."""
     return name.rpartition("-")[0]
@@ -238,18 +245,12 @@ def _owner(name: str) -> str:
 
 def table(result: Result) -> str:
     """Return a trial's table, a line a cycle; percentages and points with one decimal."""
-    lines = [_cells(row) for row in result.rows]
+    lines = [[_cell(getattr(row, name)) for name in COLUMNS.values()] for row in result.rows]
+    lines[0][:3] = ["start", "", ""]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *lines, strict=True)]
     rows = (zip(line, widths, strict=True) for line in (COLUMNS, *lines))
     return "\n".join("  ".join(cell.rjust(width) for cell, width in row) for row in rows)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    moved = (row.evictions, row.refused) if row.cycle else ("", "")
-    points = (row.cpu_deviation, row.memory_deviation, row.highest_cpu, row.highest_memory, row.noise)
-    return (
-        "start" if row.cycle == 0 else str(row.cycle),
-        *map(str, (*moved, row.over, row.below)),
-        *(f"{value:.1f}" for value in points),
-        *map(str, (row.pending, row.twice, row.landed_over, row.empty)),
-    )
+def _cell(value: float) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)

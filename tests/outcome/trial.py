@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -11,10 +10,11 @@ import yaml
 from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.fidelity.configurations import write_configuration
-from tests.outcome.greedy import NO_MOVES, Greedy, greedy
+from tests.outcome.greedy import greedy
 from tests.outcome.load import make_load, nodes_needed, points, scattered, varied
-from tests.outcome.policies import Bounds, bounds_of
-from tests.outcome.program import Program, Ran
+from tests.outcome.policies import bounds_of
+from tests.outcome.program import Program
+from tests.outcome.result import Cycle, Result, result_of
 from tests.outcome.scenarios import Scenario
 from tests.outcome.second_scheduler import SecondScheduler
 from tests.outcome.stage import Placement, Stage
@@ -22,44 +22,6 @@ from tests.outcome.state import Moved, State
 from tests.outcome.zones import make_wishes
 
 REFUSED = 429
-
-
-@dataclass(frozen=True)
-class Cycle:
-    """One cycle.
-
-    Attributes:
-        start: The cluster before it.
-        end: The cluster after it, when all pods are at rest.
-        moved: The pods that went and came.
-        refused: How often the Eviction API said no.
-        ran: What the program said.
-    """
-
-    start: State
-    end: State
-    moved: Moved
-    refused: int
-    ran: Ran
-
-
-@dataclass(frozen=True)
-class Trial:
-    """All cycles of one program on one cluster.
-
-    Attributes:
-        bounds: What the policy aims at.
-        placement: Where the pods were at the start.
-        cycles: In order.
-        needed: How many nodes the pods need at least.
-        yardstick: What a greedy plan comes to from the same start.
-    """
-
-    bounds: Bounds
-    placement: Placement
-    cycles: list[Cycle]
-    needed: int = 0
-    yardstick: Greedy = NO_MOVES
 
 
 def play(
@@ -71,8 +33,8 @@ def play(
     cycles: int,
     placement: Placement | None,
     told: Callable[[str], None],
-) -> Trial:
-    """Play one trial in a control plane of its own.
+) -> tuple[Placement, Result]:
+    """Play one trial in a control plane of its own; return where the pods were at the start, and what it came to.
 
     Args:
         binaries: The control plane's executables.
@@ -110,8 +72,8 @@ def play(
         written = plane.directory / "policy.yaml"
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
-        state = stage.state()
-        yardstick = greedy(state.truth, points(load, state.by_owner), bounds_of(policy))
+        state, bounds = stage.state(), bounds_of(policy)
+        yardstick = greedy(state.truth, points(load, state.by_owner), bounds)
         for number in range(cycles):
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
@@ -121,7 +83,7 @@ def play(
             done.append(_cycle(plane, stage, program, written, state, options))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return Trial(bounds_of(policy), placed, done, nodes_needed(load), yardstick)
+    return placed, result_of(done, bounds, nodes_needed(load), yardstick)
 
 
 def _cycle(

@@ -8,9 +8,8 @@ import pytest
 from tests.outcome.greedy import Greedy
 from tests.outcome.policies import Bounds
 from tests.outcome.program import Ran
-from tests.outcome.result import Result, Row, as_foreseen, result_of, table
+from tests.outcome.result import Cycle, Result, Row, as_foreseen, result_of, table
 from tests.outcome.state import Moved, State
-from tests.outcome.trial import Cycle, Trial
 from tests.outcome.verdict import verdicts
 
 BOUNDS = Bounds({"cpu": 35, "memory": 35}, {"cpu": 55, "memory": 55}, deviation=False)
@@ -40,7 +39,7 @@ def test_a_trial_in_rows():
     moves = [Moved(*map(frozenset, names)) for names in (("a", "a", "b"), ("b", "b", "c"))]
     cycles = [Cycle(*states[:2], moves[0], 4, Ran(1, "")), Cycle(*states[1:], moves[1], 0, Ran(0, ""))]
 
-    result = result_of(Trial(BOUNDS, {}, cycles))
+    result = result_of(cycles, BOUNDS)
 
     start, first, second = result.rows
     assert (start.cycle, start.evictions, start.over, start.highest_cpu) == (0, 0, 1, 80)
@@ -60,7 +59,7 @@ def test_a_replacement_lands_over_target_if_its_node_was_or_becomes_so(before, a
     moved = Moved(frozenset("a"), frozenset("a"), frozenset("b"))
     cycle = Cycle(state(before, 0, a=COLD), state(after, 0, b=HOT), moved, 0, Ran(0, ""))
 
-    assert result_of(Trial(BOUNDS, {}, [cycle])).rows[1].landed_over == landed
+    assert result_of([cycle], BOUNDS).rows[1].landed_over == landed
 
 
 def test_rest():
