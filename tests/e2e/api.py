@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
+import yaml
 
 from tests.e2e.waiting import wait_for
 from tests.fake_kinds import path_of
@@ -30,17 +29,14 @@ class ApiError(Exception):
 
 
 class Api:
-    """An API server as seen through a kubeconfig."""
+    """An API server as seen through a kubeconfig that `write_kubeconfig` has written."""
 
     def __init__(self, kubeconfig: Path, request_timeout: float = 30.0) -> None:
-        configuration = kubernetes_client.Configuration()
-        kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call] # the client ships no types
-            str(kubeconfig), client_configuration=configuration
-        )
-        token = configuration.auth_settings().get("BearerToken")
-        self._headers: dict[str, str] = {"authorization": str(token["value"])} if token else {}
-        self._server = configuration.host
-        self._pool = kubernetes_client.ApiClient(configuration).rest_client.pool_manager
+        config = yaml.safe_load(kubeconfig.read_text())
+        (cluster,), (user,) = config["clusters"], config["users"]
+        self._token = str(user["user"]["token"])
+        self._server = str(cluster["cluster"]["server"])
+        self._pool = urllib3.PoolManager(ca_certs=cluster["cluster"]["certificate-authority"])
         self._timeout = request_timeout
 
     def request(
@@ -60,7 +56,7 @@ class Api:
         response = self._send(method, path, query=query, body=body, content_type=content_type)
         if response.status >= 400:
             raise ApiError(f"{method} {path}", response.status, _message(response.data))
-        answer: Object = json.loads(response.data)
+        answer: Object = response.json()
         return answer
 
     def ready(self, path: str = "/readyz") -> bool:
@@ -107,7 +103,10 @@ class Api:
         path = path_of("ServiceAccount", namespace, service_account) + "/token"
         token = str(self.request("POST", path, {"spec": {"expirationSeconds": seconds}})["status"]["token"])
         # The server may still go by an account of that name that is gone.
-        wait_for(lambda: self._status_with(token) != HTTPStatus.UNAUTHORIZED, f"a token of {service_account} at work")
+        wait_for(
+            lambda: self._send("GET", "/version", token=token).status != HTTPStatus.UNAUTHORIZED,
+            f"a token of {service_account} at work",
+        )
         return token
 
     def watch(self, kind: str, namespace: str = "", seconds: int = 60, **query: str | int) -> Iterator[Object]:
@@ -117,14 +116,9 @@ class Api:
         try:
             if response.status >= 400:
                 raise ApiError(f"watch {kind}", response.status, _message(response.data))
-            for line in _lines(response):
-                yield json.loads(line)
+            yield from map(json.loads, response)
         finally:
             response.close()
-
-    def _status_with(self, token: str) -> int:
-        headers = {"authorization": f"Bearer {token}"}
-        return self._pool.request("GET", f"{self._server}/version", headers=headers, timeout=self._timeout).status
 
     def _send(
         self,
@@ -135,12 +129,17 @@ class Api:
         body: Object | None = None,
         content_type: str = "application/json",
         stream: bool = False,
+        token: str = "",
     ) -> urllib3.BaseHTTPResponse:
         return self._pool.request(
             method,
             f"{self._server}{path}" + (f"?{urlencode(query)}" if query else ""),
             body=None if body is None else json.dumps(body).encode(),
-            headers={**self._headers, "content-type": content_type, "user-agent": "e2e-test"},
+            headers={
+                "authorization": f"Bearer {token or self._token}",
+                "content-type": content_type,
+                "user-agent": "e2e-test",
+            },
             timeout=urllib3.Timeout(connect=5, read=self._timeout + int(query.get("timeoutSeconds", 0))),
             retries=False,
             preload_content=not stream,
@@ -152,10 +151,3 @@ def _message(body: bytes) -> str:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
         return body[:256].decode(errors="replace")
-
-
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    rest = b""
-    for chunk in response.stream(65536):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from (line for line in lines if line)

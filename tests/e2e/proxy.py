@@ -1,24 +1,22 @@
-"""An HTTPS proxy before the API server that holds a chosen request until the test lets it go on.
+"""A proxy between the program and the API server, which holds a request until the test lets it go, or loses answers."""
 
-It gives a test the moment between what the program has read and what it then asks for.
-"""
-
-import http.client
-import ssl
+import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
+import urllib3
 import yaml
 
 from tests.e2e.harness import ControlPlane
+from tests.fake_http import HttpServer, Reply, Request
 
 TIMEOUT = 300
-# Between one hop and the next; all other headers go through.
-HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host"})
+#: Between one hop and the next, or made anew for the next one; all other headers go through.
+HOP_BY_HOP = frozenset(
+    ("connection", "keep-alive", "transfer-encoding", "content-length", "content-type", "host", "accept-encoding")
+)
 
 
 @dataclass
@@ -76,35 +74,22 @@ class Lose(Hold):
         return method == self.method and path == self.path
 
 
-class Proxy:
+class Proxy(HttpServer):
     """Forwards every request as it is, on a port of its own, with the API server's certificate."""
 
     def __init__(self, controlplane: ControlPlane, hold: Hold) -> None:
+        self.hold = hold
         self._directory = controlplane.directory
-        self._hold = hold
-        self._upstream = urlsplit(controlplane.server)
-        self._trust = ssl.create_default_context(cafile=self._directory / "ca.crt")
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        identity = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        identity.load_cert_chain(self._directory / "server.crt", self._directory / "server.key")
-        self._server.socket = identity.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="proxy", daemon=True)
+        self._upstream = controlplane.server
+        self._pool = urllib3.PoolManager(ca_certs=str(self._directory / "ca.crt"), timeout=TIMEOUT, retries=False)
+        identity = self._directory / "server.pem"
+        identity.write_text("".join((self._directory / f"server.{each}").read_text() for each in ("crt", "key")))
+        super().__init__(self._forward, identity)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
         """Let go of what is held, and stop."""
-        self._hold.release()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self._server.server_address[1]}"
+        self.hold.release()
+        super().stop()
 
     def kubeconfig(self, direct: Path) -> Path:
         """Write a kubeconfig like another one, but by way of this proxy."""
@@ -114,51 +99,16 @@ class Proxy:
         path.write_text(yaml.safe_dump(document))
         return path
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        proxy = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            timeout = TIMEOUT
-
-            def do_GET(self) -> None:
-                proxy.forward(self)
-
-            def do_POST(self) -> None:
-                proxy.forward(self)
-
-            def do_PUT(self) -> None:
-                proxy.forward(self)
-
-            def log_message(self, *_: object) -> None:
-                """Stay silent."""
-
-        return Handler
-
-    def forward(self, request: BaseHTTPRequestHandler) -> None:
+    def _forward(self, request: Request) -> Reply:
         """Ask the API server and pass its answer on; without one, hang up."""
-        body = request.rfile.read(int(request.headers.get("content-length", 0)))
-        self._hold.pass_through(request.command, request.path)
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
-        upstream = http.client.HTTPSConnection(
-            str(self._upstream.hostname), self._upstream.port, timeout=TIMEOUT, context=self._trust
-        )
+        self.hold.pass_through(request.method, request.path)
+        headers = {name: value for name, value in request.headers.items() if name not in HOP_BY_HOP}
+        body = None if request.body is None else json.dumps(request.body)
+        url = f"{self._upstream}{request.path}?{urlencode(request.query)}"
+        headers |= {"content-type": request.headers.get("content-type", "application/json")}
         try:
-            upstream.request(request.command, request.path, body or None, headers)
-            answer = upstream.getresponse()
-            content = answer.read()
-        except (OSError, http.client.HTTPException):
-            request.close_connection = True
-            return
-        finally:
-            upstream.close()
-        if self._hold.loses(request.command, request.path):
-            request.close_connection = True
-            return
-        request.send_response_only(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in HOP_BY_HOP:
-                request.send_header(name, value)
-        request.send_header("content-length", str(len(content)))
-        request.end_headers()
-        request.wfile.write(content)
+            answer = self._pool.request(request.method, url, body=body, headers=headers)
+        except urllib3.exceptions.HTTPError:
+            return Reply(0, None, lost=True)
+        kept = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
+        return Reply(answer.status, answer.json(), kept, lost=self.hold.loses(request.method, request.path))

@@ -251,10 +251,10 @@ def test_cut_off_from_the_api_server(stage: Stage, only: str) -> None:
             assert stage.wait_leader() is leader
             stage.wait_evicting(leader)
             with replicas(others):
-                proxy._hold.cut()
+                proxy.hold.cut()
                 new = stage.wait_leader(besides=leader)
                 stage.wait_evicting(new)
-                proxy._hold.release()
+                proxy.hold.release()
                 stage.wait_evicting(new)
 
     stage.judge(handovers=1)
