@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+import jsonschema
 
 from tests.attack.whims import Time
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
@@ -12,39 +12,12 @@ from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "policies/schema/report-v1.json").read_text())
 
-#: Below these each cause, resource or strategy has names of its own.
-OPEN = re.compile(r"\.(cause|counts|before|after|thresholds|targetThresholds)\.")
-
-
-def keys(value: Any, at: str = "") -> Iterator[str]:
-    """The path of each key in a document."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            path = f"{at}.{key}" if at else key
-            yield path
-            yield from keys(each, path)
-    elif isinstance(value, list):
-        for each in value:
-            yield from keys(each, f"{at}[]")
-
-
-def documented(schema: Any, at: str = "") -> Iterator[str]:
-    """The path of each key that the schema describes."""
-    for key, each in schema.get("properties", {}).items():
-        path = f"{at}.{key}" if at else key
-        yield path
-        yield from documented(each, path)
-    for each in schema.get("oneOf", ()):
-        yield from documented(each, at)
-    if "items" in schema:
-        yield from documented(schema["items"], f"{at}[]")
-
 
 def test_each_key_of_a_real_report_is_in_the_schema(server, rebalancer):  # noqa: F811
     """Of plans that weigh nodes and hold some, and of a live run in which pods go, stay, fail and are in doubt."""
     compaction = ("HighNodeUtilization", {"thresholds": {"cpu": 30, "memory": 30}, "selection": "compaction"})
     holding = ("run", "--policy", rebalancer.policy(policy(compaction, balance=True)), "--steer", "--hold", "15m")
-    emptied = rebalancer(*holding, "--snapshot", "examples/three-nodes.json", "-o", "json").report["heldNodes"]
+    held = rebalancer(*holding, "--snapshot", "examples/three-nodes.json", "-o", "json").report
     demo = rebalancer("run", "--policy", "demo", "--snapshot", "examples/cluster.json", "-o", "json").report
     for each in two_nodes_with(*old_pods("a", "b", "c", "d")):
         server.add(each)
@@ -52,10 +25,10 @@ def test_each_key_of_a_real_report_is_in_the_schema(server, rebalancer):  # noqa
     server.fail("POST", "*/pods/c/eviction", status=500, message="etcdserver: request timed out")
     live = rebalancer.play(server, policy(OLD, maxNoOfPodsToEvictTotal=2), Time()).report
 
-    assert emptied
+    assert held["heldNodes"]
     assert all(live[each] for each in ("evictions", "refusals", "failures", "unknown"))
-    found = {each for report in (demo, live, {"heldNodes": emptied}) for each in keys(report) if not OPEN.search(each)}
-    assert found <= set(documented(SCHEMA))
+    for report in (held, demo, live):
+        jsonschema.validate(report, SCHEMA)
 
 
 def test_each_count_of_a_strategy_is_in_the_schema():

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from rebalancer.report.document import CLOCKS, Finished, document, timestamp
@@ -13,39 +14,6 @@ from tests.unit.engine.stand_ins import Greedy
 from tests.unit.report.example import FILE, LIVE, report
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "policies/schema/report-v1.json").read_text())
-TYPES = {
-    "object": dict,
-    "array": list,
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "null": type(None),
-}
-
-
-def problems(value: Any, schema: dict[str, Any], path: str = "report") -> list[str]:
-    """What of a value is not as the schema says; as much of JSON schema as the report's needs."""
-    if "oneOf" in schema:
-        fitting = [each for each in schema["oneOf"] if not problems(value, each, path)]
-        return [] if len(fitting) == 1 else [f"{path}: {len(fitting)} forms fit"]
-    if "const" in schema or "enum" in schema:
-        return [] if value in schema.get("enum", [schema.get("const")]) else [f"{path}: {value!r}"]
-    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
-    if not any(isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
-        return [f"{path}: {value!r} is not one of {kinds}"]
-    found = [f"{path}: {value}"] if value is not None and "minimum" in schema and value < schema["minimum"] else []
-    if isinstance(value, dict):
-        kinds_of = schema.get("additionalProperties")
-        if isinstance(kinds_of, dict):
-            return found + [each for key in value for each in problems(value[key], kinds_of, f"{path}.{key}")]
-        known = schema["properties"]
-        wrong = set(known) - set(value) if schema["additionalProperties"] else set(value) ^ set(known)
-        found += [f"{path}: {key} is missing or too much" for key in wrong]
-        found += [each for key in set(value) & set(known) for each in problems(value[key], known[key], f"{path}.{key}")]
-    if isinstance(value, list):
-        found += [each for item in value for each in problems(item, schema["items"], f"{path}[]")]
-    return found
 
 
 def test_the_schema_requires_every_key_it_knows() -> None:
@@ -70,17 +38,7 @@ def test_the_schema_requires_every_key_it_knows() -> None:
     ],
 )
 def test_reports_keep_to_the_schema(document_: dict[str, Any]) -> None:
-    assert problems(json.loads(json.dumps(document_)), SCHEMA) == []
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"dryRun": 1}, {"extra": 1}, {"clock": "sundial"}, {"cluster": {}}, {"evictions": [{}]}, {"skipped": 0}],
-    ids=lambda each: next(iter(each)),
-)
-def test_the_check_of_the_schema_notices_changes(changes: dict[str, Any]) -> None:
-    """Else the test above would prove nothing."""
-    assert problems(report(**changes), SCHEMA)
+    jsonschema.validate(json.loads(json.dumps(document_)), SCHEMA)
 
 
 def test_what_happened_is_in_the_report() -> None:
