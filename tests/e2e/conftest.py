@@ -3,7 +3,7 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,6 @@ from tests.e2e.waiting import ClusterDeadlineError
 CONTROLPLANE = pytest.StashKey[ControlPlane]()
 KEPT_LOGS = pytest.StashKey[Path]()
 TOLD = pytest.StashKey[list[str]]()
-#: Of what failed, at the very end: lines of one failure, characters of a line, and failures.
-LINES, WIDTH, MOST = 24, 240, 12
 #: What these tests watch must never be seen broken, not once: they have no second try, whatever `--reruns` says, but
 #: when it was a controller that did not get done what a test begins with.
 BOUNDS = frozenset(f"test_{name}.py" for name in ("apiserver_restart", "churn", "etcd_stopped", "steering_faults"))
@@ -94,21 +92,12 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> Generator[None, None, None]:
-    """Say what tests had to tell, where the logs of a run that failed are, and, after all else, what failed."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what tests had to tell, and where the logs of a run that failed are."""
     for line in config.stash.get(TOLD, ()):
         terminalreporter.write_line(line)
     if KEPT_LOGS in config.stash:
         terminalreporter.write_line(f"the control plane's logs are in {config.stash[KEPT_LOGS]}")
-    yield
-    failed = [*terminalreporter.getreports("failed"), *terminalreporter.getreports("error")]
-    if failed:
-        terminalreporter.write_sep("=", "what failed")
-    for line in last_words(failed):
-        terminalreporter.write_line(line)
 
 
 def described(namespace: Namespace) -> str:
@@ -125,23 +114,3 @@ def keep_logs(running: ControlPlane) -> Path:
     folder = Path(given or tempfile.mkdtemp(prefix="rebalancer-e2e-logs-"))
     running.keep_logs(folder)
     return folder
-
-
-def last_words(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
-    """Each failure's name, and its exception with what the assertion compared."""
-    for report in list(reports)[:MOST]:
-        yield f"{report.nodeid} ({report.when})"
-        yield from (f"    {line[:WIDTH]}" for line in _shortened(_said(report)))
-
-
-def _said(report: pytest.TestReport) -> list[str]:
-    """The lines that pytest marks as the exception's, and where it was raised; all of a text without such lines."""
-    lines = report.longreprtext.splitlines()
-    said = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    crash = getattr(report.longrepr, "reprcrash", None)
-    return [*said, f"at {crash.path}:{crash.lineno}"] if said and crash else said or lines
-
-
-def _shortened(lines: list[str]) -> list[str]:
-    half = LINES // 2
-    return lines if len(lines) <= LINES else [*lines[:half], f"... {len(lines) - LINES} lines ...", *lines[-half:]]
