@@ -23,6 +23,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 import yaml
 
+from tests.commands import run
 from tests.e2e.waiting import wait_for
 from tests.make import NOW
 from tests.ports import free_port
@@ -141,8 +142,7 @@ class RealPrometheus:
         # By default it reads all samples again for every two hours of them.
         make = ["promtool", "tsdb", "create-blocks-from", "--max-block-duration=200h", "openmetrics"]
         files = [str(written), str(self.folder / "data")]
-        done = subprocess.run([*make, *files], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
-        assert done.returncode == 0, done.stderr
+        run(*make, *files)
 
     def _is_ready(self) -> bool:
         with suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready", timeout=_TIMEOUT) as answer:

@@ -8,7 +8,6 @@
 
 import functools
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,32 +16,28 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.commands import ROOT, run
 from tests.e2e.binaries import found
 
 Object = dict[str, Any]
 
-ROOT = Path(__file__).parents[2]
 CHART = ROOT / "chart"
 CI = sorted((CHART / "ci").glob("*-values.yaml"))
 #: A helm that was built with `go install` takes every cluster for 1.20 unless it is told.
 KUBERNETES = "1.36.0"
 #: Which helm knows of a cluster that it is connected to.
 ADMISSION = ("--api-versions", "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy")
-_TIMEOUT = 300
 #: A process that lives for a tenth of a second collects no garbage.
-_QUICK = {**os.environ, "GOGC": "off", "GOMAXPROCS": "1"}
+_QUICK = {"GOGC": "off", "GOMAXPROCS": "1"}
 
 needed = pytest.mark.skipif(
     found("helm") is None, reason="there is no helm: python tests/e2e/binaries.py helm builds it"
 )
 
 
-def helm(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    """Run helm, whatever it comes to."""
-    command = [str(found("helm")), *map(str, arguments)]
-    return subprocess.run(
-        command, input=text, env=_QUICK, capture_output=True, text=True, timeout=_TIMEOUT, check=False
-    )
+def helm(*arguments: str | Path, text: str = "", code: int | None = 0) -> "subprocess.CompletedProcess[str]":
+    """Run helm; it has to end with this code, or None with any."""
+    return run(found("helm"), *arguments, input=text, env=_QUICK, code=code)
 
 
 def template(
@@ -75,7 +70,7 @@ def _template(values: str | Object, *options: str) -> subprocess.CompletedProces
 
 @functools.cache
 def _templated(text: str, options: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    return helm("template", "rebalancer", CHART, "--values", "-", *options, text=text)
+    return helm("template", "rebalancer", CHART, "--values", "-", *options, text=text, code=None)
 
 
 def objects(text: str) -> Iterator[Object]:

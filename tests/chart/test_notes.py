@@ -28,7 +28,6 @@ def notes(chart: Path, values: str = "", *options: str) -> str:
         "template", "evener", chart, "--values", "-", "--namespace", "kube-system", "--kube-version", "1.36.0",
         "--show-only", "templates/notes.yaml", "--set", "image.repository=registry.example/x", *options, text=values,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     (shown,) = objects(done.stdout)
     return str(shown["text"])
 

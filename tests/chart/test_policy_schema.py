@@ -85,7 +85,7 @@ def refused(folder: Path, policies: Sequence[Object]) -> dict[int, str]:
         {"deschedulerPolicyAPIVersion": each["apiVersion"]} if "apiVersion" in each else {} for each in policies
     ]
     values = [{"deschedulerPolicy": each, **version} for each, version in zip(policies, versions, strict=True)]
-    said = helm("template", "x", folder, "--values", "-", text=json.dumps({"all": values})).stderr
+    said = helm("template", "x", folder, "--values", "-", text=json.dumps({"all": values}), code=None).stderr
     return {int(index): line for line in said.splitlines() for index in re.findall(r"'/all/(\d+)", line)}
 
 

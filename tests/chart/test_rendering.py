@@ -31,10 +31,7 @@ EACH = pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
 
 @EACH
 def test_helm_lint_finds_nothing(file: Path) -> None:
-    done = helm("lint", "--strict", CHART, "--values", file, "--kube-version", "1.36.0")
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 chart(s) failed" in done.stdout
+    assert "0 chart(s) failed" in helm("lint", "--strict", CHART, "--values", file, "--kube-version", "1.36.0").stdout
 
 
 @EACH
@@ -63,9 +60,8 @@ def test_all_names_are_of_the_release() -> None:
 
 def test_the_package_holds_what_is_needed(tmp_path: Path) -> None:
     """Presets, dashboard and alerts too, and no values of tests."""
-    done = helm("package", CHART, "--destination", tmp_path)
+    helm("package", CHART, "--destination", tmp_path)
 
-    assert done.returncode == 0, done.stderr
     (package,) = tmp_path.glob("rebalancer-*.tgz")
     with tarfile.open(package) as archive:
         names = {name.removeprefix("rebalancer/") for name in archive.getnames()}
@@ -81,7 +77,6 @@ def test_what_is_built_is_what_is_installed() -> None:
     image = dict(each.split("=") for each in shlex.split(found[1])[2:])["IMAGE"]
     _, _, release, chart, *options = shlex.split(found[2])
 
-    done = helm("template", release, ROOT / chart, *options, "--kube-version", KUBERNETES)
+    rendered = helm("template", release, ROOT / chart, *options, "--kube-version", KUBERNETES).stdout
 
-    assert done.returncode == 0, done.stderr
-    assert container(list(objects(done.stdout)))["image"] == f"{image}:{__version__}"
+    assert container(list(objects(rendered)))["image"] == f"{image}:{__version__}"

@@ -4,15 +4,14 @@ Those that the present run has anyway are not run a second time here: they would
 """
 
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.commands import ROOT, run
+
 _NAMED = re.compile(r"`(tests/[\w/]+\.py::\w+)` \|$")
 _OUTCOME = re.compile(r"^(tests/[\w/]+\.py::\w+)\b.* (PASSED|FAILED|SKIPPED|ERROR)\b")
 #: Its tests need a control plane; whoever names one of them here lets it run there.
@@ -32,8 +31,7 @@ def named(row: str) -> str:
 
 def outcomes(tests: Iterable[str]) -> Mapping[str, set[str]]:
     """Run tests and return what became of each, whatever its parameters."""
-    command = [sys.executable, "-m", "pytest", "-v", "--tb=no", *tests]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
+    done = run(sys.executable, "-m", "pytest", "-v", "--tb=no", *tests, code=None, timeout=1800)
     found = defaultdict(set)
     for line in done.stdout.splitlines():
         if outcome := _OUTCOME.match(line):

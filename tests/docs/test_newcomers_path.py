@@ -1,10 +1,8 @@
 """What CONTRIBUTING.md shows a newcomer to add, added to a copy of the tree, works."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT, run
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import old_pods, two_nodes_with
 
-ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "CONTRIBUTING.md").read_text().split("## Adding to it\n")[1].split("\n## ")[0]
 PLACE = re.compile(r"# (?P<file>\S+\.py)(?:, below: (?P<line>.*))?\n")
 
@@ -75,19 +73,9 @@ def add(tree: Path, *headings: str) -> None:
             block.write(tree)
 
 
-def run(tree: Path, *arguments: str) -> str:
+def python(tree: Path, *arguments: str) -> str:
     """Run Python with the copy and return what it prints."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run(sys.executable, *arguments, cwd=tree, env={"PYTHONPATH": str(tree)}).stdout
 
 
 @pytest.fixture
@@ -117,8 +105,8 @@ def test_what_the_page_adds_works(tree: Path, arguments: tuple[str, ...]) -> Non
     """The strategy evicts and has a manual, the protection keeps, and the cause is in its own words."""
     add(tree, "A strategy", "A protection", "A cause")
 
-    report = json.loads(run(tree, *arguments))
-    manual = run(tree, "-m", "rebalancer", "strategies", "EvictByPhase")
+    report = json.loads(python(tree, *arguments))
+    manual = python(tree, "-m", "rebalancer", "strategies", "EvictByPhase")
 
     assert manual.startswith("EvictByPhase: evict pods that are in a phase they should not stay in.")
     assert re.search(r"^  phase \([^)]+\): Pods in this phase are evicted\.$", manual, re.MULTILINE)
@@ -131,7 +119,7 @@ def test_a_protection_needs_no_words_of_its_own(tree: Path, arguments: tuple[str
     """Its code and figures are spelled out."""
     add(tree, "A strategy", "A protection")
 
-    (refusal,) = json.loads(run(tree, *arguments))["refusals"]
+    (refusal,) = json.loads(python(tree, *arguments))["refusals"]
 
     assert refusal["reason"] == "held pods (label hold)"
 
@@ -146,4 +134,4 @@ def test_the_new_metric_is_served(tree: Path) -> None:
         f"metrics.report_made({report!r}); print(metrics.exposition().decode())"
     )
 
-    assert 'rebalancer_nodes_over_percent{percent="90",resource="cpu"} 2.0' in run(tree, "-c", program)
+    assert 'rebalancer_nodes_over_percent{percent="90",resource="cpu"} 2.0' in python(tree, "-c", program)

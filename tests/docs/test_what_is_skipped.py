@@ -1,17 +1,12 @@
 """A run of the tests that lacks something says so at its end, or fails where it must lack nothing."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.absent import VARIABLE, pytest_configure
+from tests.commands import run
 from tests.conformance import corpus
-
-ROOT = Path(__file__).parents[2]
-
 
 #: Where neither the recorded cases nor the real Prometheus can be had.
 BARE = {"PATH": "/nowhere", corpus.VARIABLE: "/nowhere", VARIABLE: ""}
@@ -19,17 +14,10 @@ BARE = {"PATH": "/nowhere", corpus.VARIABLE: "/nowhere", VARIABLE: ""}
 
 def test_a_laptop_without_the_rest_is_told_what_was_not_shown() -> None:
     """What is missing skips its tests, and the last lines count them."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "tests/conformance", "tests/unit/usage/test_prometheus.py"],
-        cwd=ROOT,
-        env=os.environ | BARE,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    tests = ("tests/conformance", "tests/unit/usage/test_prometheus.py")
 
-    assert done.returncode == 0, done.stdout
+    done = run(sys.executable, "-m", "pytest", "-q", *tests, env=BARE)
+
     *lines, figures = done.stdout.splitlines()[-3:]
     assert "skipped" in figures
     assert [line.split(": ", 2)[2].split(";")[0] for line in lines] == [

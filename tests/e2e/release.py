@@ -40,9 +40,5 @@ class Release:
 
     def _helm(self, verb: str, *options: str) -> str:
         chart = () if verb == "uninstall" else (str(CHART),)
-        done = helm(
-            verb, self.name, *chart, *options, "--namespace", self.namespace,
-            "--kubeconfig", self.controlplane.kubeconfig, text=self.values,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        where = ("--namespace", self.namespace, "--kubeconfig", self.controlplane.kubeconfig)
+        return helm(verb, self.name, *chart, *options, *where, text=self.values).stdout

@@ -4,16 +4,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.commands import ROOT, run
 
 IMAGE, OWN_BASE = "localhost/rebalancer-test", "localhost/rebalancer-test-base"
-_TIMEOUT = 900
+#: Without a daemon and without privileges of its own.
+ISOLATED = {"BUILDAH_ISOLATION": "chroot"}
 #: What a build may need to know of this machine to reach the packages.
 _CONFIGURATION = [path for path in ("/etc/pip.conf", "/etc/ssl/certs") if Path(path).exists()]
 
@@ -22,44 +22,23 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def buildah(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run it without a daemon and without privileges of its own."""
-    return subprocess.run(
-        ["buildah", *arguments],
-        env={**os.environ, "BUILDAH_ISOLATION": "chroot"},
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT,
-        check=False,
-    )
-
-
 def done(*arguments: str) -> str:
     """What buildah says of something that has to work."""
-    came = buildah(*arguments)
-    assert came.returncode == 0, came.stdout + came.stderr
-    return came.stdout.strip()
+    return run("buildah", *arguments, env=ISOLATED).stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The Dockerfile's own base where it can be pulled, else a Debian with Python."""
     named = re.findall("^ARG PYTHON=(.*)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[0]
-    if buildah("pull", named).returncode == 0:
-        return named
-    if buildah("inspect", "--type", "image", OWN_BASE).returncode == 0:
-        return OWN_BASE
+    for wanted, command in ((named, ("pull",)), (OWN_BASE, ("inspect", "--type", "image"))):
+        if run("buildah", *command, wanted, code=None, env=ISOLATED).returncode == 0:
+            return wanted
     if not shutil.which("debootstrap"):
         pytest.skip(f"{named} cannot be pulled, and there is no debootstrap to make a base image with")
     root = tmp_path_factory.mktemp("base")
     packages = "--include=python3,python3-venv,ca-certificates"
-    made = subprocess.run(
-        ["debootstrap", "--variant=minbase", packages, "bookworm", str(root)],
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT,
-        check=False,
-    )
+    made = run("debootstrap", "--variant=minbase", packages, "bookworm", root, code=None)
     if made.returncode:
         pytest.skip(f"{named} cannot be pulled, and debootstrap fails: {made.stdout[-300:]}")
     container = done("from", "scratch")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.chart.helm import CHART, ROOT, helm, needed
+from tests.commands import run
 from tests.e2e.api import ApiError
 from tests.e2e.binaries import found
 from tests.e2e.builders import daemonset, node
@@ -71,11 +71,10 @@ def descheduler(metrics: ControlPlane, tmp_path: Path) -> Iterator[None]:
     (chart / "Chart.yaml").write_text("{apiVersion: v2, name: descheduler, version: 0.36.0}")
     (chart / "templates/all.yaml").write_text(_TEMPLATES)
     where = ("--namespace", "kube-system", "--kubeconfig", metrics.kubeconfig)
-    done = helm("install", "descheduler", chart, "--values", "-", *where, text=_VALUES)
-    assert done.returncode == 0, done.stderr
+    helm("install", "descheduler", chart, "--values", "-", *where, text=_VALUES)
     yield
-    helm("uninstall", "descheduler", *where)
-    helm("uninstall", "rebalancer", *where)
+    for each in ("descheduler", "rebalancer"):
+        helm("uninstall", each, *where, code=None)
 
 
 @pytest.mark.usefixtures("descheduler")
@@ -86,7 +85,6 @@ def test_every_command_of_the_steps(metrics: ControlPlane, namespace: Namespace,
     (work / "chart").symlink_to(CHART)
     helm_folder = (found("helm") or Path()).parent
     path = os.pathsep.join([str(Path(sys.executable).parent), str(helm_folder), os.environ["PATH"]])
-    environment = os.environ | {"PATH": path, "KUBECONFIG": str(metrics.kubeconfig)}
     seen = []
     # A node is measured once something runs on it.
     namespace.create(node("a"), node("b"), daemonset("agent", usage="10m"))
@@ -95,10 +93,7 @@ def test_every_command_of_the_steps(metrics: ControlPlane, namespace: Namespace,
     for command in COMMANDS:
         # Pods of this control plane have no logs: kwok plays the nodes.
         runs = f"{command} --ignore-errors=true" if command.startswith("kubectl logs") else command
-        done = subprocess.run(
-            ["bash", "-c", runs], cwd=work, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        run("bash", "-c", runs, cwd=work, env={"PATH": path, "KUBECONFIG": str(metrics.kubeconfig)})
         seen.append((command, metrics.api.read("CronJob", "descheduler", "kube-system")["spec"]["suspend"] or False))
 
     assert len(COMMANDS) >= 13

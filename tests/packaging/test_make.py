@@ -1,23 +1,15 @@
 """`make` says what it can do, and in one line what it lacks."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.commands import ROOT, run
 
 
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["make", "--silent", "--no-print-directory", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def make(*arguments: str, code: int = 0) -> str:
+    return run("make", "--silent", "--no-print-directory", *arguments, code=code).stdout
 
 
 def interpreter(folder: Path, answer: str) -> str:
@@ -43,18 +35,16 @@ def interpreter(folder: Path, answer: str) -> str:
 def test_what_is_missing_is_said_in_one_line(tmp_path: Path, target: str, answer: str, words: str) -> None:
     python, environment = interpreter(tmp_path, answer), tmp_path / "venv"
 
-    done = make(target, f"PYTHON={python}", f"VENV={environment}")
+    said = make(target, f"PYTHON={python}", f"VENV={environment}", code=2)
 
-    assert done.returncode
-    assert done.stdout.splitlines() == [words.format(python=python)]
+    assert said.splitlines() == [words.format(python=python)]
     assert not environment.exists()
 
 
 def test_no_python_at_all_is_said_in_one_line(tmp_path: Path) -> None:
-    done = make("demo", "PYTHON=", f"VENV={tmp_path / 'venv'}")
+    said = make("demo", "PYTHON=", f"VENV={tmp_path / 'venv'}", code=2)
 
-    assert done.returncode
-    assert re.fullmatch(r"rebalancer needs Python 3\.11 or newer and finds none; set PYTHON=.*\n", done.stdout)
+    assert re.fullmatch(r"rebalancer needs Python 3\.11 or newer and finds none; set PYTHON=.*\n", said)
 
 
 def test_help_lists_every_target() -> None:
@@ -62,7 +52,7 @@ def test_help_lists_every_target() -> None:
     makefile = (ROOT / "Makefile").read_text()
     phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
 
-    listed = [line.split()[1] for line in make("help").stdout.splitlines()]
+    listed = [line.split()[1] for line in make("help").splitlines()]
 
     assert phony
     assert sorted(listed) == sorted(phony[1].split())

@@ -1,6 +1,5 @@
 """A wheel claims one top-level name, and works in an environment that has never seen the checkout."""
 
-import subprocess
 import sys
 import venv
 import zipfile
@@ -10,17 +9,9 @@ import click
 import pytest
 
 from strategies import BUILTIN
-
-ROOT = Path(__file__).parents[2]
+from tests.commands import ROOT, run
 
 pytestmark = pytest.mark.slow
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +53,7 @@ def test_the_wheel_claims_one_top_level_name(wheel: Path) -> None:
 
 def test_it_lists_its_strategies_outside_the_checkout(installed: Path) -> None:
     """Strategies that import one another absolutely would work in a checkout and fail here."""
-    listed = run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed)
+    listed = run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed).stdout
 
     assert [line.split()[0] for line in listed.splitlines()] == [
         *(strategy.name for strategy in BUILTIN),
@@ -75,7 +66,7 @@ def test_it_finds_its_presets_and_runs_the_main_job(installed: Path) -> None:
     report = run(
         installed / "bin/python", "-m", "rebalancer", "run", "--policy", "demo",
         "--snapshot", ROOT / "examples/cluster.json", cwd=installed,
-    )  # fmt: skip
+    ).stdout  # fmt: skip
 
     assert "would be evicted" in report
 
@@ -86,4 +77,4 @@ def test_a_foreign_package_called_strategies_changes_nothing(installed: Path) ->
     foreign.mkdir()
     (foreign / "__init__.py").write_text("BUILTIN = ()\n")
 
-    assert "PodLifeTime" in run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed)
+    assert "PodLifeTime" in run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed).stdout

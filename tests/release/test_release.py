@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.chart.helm import found
+from tests.commands import ROOT, run
 
-ROOT = Path(__file__).parents[2]
 VERSION = re.findall(r'__version__ = "(.*)"', (ROOT / "rebalancer/__init__.py").read_text())[0]
 INTERPRETERS = [f"3.{minor}" for minor in range(11, 15)]
 LARGEST_LAYER = 120 * 2**20
@@ -27,25 +27,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 has_buildah = pytest.mark.skipif(not shutil.which("buildah"), reason="there is no buildah")
 
 
-def run(*command: str | Path, cwd: Path, code: int = 0, **environment: str) -> str:
-    done = subprocess.run(
-        list(map(str, command)),
-        cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
+def said(*command: str | Path, cwd: Path, code: int = 0, **environment: str) -> str:
+    done = run(*command, cwd=cwd, code=code, env=environment)
     return done.stdout + done.stderr
 
 
 def tree(folder: Path) -> Path:
     """A clone in which the changelog has a heading for the version."""
-    run("git", "clone", "--quiet", ROOT, folder, cwd=ROOT)
+    said("git", "clone", "--quiet", ROOT, folder, cwd=ROOT)
     changelog = folder / "CHANGELOG.md"
     changelog.write_text(re.sub(r"^## Unreleased", f"## {VERSION}", changelog.read_text(), count=1, flags=re.MULTILINE))
     return folder
 
 
 def release(folder: Path, *options: str, version: str = VERSION, code: int = 0) -> str:
-    return run(sys.executable, folder / "release/release.py", version, *options, cwd=folder, code=code)
+    return said(sys.executable, folder / "release/release.py", version, *options, cwd=folder, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +63,7 @@ def roots(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
         unpacked[architecture] = Path("/tmp") / f"rebalancer-root-{os.getpid()}-{architecture}"
         unpacked[architecture].mkdir()
         for layer in manifest["layers"]:
-            run("tar", "-xzf", blob(layout, layer), "-C", unpacked[architecture], cwd=layout)
+            said("tar", "-xzf", blob(layout, layer), "-C", unpacked[architecture], cwd=layout)
     yield unpacked
     for each in unpacked.values():
         shutil.rmtree(each)
@@ -88,7 +84,7 @@ def manifests(layout: Path) -> Iterator[tuple[str, dict]]:
 
 def test_the_sums_are_those_of_all_files(dist: Path) -> None:
     """`sha256sum --check` is content, and nothing lies beside the files it names."""
-    run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist)
+    said("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist)
 
     named = {line.split()[1] for line in (dist / "SHA256SUMS").read_text().splitlines()}
     assert named == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
@@ -110,14 +106,14 @@ def test_the_wheel_runs_in_a_bare_environment(dist: Path, tmp_path: Path, interp
     python = shutil.which(f"python{interpreter}")
     if not python or subprocess.call([python, "-c", "import ensurepip"], stderr=subprocess.DEVNULL):
         pytest.skip(f"there is no Python {interpreter} that makes environments")
-    run(python, "-m", "venv", "bare", cwd=tmp_path)
+    said(python, "-m", "venv", "bare", cwd=tmp_path)
     wheel = next(dist.glob("*.whl"))
-    run("bare/bin/pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel, cwd=tmp_path)
+    said("bare/bin/pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel, cwd=tmp_path)
 
-    said = run("bare/bin/rebalancer", "run", "--policy", "demo", "--snapshot", ROOT / "examples/cluster.json",
+    told = said("bare/bin/rebalancer", "run", "--policy", "demo", "--snapshot", ROOT / "examples/cluster.json",
                cwd=tmp_path)  # fmt: skip
 
-    assert "would be evicted" in said
+    assert "would be evicted" in told
 
 
 def test_the_source_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
@@ -127,8 +123,8 @@ def test_the_source_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     source = next(tmp_path.iterdir())
     wheel = next(dist.glob("*.whl"))
 
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", cwd=source,
-        SOURCE_DATE_EPOCH=run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip())  # fmt: skip
+    said(sys.executable, "-m", "hatchling", "build", "-t", "wheel", cwd=source,
+        SOURCE_DATE_EPOCH=said("git", "log", "-1", "--format=%ct", cwd=ROOT).strip())  # fmt: skip
 
     assert (source / "dist" / wheel.name).read_bytes() == wheel.read_bytes()
 
@@ -139,12 +135,12 @@ def test_the_packed_chart_installs(dist: Path) -> None:
     chart = dist / f"rebalancer-{VERSION}.tgz"
     helm = str(found("helm"))
 
-    run(helm, "lint", "--strict", chart, cwd=dist)
-    rendered = run(helm, "template", "rebalancer", chart, "--kube-version", "1.36.0", cwd=dist)
+    said(helm, "lint", "--strict", chart, cwd=dist)
+    rendered = said(helm, "template", "rebalancer", chart, "--kube-version", "1.36.0", cwd=dist)
 
     assert "kind: CronJob" in rendered
-    assert run(helm, "show", "values", chart, cwd=dist).strip() == (ROOT / "chart/values.yaml").read_text().strip()
-    assert "artifacthub.io/license" in run(helm, "show", "chart", chart, cwd=dist)
+    assert said(helm, "show", "values", chart, cwd=dist).strip() == (ROOT / "chart/values.yaml").read_text().strip()
+    assert "artifacthub.io/license" in said(helm, "show", "chart", chart, cwd=dist)
 
 
 @has_buildah
@@ -156,12 +152,12 @@ def test_the_image_runs_as_its_user_on_a_tree_it_cannot_write(roots: dict[str, P
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     shutil.copy(ROOT / "examples/cluster.json", root / "tmp")
     try:
-        said = run("chroot", "--userspec=1000:1000", root, "/bin/descheduler", "run", "--policy", "safe",
+        told = said("chroot", "--userspec=1000:1000", root, "/bin/descheduler", "run", "--policy", "safe",
                    "--snapshot", "/tmp/cluster.json", "--output", "json", cwd=root)  # fmt: skip
     finally:
         (root / "tmp/cluster.json").unlink()
 
-    assert '"kind": "Report"' in said
+    assert '"kind": "Report"' in told
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*") if path != root / "tmp"} == {
         path: when for path, when in before.items() if path != root / "tmp"
     }
@@ -232,8 +228,8 @@ def test_what_does_not_fit_is_said_in_one_line(tmp_path: Path, version: str, wor
     chart = folder / "chart/Chart.yaml"
     chart.write_text(re.sub(r"^(version): .*", r"\1: 0.0.7", chart.read_text(), flags=re.MULTILINE))
 
-    said = release(folder, version=version, code=1)
+    told = release(folder, version=version, code=1)
 
-    assert words in said
-    assert said.count("\n") == 1
+    assert words in told
+    assert told.count("\n") == 1
     assert not (folder / "dist").exists()
