@@ -79,14 +79,24 @@ class PeakMean(Rule):
 
     name = "peak-mean"
     warning = ""
+    #: Of a memory limit: at least so many times the highest value.
+    margin: ClassVar[float] = _MARGIN
 
     def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
-        """Return what a container needs."""
-        lowest_limit = samples.highest("memory") * _MARGIN
-        return _by_peaks(samples, settings.request_share, lowest_limit, core=core)
+        """Return what a container needs: limits by the peaks of all samples, requests by those of the steady ones."""
+        cpu_limit = _millicores(_mean_peak(samples, "cpu"))
+        highest = samples.highest("memory") * self.margin
+        memory_limit = _whole_mebi(max(_mean_peak(samples, "memory"), highest))
+        if core:
+            return Need(cpu_limit, cpu_limit, memory_limit, memory_limit, "core: the mean of the days' peaks")
+        steady, share = _steady(samples), settings.request_share
+        cpu = _millicores(_mean_peak(steady, "cpu") * share)
+        memory = _whole_mebi(_mean_peak(steady, "memory") * share)
+        why = f"{share:.0%} of the mean of the days' peaks".replace("%", " %")
+        return Need(cpu, max(cpu, cpu_limit), memory, max(memory, memory_limit), why)
 
 
-class SeedLiteral(Rule):
+class SeedLiteral(PeakMean):
     """seed-literal: as peak-mean, with a memory limit of the mean of peaks as well.
 
     On about half of the days the highest value is above that limit: expect OOM kills.
@@ -94,10 +104,7 @@ class SeedLiteral(Rule):
 
     name = "seed-literal"
     warning = "seed-literal limits memory to the mean of the days' peaks: on days above it containers are OOM killed"
-
-    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
-        """Return what a container needs."""
-        return _by_peaks(samples, settings.request_share, 0.0, core=core)
+    margin = 0.0
 
 
 class Quantile(Rule):
@@ -178,19 +185,6 @@ def weighted(values: Iterable[tuple[float, float]], quantile: float) -> float:
         if reached >= wanted:
             return value
     return ordered[-1][0]
-
-
-def _by_peaks(samples: Samples, share: float, lowest_memory_limit: float, *, core: bool) -> Need:
-    """Return the need by the mean of peaks: of all samples for limits, of the steady ones for requests."""
-    cpu_limit = _millicores(_mean_peak(samples, "cpu"))
-    memory_limit = _whole_mebi(max(_mean_peak(samples, "memory"), lowest_memory_limit))
-    if core:
-        return Need(cpu_limit, cpu_limit, memory_limit, memory_limit, "core: the mean of the days' peaks")
-    steady = _steady(samples)
-    cpu = _millicores(_mean_peak(steady, "cpu") * share)
-    memory = _whole_mebi(_mean_peak(steady, "memory") * share)
-    why = f"{share:.0%} of the mean of the days' peaks".replace("%", " %")
-    return Need(cpu, max(cpu, cpu_limit), memory, max(memory, memory_limit), why)
 
 
 def _mean_peak(samples: Samples, resource: str) -> float:

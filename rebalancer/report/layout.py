@@ -47,15 +47,20 @@ class Page:
     def rows(
         self,
         columns: Sequence[Sequence[str]],
-        prose: Sequence[str],
+        prose: Sequence[str] = (),
         *,
         indent: int = 0,
         style: str | Sequence[str] = "",
     ) -> None:
-        """Add rows as `hanging` makes them; `style` is one for all rows, or one for each row."""
+        """Add rows as `hanging` makes them, with or without prose; `style` is one for all rows, or one for each row."""
         styles = [style] * len(columns) if isinstance(style, str) else style
-        for lines, each in zip(hanging(columns, prose, self.width, indent), styles, strict=True):
+        beside = prose or [""] * len(columns)
+        for lines, each in zip(hanging(columns, beside, self.width, indent), styles, strict=True):
             self.lines += [(line, each) for line in lines]
+
+    def text(self) -> str:
+        """Return all lines, without their styles."""
+        return "".join(f"{line}\n" for line, _ in self.lines)
 
 
 def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, indent: int = 0) -> Iterator[list[str]]:
@@ -72,7 +77,7 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
     """
     widths = [max(map(cell_len, column)) for column in zip(*columns, strict=True)]
     start = indent + sum(each + _GAP for each in widths)
-    beside = width - start >= _NARROWEST_PROSE
+    beside = not widths or width - start >= _NARROWEST_PROSE
     for names, text in zip(columns, prose, strict=True):
         padded = (name + " " * (size + _GAP - cell_len(name)) for name, size in zip(names, widths, strict=True))
         head = " " * indent + "".join(padded)
@@ -81,15 +86,10 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
             heads = (
                 [head.rstrip()] if start - _GAP <= width else [indent * " " + line for line in _packed(names, width)]
             )
-            yield [*heads, *(below + line for line in wrapped(text, width - len(below)))]
+            yield [*heads, *(below + line for line in _wrapped(text, width - len(below)))]
             continue
-        first, *others = wrapped(text, width - start) or [""]
+        first, *others = _wrapped(text, width - start) or [""]
         yield [(head + first).rstrip(), *(" " * start + line for line in others)]
-
-
-def table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return the lines of rows without prose, in columns."""
-    return [line for lines in hanging(rows, [""] * len(rows), width) for line in lines]
 
 
 def _packed(names: Sequence[str], width: int) -> list[str]:
@@ -103,7 +103,7 @@ def _packed(names: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def _wrapped(text: str, width: int) -> list[str]:
     """Return the text in lines; a word that is wider than a line is not broken, nor is a percentage like `94 %`."""
     lines = wrap(text.replace(" %", _PERCENT), max(width, 1), break_long_words=False, break_on_hyphens=False)
     return [line.replace(_PERCENT, " %") for line in lines]

@@ -4,14 +4,13 @@ Everybody who reaches the port may read them: they say that a source or a node i
 servers said of it.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from rebalancer.marking.evaluation import MarkingOutcome, Pressure
 from rebalancer.report.document import timestamp
-from rebalancer.report.layout import count, table
+from rebalancer.report.layout import Page, count
 from rebalancer.untrusted.printable import printable
 
 _HEAD = ("node", "rule", "value", "since", "until", "change")
@@ -80,7 +79,9 @@ def marking_lines(document: dict[str, Any]) -> Iterator[str]:
     would = "would be marked" if document["dryRun"] else "marked"
     yield f"{len(marked)} of {document['takingPart']} nodes {would}"
     if rows := [row for node in document["nodes"] for row in _rows(node)]:
-        yield from table([_HEAD, *rows], sys.maxsize)
+        page = Page(None)
+        page.rows([_HEAD, *rows])
+        yield from (line for line, _ in page.lines)
     if document["allPressed"]:
         yield "all nodes are under pressure, so none is marked"
     if document["leftOut"]:

@@ -45,9 +45,8 @@ def overview(
 
 def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[Share]:
     """Return how many of its pods that have not ended each owner loses, the largest loss first."""
-    going = [pod for pod in evicted if pod.active and pod.controller]
-    lost = Counter(_owner(pod) for pod in going)
-    had = Counter(_owner(pod) for pod in pods if pod.active and pod.controller)
+    going = [pod for pod in evicted if pod.active]
+    lost, had = (Counter(filter(None, map(_owner, each))) for each in (going, (pod for pod in pods if pod.active)))
     covered = {_owner(pod) for pod in going if budgets.select(pod)}
     ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))
     return [
@@ -57,9 +56,8 @@ def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: Disrupti
     ]
 
 
-def _owner(pod: Pod) -> _Owner:
-    owner = pod.controller
-    return (pod.namespace, owner.kind, owner.name) if owner else (pod.namespace, "", "")
+def _owner(pod: Pod) -> _Owner | None:
+    return (pod.namespace, pod.controller.kind, pod.controller.name) if pod.controller else None
 
 
 def _alarms(evicted: int, total: int, owners: Sequence[Share], limits: Limits) -> list[str]:

@@ -13,7 +13,7 @@ import yaml
 from rebalancer.recommendation.findings import ClusterOutlook, Load, Neighbours, PodKey, Recommendations, WhatIf
 from rebalancer.recommendation.rules import MEBI, Amounts, Reservation, in_mebi
 from rebalancer.recommendation.workloads import Recommendation, Workload
-from rebalancer.report.layout import count, hanging, listed, table, wrapped
+from rebalancer.report.layout import Page, count, listed
 from rebalancer.untrusted.printable import printable
 
 _AMOUNTS = ("cpuRequest", "cpuLimit", "memoryRequest", "memoryLimit")
@@ -29,8 +29,12 @@ def as_text(findings: Recommendations, output: str, width: int) -> str:
     """Return what was found out in a shape: table, json, yaml or csv; a table is as wide as `width`."""
     found = findings.recommendations
     if output == "table":
-        more = _what_if_lines(findings.what_if, width) if findings.what_if else []
-        return "\n".join([*_table(findings, width), *_neighbour_lines(findings.neighbours), *more]) + "\n"
+        page = Page(width)
+        _show_containers(findings, page)
+        _show_neighbours(findings.neighbours, page)
+        if findings.what_if:
+            _show_what_if(findings.what_if, page)
+        return page.text()
     documents = [_document(each, findings.qos) for each in found]
     if output == "csv":
         return _csv(documents)
@@ -122,11 +126,10 @@ def _csv(documents: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _table(findings: Recommendations, width: int) -> list[str]:
-    found = findings.recommendations
+def _show_containers(findings: Recommendations, page: Page) -> None:
     columns: list[tuple[str, ...]] = [_HEADINGS]
     prose = ["WHY"]
-    for each in found:
+    for each in findings.recommendations:
         document = _document(each, findings.qos)
         names = (document["namespace"], f"{document['kind']}/{document['name']}", document["container"])
         cells = (_change(document["now"], document["recommended"], name) for name in _AMOUNTS)
@@ -134,26 +137,26 @@ def _table(findings: Recommendations, width: int) -> list[str]:
         before, after = findings.qos.get(each.history.workload, ("", ""))
         qos = [f"{before} becomes {after}"] if before != after else []
         prose.append(printable("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos])))
-    sums = (
-        f"Requests in {each['namespace'] or 'all'}: "
-        f"cpu {_freed(each['cpuMilli'], 'm')}, memory {_freed(each['memoryBytes'] // MEBI, 'Mi')}"
-        for each in totals(found)
-    )
-    return [*(line for row in hanging(columns, prose, width) for line in row), *sums]
+    page.rows(columns, prose)
+    for sums in totals(findings.recommendations):
+        cpu, memory = _freed(sums["cpuMilli"], "m"), _freed(sums["memoryBytes"] // MEBI, "Mi")
+        page.say(f"Requests in {sums['namespace'] or 'all'}: cpu {cpu}, memory {memory}")
 
 
-def _neighbour_lines(found: Sequence[Neighbours]) -> list[str]:
-    """Return a line for each pair, and below it what goes under `affinity:` in the first one's template."""
+def _show_neighbours(found: Sequence[Neighbours], page: Page) -> None:
+    """Show each pair, and below it what goes under `affinity:` in the first one's template."""
     if not found:
-        return []
-    lines = ["", "HEAVY WORKLOADS THAT SHARE NODES, and what goes under `affinity:` of the first to part them"]
+        return
+    page.say("")
+    page.say("HEAVY WORKLOADS THAT SHARE NODES, and what goes under `affinity:` of the first to part them")
     for each in found[:_MOST_PAIRS]:
         first, other = (document := _neighbours(each))["workloads"]
         pair = f"{first} with itself" if each.first == each.other else f"{first} and {other}"
         cure = json.dumps(each.affinity) if each.affinity else "give the pods of the second a label first"
-        lines += [f"{pair}: {listed(document['nodes'], _MOST_NODES)}", f"  {cure}"]
-    more = len(found) - _MOST_PAIRS
-    return [*lines, f"and {more} more; -o json has all"] if more > 0 else lines
+        page.say(f"{pair}: {listed(document['nodes'], _MOST_NODES)}")
+        page.say(f"  {cure}")
+    if (more := len(found) - _MOST_PAIRS) > 0:
+        page.say(f"and {more} more; -o json has all")
 
 
 def _neighbours(each: Neighbours) -> dict[str, Any]:
@@ -172,8 +175,8 @@ def _freed(change: int, unit: str) -> str:
     return f"{-change}{unit} freed" if change < 0 else f"{change}{unit} missing" if change else "as it is"
 
 
-def _what_if_lines(found: WhatIf, width: int) -> list[str]:
-    """Return a small table, and sentences on what does not fit and what is not known."""
+def _show_what_if(found: WhatIf, page: Page) -> None:
+    """Show a small table, and sentences on what does not fit and what is not known."""
     outlooks, more = (found.now, found.today, found.recommended), f"more than {found.nodes}"
     rows: list[tuple[str, ...]] = [("WHAT IF", "AS IT IS", "TODAY'S REQUESTS", "RECOMMENDED")]
     for name in found.now.loads:
@@ -183,19 +186,19 @@ def _what_if_lines(found: WhatIf, width: int) -> list[str]:
     needed = (f"{each.needed} of {found.nodes}" if not each.nowhere else more for each in outlooks[1:])
     rows.append(("nodes needed", _NOTHING, *needed))
     rows.append(("pods that fit nowhere", _NOTHING, *(str(len(each.nowhere)) for each in outlooks[1:])))
+    page.say("")
+    page.rows(rows)
     pods, nodes = count(found.pods, "pod"), count(found.nodes, "node")
-    said = [f"What if: {pods} placed anew on {nodes}. Loads are what pods used in the peak hours."]
+    page.prose(f"What if: {pods} placed anew on {nodes}. Loads are what pods used in the peak hours.")
     if found.no_longer:
         names = listed((f"{'/'.join(pod)} ({why})" for pod, why in sorted(found.no_longer.items())), _MOST_PODS)
-        said.append(f"{count(len(found.no_longer), 'pod')} would no longer fit: {printable(names)}")
+        page.prose(f"{count(len(found.no_longer), 'pod')} would no longer fit: {printable(names)}")
     if found.unmeasured:
-        said.append(f"{count(found.unmeasured, 'pod')} without a measurement: counted as using nothing.")
+        page.prose(f"{count(found.unmeasured, 'pod')} without a measurement: counted as using nothing.")
     if found.stayed:
         reasons = printable(listed(sorted(set(found.stayed.values())), _MOST_REASONS))
-        said.append(
-            f"{count(len(found.stayed), 'pod')} left in place, since it is unknown where they would go: {reasons}"
-        )
-    return ["", *table(rows, width), *(line for each in said for line in wrapped(each, width))]
+        where = "left in place, since it is unknown where they would go"
+        page.prose(f"{count(len(found.stayed), 'pod')} {where}: {reasons}")
 
 
 def _what_if(found: WhatIf) -> dict[str, Any]:
@@ -363,10 +366,11 @@ def reservations_as_text(found: Sequence[Reservation], output: str, width: int) 
             in_mebi, (each.capacity, each.now, each.eviction, each.reserved["memory"])
         )
         rows.append((str(len(each.nodes)), capacity, now, used, eviction, reserved))
-    warnings = [
-        line for each in found for text in each.warnings for line in wrapped(f"Warning: {printable(text)}", width)
-    ]
-    return "\n".join([*table(rows, width), *warnings, "", snippets])
+    page = Page(width)
+    page.rows(rows)
+    for warning in (text for each in found for text in each.warnings):
+        page.prose(f"Warning: {printable(warning)}")
+    return f"{page.text()}\n{snippets}"
 
 
 def _reservation(each: Reservation) -> dict[str, Any]:

@@ -87,12 +87,6 @@ def _matches(details: Figures) -> str:
     return ", ".join(each.rstrip() for each in parts)
 
 
-def _duplicate(details: Figures) -> str:
-    whose = f"{details['namespace']}/{details['owner']['name']} on {details['node']}"
-    limit = f"at most {details['most']} ({details['nodes']} nodes take them)"
-    return f"{details['on_node']} of {details['replicas']} replicas of {whose}, {limit}"
-
-
 def _anti_affinity(details: Figures) -> str:
     topology = details["topology"]
     domain = f"topology {topology['key']}={topology['value']}" if topology else f"node {details['node']}"
@@ -104,18 +98,15 @@ def _in_the_way(details: Figures) -> str:
     return f"in the way of {details['pod']} on {details['node']}{more}, by their anti-affinity"
 
 
-def _uneven(details: Figures) -> str:
-    source, target = details["from"], details["to"]
-    sizes = f"{source['domain']} has {source['pods']}, {target['domain']} {target['pods']}"
-    return f"{details['topology_key']}: {sizes}, maxSkew {details['max_skew']}"
-
-
 GOES = words(
     {
         Code.CUSTOM: "{message}",
         Code.ABOVE_MEAN: _above_mean,
         Code.ANTI_AFFINITY_VIOLATED: _anti_affinity,
-        Code.DUPLICATE: _duplicate,
+        Code.DUPLICATE: (
+            "{on_node} of {replicas} replicas of {namespace}/{owner[name]} on {node}, at most {most} "
+            "({nodes} nodes take them)"
+        ),
         Code.FAILED: _failed,
         Code.IN_THE_WAY: _in_the_way,
         Code.NODE_AFFINITY_VIOLATED: "{required} required, {node} does not match, {better} would take it",
@@ -126,7 +117,9 @@ GOES = words(
         Code.TOO_MANY_RESTARTS: "{restarts} restarts >= {threshold}",
         Code.TOO_OLD: _matches,
         Code.UNDERUTILIZED: _underutilized,
-        Code.UNEVEN_SPREAD: _uneven,
+        Code.UNEVEN_SPREAD: (
+            "{topology_key}: {from[domain]} has {from[pods]}, {to[domain]} {to[pods]}, maxSkew {max_skew}"
+        ),
     }
 )
 

@@ -17,14 +17,16 @@ Words = Callable[[Figures], str]
 _SHOWN = 3
 
 
-def words(table: Mapping[Code, str | Words]) -> dict[Code, Words]:
-    """Return the table with functions only; a template names details in braces."""
-    return {code: each.format_map if isinstance(each, str) else each for code, each in table.items()}
+def words(table: Mapping[Code, str | Mapping[str, str] | Words]) -> dict[Code, Words]:
+    """Return the table with functions only; a template names details in braces, and of several the first fits."""
+    return {code: each if callable(each) else partial(_said, each) for code, each in table.items()}
 
 
-def _first(templates: Mapping[str, str], details: Figures) -> str:
-    """Return the first template whose detail is there; one for the name "" is for all others."""
-    return next((text.format_map(details) for name, text in templates.items() if not name or name in details), "")
+def _said(template: str | Mapping[str, str], details: Figures) -> str:
+    """Return a template with its details; of several the first whose detail is there, or that for the name ""."""
+    if isinstance(template, str):
+        return template.format_map(details)
+    return next((text.format_map(details) for name, text in template.items() if not name or name in details), "")
 
 
 def _insufficient(details: Figures) -> str:
@@ -98,7 +100,7 @@ def _namespace(details: Figures) -> str:
 def _node_fit(details: Figures) -> str:
     if "domains" in details:
         return "fits no node of a domain below the average"
-    if said := _first(_NO_CERTAIN_ROOM, details):
+    if said := _said(_NO_CERTAIN_ROOM, details):
         return said
     if not details["nodes"]:
         return "there is no other node"
@@ -125,7 +127,7 @@ def _pdb(details: Figures) -> str:
     if "pdbs" in details:
         more = f" and {details['more']} more" if "more" in details else ""
         return f"more than one PDB selects it ({', '.join(details['pdbs'])}{more}), which the API server refuses"
-    return _first(_PDB, details)
+    return _said(_PDB, details)
 
 
 _NO_DESTINATION = {
@@ -141,7 +143,7 @@ def _no_destination(details: Figures) -> str:
     for name, choice in (("likely", "would likely choose"), ("may_choose", "may choose")):
         if name in details:
             return f"no destination: the scheduler {choice} {details[name]}, {obstacle_text(details['harm'])}"
-    if said := _first(_NO_DESTINATION, details):
+    if said := _said(_NO_DESTINATION, details):
         return said
     return f"no destination: of {details['nodes']} nodes {obstacles_text(details['obstacles'])}"
 
@@ -165,11 +167,8 @@ def _keep_free(details: Figures) -> str:
     return f"the other nodes would have {free} % of their {details['resource']} free, and {keep} % are to be kept"
 
 
-def _owner_share(details: Figures) -> str:
-    owner = details["owner"]
-    lost = f"has lost {details['lost']} of {details['pods']} pods in this cycle"
-    most = f"{details['limit']} is the most" if "limit" in details else "without a PDB a quarter is the most"
-    return f"{owner['kind']} {owner['name']} {lost}, and {most}"
+_LOST = "{owner[kind]} {owner[name]} has lost {lost} of {pods} pods in this cycle"
+_OWNER_SHARE = {"limit": f"{_LOST}, and {{limit}} is the most", "": f"{_LOST}, and without a PDB a quarter is the most"}
 
 
 def _back_off(details: Figures) -> str:
@@ -209,7 +208,7 @@ _STAYS = words(
         Code.PVC: _persistent,
         Code.RESOURCE_CLAIMS: "claims devices",
         Code.STATIC_PODS: "a static pod, the kubelet would keep it",
-        Code.SYSTEM_CRITICAL_PODS: partial(_first, _CRITICAL),
+        Code.SYSTEM_CRITICAL_PODS: _CRITICAL,
         Code.TERMINATING_PODS: "already terminating",
         Code.WITHOUT_PDB: lambda details: (
             "no PDB selects it" if details.get("known", True) else "PDBs are unknown, so it counts as having none"
@@ -245,7 +244,7 @@ _STAYS = words(
         Code.NEWCOMER: lambda details: f"started {age_text(details['age_seconds'])} ago: it may just have been moved",
         Code.NODE_FIT: _node_fit,
         Code.NODE_LIMIT: "{used} of {limit} evictions from {node} are used",
-        Code.OWNER_SHARE: _owner_share,
+        Code.OWNER_SHARE: _OWNER_SHARE,
         Code.PDB: _pdb,
         Code.TOTAL_LIMIT: "{used} of {limit} evictions of this cycle are used",
         Code.WEBHOOK: "an admission webhook refuses it",
