@@ -5,6 +5,7 @@ import shlex
 import tarfile
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -14,7 +15,9 @@ from tests.chart.helm import (
     CI,
     KUBERNETES,
     ROOT,
+    Object,
     container,
+    every,
     helm,
     kinds,
     needed,
@@ -27,6 +30,44 @@ pytestmark = needed
 #: The two commands by which the main README installs.
 INSTALLATION = re.compile(r"^\$ (make image .*)\n\$ (helm install .*)$", re.MULTILINE)
 EACH = pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
+
+
+def _map(**properties: Object) -> Object:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _list(items: Object) -> Object:
+    return {"type": "array", "items": items}
+
+
+_TEXT: Object = {"type": "string"}
+_FLAG: Object = {"type": "boolean"}
+_TEXTS: Object = {"type": "object", "additionalProperties": _TEXT}
+_RELABELING = _map(
+    action=_TEXT, regex=_TEXT, replacement=_TEXT, separator=_TEXT, sourceLabels=_list(_TEXT), targetLabel=_TEXT
+)
+_ENDPOINT: Object = {
+    "scheme": _TEXT,
+    "interval": _TEXT,
+    "honorLabels": _FLAG,
+    "tlsConfig": _map(insecureSkipVerify=_FLAG, serverName=_TEXT),
+    "metricRelabelings": _list(_RELABELING),
+    "relabelings": _list(_RELABELING),
+}
+_TARGETS: Object = {
+    "jobLabel": _TEXT,
+    "namespaceSelector": _map(matchNames=_list(_TEXT)),
+    "selector": _map(matchLabels=_TEXTS),
+}
+_NUMBER_OR_NAME: Object = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+_RULE = _map(alert=_TEXT, expr=_NUMBER_OR_NAME, labels=_TEXTS, annotations=_TEXTS, **{"for": _TEXT})
+
+#: By kind of the Prometheus operator, as far as the chart uses it, the schema of its `spec`.
+SPECS = {
+    "ServiceMonitor": _map(**_TARGETS, endpoints=_list(_map(port=_TEXT, **_ENDPOINT))),
+    "PodMonitor": _map(**_TARGETS, podMetricsEndpoints=_list(_map(targetPort=_NUMBER_OR_NAME, **_ENDPOINT))),
+    "PrometheusRule": _map(groups=_list(_map(name=_TEXT, rules=_list(_RULE)))),
+}
 
 
 @EACH
@@ -42,6 +83,13 @@ def test_every_file_renders(file: Path, kubernetes: str) -> None:
 
     assert kinds(workloads(found)) == [(yaml.safe_load(file.read_text()) or {}).get("kind", "CronJob")]
     assert {"ConfigMap", "ClusterRole", "ClusterRoleBinding"} <= {*kinds(found)}
+
+
+@EACH
+def test_the_operator_of_prometheus_knows_every_field(file: Path) -> None:
+    """No unknown field, no wrong type."""
+    for each in every(template(file.read_text()), *SPECS):
+        jsonschema.validate(each["spec"], SPECS[each["kind"]])
 
 
 def test_all_names_are_of_the_release() -> None:

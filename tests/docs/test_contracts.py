@@ -1,7 +1,10 @@
-"""Examples and presets are policies that load."""
+"""Policies that are shown load, schemas are fresh, and what is printed keeps to them."""
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -11,37 +14,40 @@ from click.testing import CliRunner
 from rebalancer import api
 from rebalancer.cli.main import main
 from rebalancer.marking.rules import MarkingRules
+from rebalancer.policy.load import load_policy
 from rebalancer.report.plan import Plan
-from rebalancer.run.policies import presets, read_policy
+from rebalancer.run.policies import known_plugins
+from tests.docs.test_documents import DOCUMENTS, blocks
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", presets())
-def test_every_preset_loads_strictly_and_says_whom_it_suits(name: str) -> None:
-    """A preset has no warnings and begins with a comment."""
-    assert not read_policy(name, strict=True).warnings
-    assert (ROOT / "policies/presets" / f"{name}.yaml").read_text().startswith("# ")
-
-
-def policies_in_manifests() -> list[str]:
-    found = []
-    for path in sorted((ROOT / "examples").rglob("*.yaml")):
+def policies() -> Iterator[Any]:
+    """Every policy that people copy: presets, those of the examples, also inside of ConfigMaps, those of documents."""
+    for path in (*sorted((ROOT / "policies/presets").iterdir()), *sorted((ROOT / "examples").rglob("*.yaml"))):
         for document in yaml.safe_load_all(path.read_text()):
             if document.get("kind") == "DeschedulerPolicy":
-                found.append(path.read_text())
+                yield pytest.param(path.read_text(), id=path.name)
             if document.get("kind") == "ConfigMap":
-                found += document.get("data", {}).values()
-    return found
+                yield from (pytest.param(text, id=path.name) for text in document.get("data", {}).values())
+    for path in DOCUMENTS:
+        for number, body in enumerate(blocks(path, "yaml")):
+            if re.search(r"^kind: DeschedulerPolicy", body, re.MULTILINE):
+                yield pytest.param(body, id=f"{path.name} {number}")
 
 
-@pytest.mark.parametrize("text", policies_in_manifests())
-def test_every_policy_in_the_examples_loads_strictly(text: str, tmp_path: Path) -> None:
-    """What people copy works as it stands."""
-    path = tmp_path / "policy.yaml"
-    path.write_text(text)
+@pytest.mark.parametrize("text", list(policies()))
+def test_every_policy_that_is_shown_loads_strictly(text: str) -> None:
+    """What people copy works as it stands, without warnings; a part of a policy has no profiles."""
+    loaded = load_policy(text, known_plugins(), source="shown", strict=True)
 
-    assert not read_policy(str(path), strict=True).warnings
+    assert not loaded.warnings or "profiles: []" in text
+
+
+def test_every_preset_says_whom_it_suits() -> None:
+    """In a comment at its beginning."""
+    for path in (ROOT / "policies/presets").iterdir():
+        assert path.read_text().startswith("# "), path.name
 
 
 def test_the_published_schema_is_the_programs_own() -> None:

@@ -71,26 +71,6 @@ def test_commands_in_documents_work(
     assert output in "\n".join(line.rstrip() for line in result.stdout.splitlines())
 
 
-def policies() -> list[tuple[str, str]]:
-    return [
-        (path.name, body)
-        for path in DOCUMENTS
-        for body in blocks(path, "yaml")
-        if re.search(r"^kind: DeschedulerPolicy", body, re.MULTILINE)
-    ]
-
-
-@pytest.mark.parametrize(("document", "text"), policies())
-def test_policies_in_documents_load(document: str, text: str, tmp_path: Path) -> None:
-    """What a document shows as a policy is one, without warnings."""
-    path = tmp_path / "policy.yaml"
-    path.write_text(text)
-
-    result = CliRunner().invoke(main, ["validate", "--policy", str(path)])
-
-    assert result.exit_code == 0, result.output
-
-
 def test_the_readme_shows_what_the_demo_prints() -> None:
     """The text on the first screen is the program's own output, on a terminal."""
     shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)

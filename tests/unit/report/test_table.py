@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rebalancer.report.view import lines
+from tests.terminal.screen import Screen
 from tests.unit.report.example import LIVE, report
 
 
@@ -14,26 +15,9 @@ def printed(document: dict[str, Any] | None = None, *, everything: bool = False)
     return "\n".join(lines(report() if document is None else document, stream, everything=everything))
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def refusal(number: int, by: str = "PDB", reason: str = "no") -> dict[str, str]:
     asked = {"namespace": "default", "name": f"r{number}", "node": "n1", "profile": "p", "strategy": "S"}
     return {**asked, "by": by, "reason": reason}
-
-
-def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    stream = Terminal()
-
-    text = "\n".join(lines(report(), stream))
-
-    assert "\x1b[" in text
-    assert "cluster.json" in text
 
 
 def test_what_a_person_wants_comes_first() -> None:
@@ -109,15 +93,12 @@ def test_a_pod_that_another_controller_moves_is_marked() -> None:
     assert "greed (another controller moves it)" in printed(report(evictions=evictions))
 
 
-def test_doubts_are_counted_where_there_are_any() -> None:
-    """In the first line, by strategy, and pod by pod with what is unclear."""
-    text = printed()
-    assert "1 unknown" in text
-    assert "Pods that may have gone" in text
+def test_doubts_are_told_where_there_are_any() -> None:
+    assert "Pods that may have gone" in printed()
     assert "unknown" not in printed(report(unknown=[]))
 
 
-@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+@pytest.mark.parametrize("stream", [io.StringIO, Screen])
 def test_foreign_characters_are_shown_escaped(stream: type[io.StringIO]) -> None:
     """In a terminal and piped alike: separators of lines, marks of direction, what has no width."""
     evil = "a\x1b]0;title\x07\x1b[2J\r\x9b31m\u2028\u202eb\u2066\u200b"
