@@ -41,16 +41,12 @@ def html(document: Document) -> str:
     script = files("rebalancer.report").joinpath("page.js").read_text()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     digest = b64encode(sha256(script.encode()).digest()).decode()
+    parts_of = {"ClusterReport": _of_cluster, "Plan": _of_plan}.get(document.get("kind", ""), _of_run)
+    parts: dict[str, Any] = {"alarms": (), "failures": (), "moves": None, "policy": "", "legend": _CHANGE}
+    parts |= {"warnings": [printable(each) for each in document["warnings"]], **parts_of(document)}
     return environment.from_string(template).render(
-        script=script, digest=digest, width=_WIDTH, left=_LEFT, scale=_SCALE, **_parts(document)
+        script=script, digest=digest, width=_WIDTH, left=_LEFT, scale=_SCALE, **parts
     )
-
-
-def _parts(document: Document) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"alarms": (), "failures": (), "moves": None, "policy": "", "legend": _CHANGE}
-    warnings = [printable(each) for each in document["warnings"]]
-    of_kind = {"ClusterReport": _of_cluster, "Plan": _of_plan}.get(document.get("kind", ""), _of_run)
-    return {**nothing, "warnings": warnings, **of_kind(document)}
 
 
 def _of_plan(plan: Document) -> dict[str, Any]:
