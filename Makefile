@@ -35,8 +35,10 @@ test: $(READY) lint ## check style, types and layers, then run the tests
 attack: $(READY) ## the tests of random and hostile input and of played cycles alone, forty times as many as in `make test`, and at random
 	@REBALANCER_ATTACK=$${REBALANCER_ATTACK:-40} $(COMPILED) $(VENV)/bin/python -m pytest -q -n $(WORKERS) $(ATTACKS)
 
-mutants: $(READY) ## change the program a little, 200 times, and print the changes that no test notices (an hour or more)
-	@$(VENV)/bin/python tests/mutants/mutants.py $(OPTIONS)
+mutants: $(READY) ## change the program a little, many times, and print the changes that no test notices (hours)
+	@$(PIP) mutmut
+	@REBALANCER_CONFORMANCE=$${REBALANCER_CONFORMANCE:-$(abspath ../shared/conformance)} $(VENV)/bin/mutmut run $(OPTIONS)
+	@$(VENV)/bin/mutmut results
 
 lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/ruff check --quiet .
@@ -119,7 +121,7 @@ third-party: $(READY) ## write THIRD_PARTY.md: what comes along, and under which
 	@$(VENV)/bin/python release/third_party.py
 
 clean: ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .lowest .mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
+	@rm -rf $(VENV) .lowest mutants .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "rebalancer needs Python 3.11 or newer and finds none; set PYTHON=/path/to/python"; exit 1; }
