@@ -34,7 +34,7 @@ _SIDECARS_ASSUMED = 32
 _MOST = 1 << 50
 
 
-class Domains(NamedTuple):
+class LabelDomains(NamedTuple):
     """The domains of a label.
 
     Attributes:
@@ -87,7 +87,7 @@ class State:
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
-        self._domains: dict[str, Domains] = {}
+        self._domains: dict[str, LabelDomains] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)
         self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
@@ -144,14 +144,14 @@ class State:
         """Return what is offered of a resource and what is taken, by index of the node."""
         return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
 
-    def domains(self, topology_key: str) -> Domains:
+    def domains(self, topology_key: str) -> LabelDomains:
         """Return the domains of a label."""
         known = self._domains.get(topology_key)
         if known is None:
             values = [node.labels.get(topology_key) for node in self.nodes]
             numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
             of_node = np.array([numbers[value] for value in values], dtype=np.intp)
-            known = self._domains[topology_key] = Domains(numbers, of_node, of_node == numbers.get(None, -1))
+            known = self._domains[topology_key] = LabelDomains(numbers, of_node, of_node == numbers.get(None, -1))
         return known
 
     def in_domains(self, topology_key: str, values: Iterable[str]) -> Mask:
