@@ -83,7 +83,7 @@ def some_pods(data: st.DataObject, kind: str) -> list[Pod]:
 
 
 def answers_of(state: State) -> Any:
-    simulator = Simulator(state, profiles(state))
+    simulator = Simulator(state, profiles)
     fields: tuple[dict[str, Any], ...] = ({"labels": {"app": "a"}}, {"labels": {"app": "b"}, "cpu": "2"})
     found = [simulator.ask(make.pod("p", node="", **each)) for each in fields]
     return [(each, [each.scores(name) for name in NAMES]) for each in found]
