@@ -80,11 +80,11 @@ class Program:
         """Run one cycle against a server, with a JSON report."""
         return self(*self.arguments(server, policy), *options)
 
-    def arguments(self, server: FakeApiServer, policy: Mapping[str, Any]) -> Sequence[object]:
+    def arguments(self, server: FakeApiServer, policy: Mapping[str, Any], output: str = "json") -> Sequence[object]:
         """Return the arguments of `run` for a server and a policy; taking turns has tests of its own."""
         kubeconfig = server.kubeconfig(self.folder)
         named = ("--policy", self.policy(policy), "--kubeconfig", kubeconfig)
-        return ("run", "--yes", "--no-lease", *named, "--output", "json")
+        return ("run", "--yes", "--no-lease", *named, *(("--output", output) if output else ()))
 
     def play(self, server: FakeApiServer, policy: Mapping[str, Any], time: Any = None, **more: Any) -> RunOutcome:
         """Run one cycle by a clock of the test's own, with options of `rebalancer.run` by name."""

@@ -9,7 +9,7 @@ from rebalancer.errors import UsageError
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, policy
 from tests.functional.terminal import Terminal
-from tests.functional.test_turns import OFTEN
+from tests.functional.test_turns import OFTEN, hold_for_a_moment
 
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 PROMPT = "[y/N/show]: "
@@ -129,7 +129,7 @@ def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
     """It evicted what was shown: the plan holds a pod that nobody saw, and the question is asked again."""
     with Terminal(at_home, *live(at_home), *OFTEN) as terminal:
         terminal.read_until(PROMPT)
-        hold_for_a_moment(two)
+        hold_for_a_moment(two, lambda: two.remove_pod("default", "a"))
         terminal.type("y\n")
         again = terminal.read_until(PROMPT)
         before = list(two.evicted)
@@ -141,20 +141,6 @@ def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
     assert before == []
     assert outcome.exit_code == 0
     assert two.evicted == outcome.evicted() == ["default/b"]
-
-
-def hold_for_a_moment(server):
-    """Let another run hold the Lease until this one has seen that; meanwhile the pod `a` goes."""
-    server.leases.hold()
-    asked = []
-
-    def leave(_):
-        asked.append(1)
-        if len(asked) > 1:
-            server.leases.give_back()
-            server.remove_pod("default", "a")
-
-    server.on("GET", "*/leases/*", leave, times=2)
 
 
 class SlowPerson(Time):

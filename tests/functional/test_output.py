@@ -72,19 +72,13 @@ def test_bad_usage(two, rebalancer, options, words):
     assert two.requests == []
 
 
-def arguments(rebalancer, server, document):
-    given = [*rebalancer.arguments(server, document)]
-    at = given.index("--output")
-    return given[:at] + given[at + 2 :]
-
-
 @pytest.mark.parametrize("flag", ["--log-format", "--logging-format"])
 def test_everything_is_an_object_a_line(many, rebalancer, flag):
     """Evictions one by one, refusals as counts, a summary last."""
     many.fail("POST", "*/events", status=403)
     document = policy(OLD, maxNoOfPodsToEvictTotal=2)
 
-    outcome = rebalancer(*arguments(rebalancer, many, document), flag, "json", "-v", "1")
+    outcome = rebalancer(*rebalancer.arguments(many, document, ""), flag, "json", "-v", "1")
 
     logged = [json.loads(line) for line in outcome.stderr.splitlines()]
     lines = [json.loads(line) for line in outcome.stdout.splitlines()]
@@ -108,7 +102,7 @@ def test_everything_is_an_object_a_line(many, rebalancer, flag):
 def test_what_ends_the_program_is_an_object_too(many, rebalancer, changed, words):
     """`kubectl logs POD | jq` reads why a pod failed."""
     option, value = changed
-    given = [*arguments(rebalancer, many, policy(OLD)), "--deadline", "9m"]
+    given = [*rebalancer.arguments(many, policy(OLD), ""), "--deadline", "9m"]
     given[given.index(option) + 1] = value.format(folder=rebalancer.folder)
 
     outcome = rebalancer(*given, "--log-format=json")
@@ -123,9 +117,8 @@ def test_what_ends_the_program_is_an_object_too(many, rebalancer, changed, words
 def test_no_line_grows_with_the_cluster(many, rebalancer):
     evictor = {"minReplicas": 100}
 
-    outcome = rebalancer(
-        *arguments(rebalancer, many, policy(OLD, evictor=evictor, maxNoOfPodsToEvictTotal=9)), "--log-format=json"
-    )
+    limited = policy(OLD, evictor=evictor, maxNoOfPodsToEvictTotal=9)
+    outcome = rebalancer(*rebalancer.arguments(many, limited, ""), "--log-format=json")
 
     lines = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert [line["kind"] for line in lines] == ["Refusals", "Strategy", "Summary"]

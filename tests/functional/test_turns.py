@@ -58,22 +58,28 @@ def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three,
     assert three.leases.holder() == "cronjob-1"
 
 
+def hold_for_a_moment(server, then=lambda: None):
+    """Let another run hold the Lease until this one has seen that twice; return what was evicted by each look."""
+    server.leases.hold()
+    looks = []
+
+    def look(_):
+        looks.append(list(server.evicted))
+        if len(looks) > 1:
+            server.leases.give_back()
+            then()
+
+    server.on("GET", "*/leases/rebalancer", look, times=2)
+    return looks
+
+
 def test_a_run_waits_for_the_one_before_it(three, rebalancer):
-    three.leases.hold()
-    seen = []
-
-    def leave(_):
-        seen.append(list(three.evicted))
-        if len(seen) > 1:
-            three.leases.give_back()
-
-    three.on("GET", "*/leases/rebalancer", leave, times=2)
+    looks = hold_for_a_moment(three)
 
     outcome = rebalancer(*in_turn(rebalancer, three, *OFTEN))
 
-    assert seen == [[], []]
-    assert outcome.exit_code == 0
-    assert three.evicted == ["default/a"]
+    assert looks == [[], []]
+    assert (outcome.exit_code, three.evicted) == (0, ["default/a"])
 
 
 @pytest.mark.parametrize("verb", ["get", "create"])
