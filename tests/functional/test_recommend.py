@@ -8,6 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
+from tests.functional.objects import pod
 
 FIRST = date(2023, 5, 11)
 SMALL = ("--min-days", "3", "--min-samples", "3")
@@ -27,18 +28,11 @@ def folder(tmp_path):
 @pytest.fixture
 def pods(tmp_path_factory):
     """The pods of the cluster as kubectl prints them, one of them."""
-    pod = {
-        "kind": "Pod",
-        "metadata": {
-            "name": "web-5d8f7b9c64-x2x7k",
-            "namespace": "default",
-            "labels": {"pod-template-hash": "5d8f7b9c64"},
-            "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5d8f7b9c64", "controller": True}],
-        },
-        "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
-    }
+    made = pod("web-5d8f7b9c64-x2x7k", owner="web-5d8f7b9c64")
+    made["metadata"]["labels"] = {"pod-template-hash": "5d8f7b9c64"}
+    made["spec"]["containers"] = [{"name": "app", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
     path = tmp_path_factory.mktemp("cluster") / "pods.json"
-    path.write_text(json.dumps({"kind": "List", "items": [pod]}))
+    path.write_text(json.dumps({"kind": "List", "items": [made]}))
     return path
 
 
@@ -52,9 +46,9 @@ def patched(folder, pods, tmp_path):
 
     def call(*arguments, resources=None, **metadata):
         document = json.loads(pods.read_text())
-        (pod,) = document["items"]
-        pod["metadata"] |= metadata
-        pod["spec"]["containers"][0] |= {"resources": resources} if resources else {}
+        (made,) = document["items"]
+        made["metadata"] |= metadata
+        made["spec"]["containers"][0] |= {"resources": resources} if resources else {}
         pods.write_text(json.dumps(document))
         out = tmp_path / "patches"
         outcome = recommend(folder, *arguments, "--snapshot", str(pods), "--patches", str(out))
@@ -108,10 +102,10 @@ def test_each_rule_has_a_manual():
 def test_core_workloads_are_selected_as_people_mark_them(folder, pods, selector):
     """By name, namespace, label, annotation or priority class; what selects nothing is said."""
     document = json.loads(pods.read_text())
-    (pod,) = document["items"]
-    pod["metadata"] |= {"annotations": {"team/core": "yes"}}
-    pod["metadata"]["labels"]["tier"] = "core"
-    pod["spec"]["priorityClassName"] = "high"
+    (made,) = document["items"]
+    made["metadata"] |= {"annotations": {"team/core": "yes"}}
+    made["metadata"]["labels"]["tier"] = "core"
+    made["spec"]["priorityClassName"] = "high"
     pods.write_text(json.dumps(document))
     asked = ("--peak", "10:00-11:00", "--snapshot", str(pods), "-o", "json")
 
