@@ -30,7 +30,7 @@ from rebalancer.run import live, steered
 from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Turn, turn
-from rebalancer.run.live_steer import LiveSteer, in_words
+from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.memory import Diary, deferring, told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
@@ -152,12 +152,11 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
         problem = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
-    marks = f"soft taints stay on nodes: {in_words(steer.left)}" if steer and steer.left else ""
     notes = ("" if work.limits else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
-    notes += (*litter, marks, steered.may_follow(steer), diary.problem if diary else "", *told(view.recollection))
+    notes += (*litter, *(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection))
     notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", turn.alarm)
     warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
-    return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(marks))
+    return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
 
 
 def _evict(

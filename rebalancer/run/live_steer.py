@@ -276,6 +276,14 @@ class LiveSteer(Steer):
         if self.left:
             _LOG.error("soft taints stay on nodes: %s", in_words(self.left))
 
+    def told(self) -> Iterator[str]:
+        """Yield what the reader of the report should know of marks that stay, or that may still be set."""
+        if self.left:
+            yield f"soft taints stay on nodes: {in_words(self.left)}"
+        if self.marks.doubted:
+            names = ", ".join(self.marks.doubted)
+            yield f"requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): {names}"
+
     def _demand_time(self) -> None:
         if reason := self._halt.reason:
             raise CycleStopped(reason)

@@ -166,14 +166,6 @@ def steering(
             before.record.forget([mark.run])
 
 
-def may_follow(steer: LiveSteer | None) -> str:
-    """Return a warning about requests that may still set marks after the end; empty where there are none."""
-    names = ", ".join(steer.marks.doubted) if steer else ""
-    if not names:
-        return ""
-    return f"requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): {names}"
-
-
 def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bool]:
     """Return what says of a mark that its run is over.
 
