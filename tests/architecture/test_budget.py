@@ -12,7 +12,7 @@ BUDGET = {
     "rebalancer/cluster": 1710,
     "rebalancer/engine": 2050,
     "rebalancer/eviction": 720,
-    "rebalancer/kube": 6020,
+    "rebalancer/kube": 5850,
     "rebalancer/marking": 430,
     "rebalancer/memory": 430,
     "rebalancer/policy": 2970,
