@@ -39,11 +39,7 @@ class Scope:
 
 
 def unmeasured(_cluster: "Cluster", _wanted: object) -> Measured:
-    """Stand in where there is no source of real usage.
-
-    Raises:
-        StrategyError: always.
-    """
+    """Stand in where there is no source of real usage: raises StrategyError."""
     raise StrategyError("there is no source of real usage here")
 
 

@@ -28,20 +28,12 @@ _MILLI = 3
 
 
 def parse_quantity(text: str | float) -> int:
-    """Return the quantity in whole units, rounded up: bytes of memory, a count of pods.
-
-    Raises:
-        ValueError: the text is not a valid quantity.
-    """
+    """Return the quantity in whole units, rounded up: bytes, a count of pods; raises ValueError if it is not valid."""
     return _scaled(str(text), 0)
 
 
 def parse_milli_quantity(text: str | float) -> int:
-    """Return the quantity in thousandths, rounded up: millicores of cpu.
-
-    Raises:
-        ValueError: the text is not a valid quantity.
-    """
+    """Return the quantity in thousandths, rounded up: millicores of cpu; raises ValueError if it is not valid."""
     return _scaled(str(text), _MILLI)
 
 
@@ -63,11 +55,7 @@ def _scaled(text: str, shift: int) -> int:
 
 
 def parse_resources(quantities: Mapping[str, str | float]) -> dict[str, int]:
-    """Read a resource list.
-
-    Raises:
-        ValueError: a value is not a valid quantity; the message names the resource.
-    """
+    """Read a resource list; raises ValueError, which names the resource, if a value is not a valid quantity."""
     parsed = {}
     for name, text in quantities.items():
         try:

@@ -104,8 +104,7 @@ class Gate:
     def conclude(self, entry: Entry) -> None:
         """Count a pod that goes, or may have gone, take it out of the cluster, and record the verdict.
 
-        Raises:
-            CycleOver: the limit on all evictions is reached.
+        Raises CycleOver if the limit on all evictions is reached.
         """
         if entry.verdict.leaving and not isinstance(entry.verdict, Refused):
             self._spend(entry.pod)

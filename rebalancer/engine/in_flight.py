@@ -74,11 +74,7 @@ class InFlight:
             record()
 
     def land(self) -> None:
-        """Wait for all verdicts and settle them.
-
-        Raises:
-            CycleStopped: as `make_way`.
-        """
+        """Wait for all verdicts and settle them; raises CycleStopped as `make_way`."""
         while self._flying:
             self._land_first()
 

@@ -63,10 +63,8 @@ class Evict(Protocol):
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
         """Ask for the eviction of each of these pods, in this order, with why.
 
-        For a list that no verdict changes: with `--max-parallel` several requests are under way at once.
-
-        Raises:
-            CycleOver: as `__call__`.
+        For a list that no verdict changes: with `--max-parallel` several requests are under way at once.  Raises
+        CycleOver as `__call__`.
         """
         ...
 

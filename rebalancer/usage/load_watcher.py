@@ -72,11 +72,7 @@ DEFAULT_MAX_AGE = timedelta(minutes=5)
 
 
 def ask(provider: LoadWatcher, is_ending: Callable[[], bool] = lambda: False) -> LoadWatcherAnswer:
-    """Read load-watcher's figures.
-
-    Raises:
-        SourceError: it does not answer, or the answer is not one of load-watcher.
-    """
+    """Read load-watcher's figures; raises SourceError if it does not answer, or something else does."""
     address = address_of(provider.url)
     url = address.url
     auth, seconds = from_userinfo(address), provider.timeout.total_seconds()
@@ -113,10 +109,9 @@ def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Clus
 
 
 def loads(answer: LoadWatcherAnswer, now: datetime) -> NodeLoads:
-    """Return load-watcher's figures as a scheduler gets them: by its own names of the nodes.
+    """Return load-watcher's figures as a scheduler gets them, by its own names of the nodes.
 
-    Raises:
-        SourceError: they are too old, or from the future.
+    Raises SourceError if they are too old, or from the future.
     """
     return NodeLoads(answer.figures, _checked_end(answer, DEFAULT_MAX_AGE, now))
 

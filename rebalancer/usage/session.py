@@ -90,11 +90,7 @@ class Session(requests.Session):
         self.begin()
 
     def trust(self, certificates: Path | None, url: str) -> None:
-        """Trust the system's certificates, and these, in addition to the usual ones.
-
-        Raises:
-            SourceError: they cannot be read.
-        """
+        """Trust the system's certificates, and these; raises SourceError if they cannot be read."""
         context = ssl.create_default_context()
         try:
             if certificates:
@@ -218,9 +214,7 @@ def _innermost(error: BaseException) -> str:
 
 
 def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> Auth | None:
-    """Read and return the credentials to send; None where there are none.
-
-    The folder with the pod's token is None outside a pod.
+    """Read and return the credentials to send; None where there are none.  Outside a pod there is no service account.
 
     Raises:
         SourceError: they cannot be read, or would go over plain http.
