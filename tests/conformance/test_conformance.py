@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.conformance import corpus, evictions, evictor, nodes, pods, policies, runs, usage
+from tests.conformance import corpus, evictions, evictor, objects, policies, runs, usage
 from tests.conformance.answers import Answer
 from tests.conformance.exceptions import DIFFERENT, LEFT_OUT
 from tests.conformance.summary import PROPERTY
@@ -13,35 +13,35 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "args_defaults": policies.defaults,
     "args_validation": policies.validate,
     "average_usage": usage.average,
-    "best_preferred_node_affinity_weight": nodes.best_weight,
+    "best_preferred_node_affinity_weight": objects.best_weight,
     "classify_deviation_thresholds": usage.classes_around_mean,
     "effective_pod_protections": evictor.protections,
     "evict_pod": evictions.evict,
     "evictor_filter": evictor.filters,
     "evictor_init": evictor.initialise,
     "evictor_limits": evictions.limits,
-    "list_pods_on_node": pods.listed,
-    "node_fit": nodes.fit,
-    "node_ready": nodes.ready,
-    "node_selector": nodes.selected,
-    "node_unschedulable": nodes.unschedulable,
+    "list_pods_on_node": objects.listed,
+    "node_fit": objects.fit,
+    "node_ready": objects.ready,
+    "node_selector": objects.selected,
+    "node_unschedulable": objects.unschedulable,
     "normalize_and_classify": usage.classes,
     "plugin": runs.run,
     "pod_types": evictor.pod_types,
-    "pods_with_anti_affinity_exist": nodes.repelled,
+    "pods_with_anti_affinity_exist": objects.repelled,
     "policy_decode": policies.decode,
     "policy_run": runs.run,
     "policy_validate": policies.validate,
-    "preferred_node_affinity_weight": nodes.weight,
+    "preferred_node_affinity_weight": objects.weight,
     "prometheus_usage": usage.shares,
     "protected_pvc_storage_classes": evictor.storage_classes,
-    "ready_nodes": nodes.ready_and_selected,
-    "sort_domains": pods.by_cost_in_domains,
+    "ready_nodes": objects.ready_and_selected,
+    "sort_domains": objects.by_cost_in_domains,
     "sort_nodes_by_usage": usage.sorted_nodes,
-    "sort_pods_by_age": pods.by_age,
-    "sort_pods_by_priority_low_to_high": pods.by_priority,
+    "sort_pods_by_age": objects.by_age,
+    "sort_pods_by_priority_low_to_high": objects.by_priority,
     "sum_thresholds": usage.sums,
-    "tolerates_taint": nodes.tolerates,
+    "tolerates_taint": objects.tolerates,
     "usage_to_percentage": usage.percentages,
 }
 
