@@ -1,4 +1,4 @@
-"""A plan that is applied: what a run does on an unchanged cluster, and on a changed one never more than the plan."""
+"""A plan that is applied or explained: a run does what it says, and on a changed cluster never more."""
 
 from dataclasses import replace
 
@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rebalancer.engine.cycle import ProfilePlan
 from rebalancer.engine.evictor import Evictor
 from rebalancer.eviction.steering import Steer
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.report.document import Finished, document
 from rebalancer.report.plan import PlannedMove
+from rebalancer.report.words import text
+from rebalancer.run.explain import explained
 from rebalancer.run.planned import AsPlanned, AsPlannedArgs
 from strategies.low_node_utilization import LowNodeUtilization
 from strategies.pod_life_time import PodLifeTime
@@ -131,3 +135,26 @@ def test_forced_premises_move_what_no_strategy_picks_any_more():
     assert make.evicted(ledger(strategy)) == []
     assert make.evicted(ledger(strategy, forced)) == ["free"]
     assert make.refused(ledger(strategy, forced)) == {"held": "PDB"}
+
+
+@given(scenes())
+def test_a_pod_goes_exactly_if_explain_says_so_and_for_the_same_cause(scene):
+    """Of a pod that filters hold, the first cause is the report's; one that goes is held by none at the beginning."""
+    strategies = (PodLifeTime(PodLifeTime.Args.model_validate({"maxPodLifeTimeSeconds": 1500})),)
+    balance = (LowNodeUtilization(LowNodeUtilization.Args.model_validate(scene.args)),)
+    after = scene.cluster()
+    ledger = make.decide(after, *strategies, *balance, evictor=EVICTOR)
+    report = document(Finished(ledger, after, True, {"file": "f"}, "newest"))
+    plan = ProfilePlan("test", DefaultEvictorArgs.model_validate(EVICTOR), strategies, balance)
+    before = scene.cluster()
+    gone = {each.pod.key for each in ledger.evictions}
+    filters = {each.pod.key: text(each.verdict.cause) for each in ledger.refusals if each.strategy == "PodLifeTime"}
+
+    for pod in scene.pods:
+        told = explained(pod, before, [plan], report)
+        held = told["profiles"][0]["heldBy"]
+        assert told["goes"] is (pod.key in gone)
+        if pod.key in filters and held:
+            assert held[0] == filters[pod.key]
+        view = told["scheduler"]
+        assert set(view["lands"]) <= {each["node"] for each in view["scores"]} or view["unknown"] or not held
