@@ -53,7 +53,6 @@ class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInte
 
 
 def _evict_declarers(pods: list[Pod], conflicts: AntiAffinityIndex, evict: Evict) -> None:
-    """Evict pods that break a term of their own, one by one."""
     for pod in pods:
         because = conflicts.conflict(pod)
         if not because:

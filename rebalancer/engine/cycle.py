@@ -162,7 +162,6 @@ def run_cycle(
 
 
 def _idle(profile: ProfilePlan, patience: Patience | None, now: datetime) -> Cause | None:
-    """Return why a strategy does not run in this cycle; None if it does."""
     if closed := profile.schedule.closed(now):
         return cause(Code.OUTSIDE_WINDOW, message=closed)
     return patience.rests if patience else None
@@ -175,7 +174,6 @@ def _namespaces(args: object) -> tuple[str, ...]:
 
 
 def _run(strategy: Strategy[Any], gate: Gate, asking: Evict) -> str | None:
-    """Run one strategy and return its error, if any."""
     try:
         # What a strategy expects is forgotten when it ends; what was evicted stays gone.
         with gate.cluster.scope():

@@ -132,7 +132,6 @@ class Gate:
             self.patience.spend(pod, count)
 
     def _grant(self, pod: Pod, *_: object) -> Verdict:
-        """Grant the eviction, or the restart."""
         name = self._restarted(pod)
         return Granted(restarted=name) if name else GRANTED
 
@@ -326,7 +325,6 @@ class _StrategyGate:
         return evictor.protection(pod) or evictor.without_destination(pod) or self._refusal(pod)
 
     def _impatience(self, pod: Pod) -> Refused | None:
-        """Return why a pod is left alone for now, whatever protects it; None if it is not."""
         patience = self._gate.patience
         return patience.refusal(pod, balance=self._balance) if patience else None
 

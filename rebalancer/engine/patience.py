@@ -115,7 +115,6 @@ class Patience:
         return next((refusal for rule in rules if (refusal := rule(pod))), None)
 
     def _rules(self, *, balance: bool) -> Iterator[Callable[[Pod], Refused | None]]:
-        """Yield the rules that may refuse a pod of this cluster, in order."""
         scheduler_inputs, heeded = self._cluster.snapshot.scheduler_inputs, self._settings.do_not_disrupt
         if scheduler_inputs.notes:
             yield self._noted

@@ -93,7 +93,6 @@ def _critical(pod: Pod) -> Mapping[str, Any] | None:
 
 
 def _threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
-    """Return the priority at and above which pods stay."""
     given = args.priority_threshold
     if not given.name:
         return SYSTEM_CRITICAL_PRIORITY if given.value is None else given.value

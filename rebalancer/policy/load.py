@@ -143,7 +143,6 @@ _Quoting.add_representer(str, _Quoting.represent_text)
 
 
 def _document(text: str, findings: Findings) -> DocumentNode:
-    """Return the policy's document, which may be the text inside a ConfigMap."""
     if _is_helm_template(text, findings):
         return DocumentNode(None, TOP)
     return wanted_document(text, findings, _WANTED)

@@ -101,7 +101,6 @@ def _of_values(node: DocumentNode, plugins: DocumentNode, findings: Findings) ->
 
 
 def _is_configuration(node: DocumentNode, findings: Findings) -> bool:
-    """Return whether a document is a configuration of the one version that is supported."""
     if findings.failed:
         return False
     if not isinstance(node.value, Mapping):

@@ -197,7 +197,6 @@ def _threshold(name: str, old: StrategyParams, params: DocumentNode, findings: F
 
 
 def _arguments(name: str, old: StrategyParams, params: DocumentNode) -> dict[str, DocumentNode]:
-    """Return the strategy's own arguments."""
     args = {}
     for argument, sources in _ARGUMENTS[name].items():
         found = [node for source in sources if (node := params.at(*source.split(".")))]
@@ -219,7 +218,6 @@ def _joined(nodes: list[DocumentNode]) -> DocumentNode:
 
 
 def _note_unused(name: str, strategy: DocumentNode, params: DocumentNode, findings: Findings) -> None:
-    """Note parameters that the strategy does not use."""
     if weight := strategy.at("weight"):
         findings.ignored(weight.place, "weight has no effect, and never had")
     used = {source.split(".")[0] for sources in _ARGUMENTS[name].values() for source in sources}
