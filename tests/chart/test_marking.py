@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 
 import pytest
-import yaml
 
 from rebalancer.marking.rules import load_marking_rules
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
-from tests.chart.helm import Object, kinds, needed, one, policy_text, refusal, template
+from tests.chart.helm import Object, kinds, needed, one, policy_text, template
 
 pytestmark = needed
 
@@ -44,20 +43,6 @@ def test_the_deployment_is_told_apart_and_takes_its_own_lease() -> None:
     assert "--leader-elect=true" in mark["spec"]["template"]["spec"]["containers"][0]["args"]
     names = [rule["resourceNames"] for rule in one(found, "Role", "-lease")["rules"] if "resourceNames" in rule]
     assert names == [["rebalancer", "rebalancer-mark"]]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"rules": {}}, "marking.enabled needs marking.rules"),
-        ({"label": "", "taint": ""}, "marking.enabled needs marking.label, marking.taint, or both"),
-        ({"label": "no key"}, "label"),
-        ({"taint": "a'b"}, "taint"),
-    ],
-)
-def test_values_that_cannot_work_are_refused(change: Object, said: str) -> None:
-    """The keys would end up in expressions."""
-    assert said in refusal(yaml.safe_dump({**MARKED, "marking": {**MARKED["marking"], **change}}))
 
 
 WATCHED: Object = {

@@ -9,7 +9,7 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
-from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, pod_spec, policy_text, refusal, template
+from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, pod_spec, policy_text, template
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -136,31 +136,6 @@ def test_a_policy_that_the_chart_does_not_see_may_read_all_that_policies_read(mo
     found = template("policy: {configMapName: ours}\n" + more)
 
     assert granted(found) == ALWAYS | LIVE | SCHEDULER | TRUST | METRICS | {"list priorityclasses"} | marks
-
-
-@needed
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        pytest.param(
-            "{policy: {configMapName: ours}, deschedulerPolicy: {profiles: [{}]}}",
-            "policy.configMapName and policy.text or deschedulerPolicy are two policies",
-            id="a ConfigMap and a policy",
-        ),
-        pytest.param(
-            "deschedulerPolicy: {maxNoOfPodsToEvictTotal: 3}", "deschedulerPolicy has no profiles", id="a part of one"
-        ),
-        pytest.param("policy: {preset: save}", 'there is no preset "save"; there are safe, safe-', id="no such preset"),
-        pytest.param("policy: {text: 'a: [b'}", "the policy is not valid YAML", id="not YAML"),
-        pytest.param(
-            "{policy: {text: 'profiles: []'}, deschedulerPolicy: {profiles: [{}]}}",
-            "give one of them",
-            id="two policies",
-        ),
-    ],
-)
-def test_a_policy_that_cannot_be_meant_is_refused(values: str, problem: str) -> None:
-    assert problem in refusal(values)
 
 
 #: By what is wanted, values and what they may do more.

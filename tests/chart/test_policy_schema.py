@@ -11,7 +11,7 @@ import yaml
 from rebalancer.errors import PolicyError
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
-from tests.chart.helm import Object, needed, refusal, template
+from tests.chart.helm import Object, needed, template
 from tests.chart.policy_schema import PATH, with_policy, written
 from tests.conformance import corpus
 
@@ -84,25 +84,6 @@ def is_refused(policy: Object) -> bool:
 def test_it_is_the_programs_own() -> None:
     """`make chart` was run after the last change of an argument."""
     assert PATH.read_text() == written(with_policy(SCHEMA))
-
-
-@needed
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "{maxNoOfPodsToEvictTotl: 5, profiles: [{name: p}]}",
-        "{profiles: [{name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplica: 2}}]}]}",
-        "{profiles: [{name: p, pluginConfig: [{name: DefaultEvictor, args: {labelSelector: {matchLabel: {}}}}]}]}",
-        "{profiles: [{pluginConfig: [{name: DefaultEvictor, args: {podProtections: {extraEnabled: [PVCs]}}}]}]}",
-        "{strategies: {PodLifeTime: {enabled: true, param: {}}}}\ndeschedulerPolicyAPIVersion: descheduler/v1alpha1",
-    ],
-)
-def test_what_is_misspelt_does_not_render(policy: str) -> None:
-    """A limit that nobody reads is no limit, and a protection that nobody knows protects nothing."""
-    said = refusal(f"deschedulerPolicy: {policy}")
-
-    assert "values don't meet the specifications of the schema" in said
-    assert "not allowed" in said or "podProtections/extraEnabled/0" in said
 
 
 def test_every_misspelt_key_is_refused() -> None:

@@ -1,9 +1,7 @@
 """The scheduler's configuration in the chart: as text, or in a ConfigMap that is there already."""
 
-import pytest
-
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
-from tests.chart.helm import container, needed, one, pod_spec, pod_template, policy_text, refusal, template
+from tests.chart.helm import container, needed, one, pod_spec, pod_template, policy_text, template
 
 pytestmark = needed
 
@@ -44,14 +42,3 @@ def test_a_config_map_that_is_there_is_mounted() -> None:
     assert {"name": "scheduler-volume", "configMap": {"name": "scheduler"}} in pod_spec(found)["volumes"]
     mounts = {each["name"]: each["mountPath"] for each in container(found)["volumeMounts"]}
     assert mounts["scheduler-volume"] == "/scheduler-dir"
-
-
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        ("{text: a, configMapName: b}", "schedulerConfig.text and schedulerConfig.configMapName are two"),
-        ("{configMapName: b, key: ''}", "schedulerConfig.key is needed with schedulerConfig.configMapName"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(values: str, problem: str) -> None:
-    assert problem in refusal(f"schedulerConfig: {values}")

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.chart.described import VALUES, Value, described, shown_table, table
-from tests.chart.helm import CHART, KUBERNETES, Object, helm, needed, refusal, rendered
+from tests.chart.helm import CHART, KUBERNETES, Object, helm, needed, rendered
 
 SCHEMA: Object = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: Object = yaml.safe_load(VALUES.read_text())
@@ -158,25 +158,6 @@ def test_a_value_that_is_null_renders_or_is_named(value: str) -> None:
     done = helm(*command, text=json.dumps(values), code=None)
 
     assert done.returncode == 0 or f"{value} is needed" in done.stderr or f"{value}.repository is needed" in done.stderr
-
-
-@needed
-@pytest.mark.parametrize(
-    ("values", "problem"),
-    [
-        pytest.param("shedule: '* * * * *'", "shedule", id="misspelt"),
-        pytest.param("leaderElection: {leaseDurations: 15s}", "leaseDurations", id="misspelt inside"),
-        pytest.param("kind: cronjob", "kind", id="another kind"),
-        pytest.param("replicas: three", "replicas", id="not a number"),
-        pytest.param("deschedulingInterval: 5", "deschedulingInterval", id="no unit"),
-        pytest.param("schedule: every day", "schedule", id="not a schedule"),
-    ],
-)
-def test_a_value_that_is_wrong_is_named(values: str, problem: str) -> None:
-    said = refusal(values)
-
-    assert "values don't meet the specifications of the schema" in said
-    assert problem in said
 
 
 def test_defaults_that_differ_from_those_of_the_deschedulers_chart() -> None:

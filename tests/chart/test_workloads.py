@@ -195,15 +195,12 @@ def test_one_replica_is_never_two() -> None:
 
     assert (alone["replicas"], alone["strategy"]) == (1, {"type": "Recreate"})
     assert (several["replicas"], "strategy" in several) == (2, False)
-    assert "needs leaderElection.enabled" in refusal("{kind: Deployment, replicas: 2}")
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Job", "Deployment"])
 def test_leader_election_may_be_null(kind: str) -> None:
     """Helm drops a section that is null; what remains is one replica without election."""
     assert "--leader-elect" not in str(container(template(f"{{kind: {kind}, leaderElection: null}}")))
-    if kind == "Deployment":
-        assert "leaderElection.enabled" in refusal("{kind: Deployment, replicas: 2, leaderElection: null}")
 
 
 def test_replicas_keep_apart() -> None:
@@ -272,10 +269,6 @@ def test_probes_and_monitors_follow_plain_http() -> None:
     endpoints = [end for each in every(found, "ServiceMonitor") for end in each["spec"]["endpoints"]]
     endpoints += [end for each in every(found, "PodMonitor") for end in each["spec"]["podMetricsEndpoints"]]
     assert [each["scheme"] for each in endpoints] == ["http"] * 4
-
-
-def test_a_monitor_without_a_service_is_refused() -> None:
-    assert "service.enabled" in refusal("{kind: Deployment, serviceMonitor: {enabled: true}}")
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Job"])
