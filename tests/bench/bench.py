@@ -7,7 +7,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rebalancer.engine.strategy import builtin
@@ -21,28 +20,21 @@ POLICY = Path(__file__).with_name("policy.yaml")
 LONGEST_SECONDS = 120.0
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A command and the seconds in which it should be done."""
-
-    name: str
-    arguments: tuple[str, ...]
-    target: float
-
-    def seconds(self) -> float:
-        """Run once; standard output is written nowhere."""
-        command = [sys.executable, "-m", "rebalancer", *self.arguments]
-        start = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=LONGEST_SECONDS)
-        return time.perf_counter() - start
+def seconds(arguments: tuple[str, ...]) -> float:
+    """Run a command once; standard output is written nowhere."""
+    command = [sys.executable, "-m", "rebalancer", *arguments]
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=LONGEST_SECONDS)
+    return time.perf_counter() - start
 
 
-def benchmarks(folder: Path) -> Iterator[Benchmark]:
-    yield Benchmark("rebalancer --help", ("--help",), 0.3)
+def benchmarks(folder: Path) -> Iterator[tuple[str, tuple[str, ...], float]]:
+    """Yield what is measured, the arguments, and the seconds in which that should be done."""
+    yield "rebalancer --help", ("--help",), 0.3
     snapshot = folder / "cluster.json"
     snapshot.write_text(json.dumps(cluster(NODES, PODS), indent=4))  # as kubectl does
     arguments = ("run", "--policy", str(POLICY), "--snapshot", str(snapshot), "--output", "json")
-    yield Benchmark(f"a dry run of {PODS:,} pods on {NODES} nodes, all strategies", arguments, 1.5)
+    yield f"a dry run of {PODS:,} pods on {NODES} nodes, all strategies", arguments, 1.5
 
 
 def main() -> int:
@@ -53,16 +45,16 @@ def main() -> int:
         return 1
     missed = False
     with tempfile.TemporaryDirectory() as folder:
-        for benchmark in benchmarks(Path(folder)):
-            benchmark.seconds()  # compiles modules, fills the disk cache
-            runs = [benchmark.seconds() for _ in range(RUNS)]
+        for name, arguments, target in benchmarks(Path(folder)):
+            seconds(arguments)  # compiles modules, fills the disk cache
+            runs = [seconds(arguments) for _ in range(RUNS)]
             median = statistics.median(runs)
-            verdict = "ok" if median < benchmark.target else "TOO SLOW"
+            verdict = "ok" if median < target else "TOO SLOW"
             sys.stdout.write(
-                f"{benchmark.name}: median {median:.2f} s of {RUNS} runs ({min(runs):.2f} to {max(runs):.2f}), "
-                f"target {benchmark.target} s: {verdict}\n"
+                f"{name}: median {median:.2f} s of {RUNS} runs ({min(runs):.2f} to {max(runs):.2f}), "
+                f"target {target} s: {verdict}\n"
             )
-            missed = missed or median >= benchmark.target
+            missed = missed or median >= target
     return int(missed)
 
 

@@ -2,26 +2,27 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
 from rebalancer.cli.standing import mark as command
 from rebalancer.marking.rules import MarkingRules, PressureRule, Signs
+from tests.commands import ROOT
+from tests.docs.test_documents import blocks
 from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus, sample
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.marking import NODES
 from tests.functional.objects import node, node_usage
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/marking.md").read_text()
+PAGE = ROOT / "docs/marking.md"
+DOCUMENT = PAGE.read_text()
 
 
 def block(name):
     """The block whose first line is a comment with this name."""
-    found = re.findall(r"^```yaml\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
-    return next(body for body in found if body.startswith(f"# {name}"))
+    return next(body for body in blocks(PAGE, "yaml") if body.startswith(f"# {name}"))
 
 
 @pytest.fixture

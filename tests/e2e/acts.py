@@ -50,6 +50,12 @@ def set_restarts(namespace: Namespace, pods: Iterable[Object], restarts: int) ->
         namespace.set_pod_status(pod["metadata"]["name"], {"containerStatuses": statuses})
 
 
+def set_old(namespace: Namespace) -> None:
+    """Have all pods look as if they had started long ago."""
+    for pod in namespace.pods():
+        namespace.set_pod_status(pod["metadata"]["name"], {"startTime": "2020-01-01T00:00:00Z"})
+
+
 def set_failed(namespace: Namespace, pods: Iterable[Object], reason: str = "") -> None:
     conditions = [{"type": "Ready", "status": "False", "reason": "PodFailed"}]
     for pod in pods:

@@ -11,7 +11,7 @@ import yaml
 
 from tests.chart.helm import CHART, needed
 from tests.e2e.access import HOME, NAME
-from tests.e2e.acts import cordon, set_restarts, uids
+from tests.e2e.acts import cordon, set_old, set_restarts, uids
 from tests.e2e.api import Api, Object
 from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.container import IMAGE_USER, Container, Privileges, at_work, ended, needs_kubelet, pod_of, privileges_of
@@ -26,7 +26,6 @@ from tests.real_prometheus import RealPrometheus
 
 pytestmark = [needed, needs_kubelet]
 
-LONG_AGO = "2020-01-01T00:00:00Z"
 INSTANCE = "app.kubernetes.io/instance=rebalancer"
 SAFE = CHART / "presets/safe.yaml"
 #: Evictions that the preset `safe` allows in a namespace in one run.
@@ -111,8 +110,7 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
         namespace.wait_ready(4, f"looping-{on}")
         cordon(metrics.api, *others, on=False)
     set_restarts(namespace, [pod for pod in namespace.wait_ready(15) if is_looping(pod)], restarts=150)
-    for pod in namespace.pods():
-        namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
+    set_old(namespace)
     wait_for(lambda: {"a", "b", "c"} <= figures(metrics.api, "NodeMetrics").keys(), "figures of all nodes")
     return namespace
 

@@ -10,7 +10,7 @@ import yaml
 from rebalancer.kube.marks import ANNOTATION
 from tests.chart.helm import ADMISSION, every, needed, one, template
 from tests.e2e.access import HOME, NAME, Permission, account, permissions
-from tests.e2e.acts import set_restarts
+from tests.e2e.acts import set_old, set_restarts
 from tests.e2e.api import Api, Object
 from tests.e2e.audit import Request
 from tests.e2e.binaries import found
@@ -25,8 +25,6 @@ from tests.e2e.test_steering_faults import PROBE, QUICK, Stage
 from tests.e2e.waiting import wait_for
 
 pytestmark = needed
-
-LONG_AGO = "2020-01-01T00:00:00Z"
 
 
 def demanding() -> Object:
@@ -85,8 +83,7 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
     """A namespace with three old pods, two of which crash on and on, and that have somewhere else to go."""
     namespace.create(node("a"), node("b"), daemonset("agent", usage="10m"), deployment("web", replicas=3))
     set_restarts(namespace, namespace.wait_ready(3, "web")[:2], restarts=150)
-    for pod in namespace.pods():
-        namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
+    set_old(namespace)
     return namespace
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.acts import cordon, set_failed, set_restarts, set_taints, uids
+from tests.e2e.acts import cordon, set_failed, set_old, set_restarts, set_taints, uids
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node, taint
 from tests.e2e.figures import figures, wait_round
@@ -16,8 +16,6 @@ from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program
 from tests.e2e.waiting import wait_for
-
-LONG_AGO = "2020-01-01T00:00:00Z"
 
 
 def shipped() -> Iterator[tuple[str, Object]]:
@@ -64,8 +62,7 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
     set_restarts(namespace, namespace.wait_ready(4, "looping"), restarts=150)
     set_failed(namespace, namespace.pods("broken")[:1], reason="Shutdown")
     wait_for(lambda: len(namespace.ready("broken")) == 2, "the replacement of the one that failed")
-    for pod in namespace.pods():  # so that no pod is too young
-        namespace.set_pod_status(pod["metadata"]["name"], {"startTime": LONG_AGO})
+    set_old(namespace)
     return namespace
 
 
@@ -127,9 +124,7 @@ def test_packing_policy_by_metrics_server(
     """
     shipped = deepcopy(SHIPPED[name])
     shipped["profiles"][0]["pluginConfig"][0]["args"]["minReplicas"] = 1
-    started = {"status": {"startTime": LONG_AGO}}
-    for pod in sparse.pods():
-        metrics.api.patch("Pod", pod["metadata"]["name"], sparse.name, started, "status")
+    set_old(sparse)
     assert not program.dry_run(SHIPPED[name], "--strict").evicted()
     moved = as_planned(metrics, sparse, program, shipped)
 

@@ -2,12 +2,13 @@
 
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 
+from tests.commands import run
 from tests.e2e.api import Object
 from tests.outcome.policies import in_reference_words
 
@@ -16,14 +17,6 @@ TIMEOUT = 300
 OURS = f"{shlex.quote(sys.executable)} -m rebalancer run --yes --kubeconfig {{kubeconfig}} --policy {{policy}} -o json"
 # What our program is made of.
 PARTS = ("rebalancer", "strategies", "policies")
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What one run said."""
-
-    exit_code: int
-    stdout: str
 
 
 @dataclass(frozen=True)
@@ -44,12 +37,11 @@ class Program:
         """Return a policy as this program gets it."""
         return policy if self.tree else in_reference_words(policy)
 
-    def run(self, kubeconfig: Path, policy: Path, options: Sequence[str] = ()) -> Ran:
+    def run(self, kubeconfig: Path, policy: Path, options: Sequence[str] = ()) -> "CompletedProcess[str]":
         """Run it to its end, with these options if it is ours."""
         files = {"kubeconfig": shlex.quote(str(kubeconfig)), "policy": shlex.quote(str(policy))}
         command = [*shlex.split(self.command.format(**files)), *(options if self.tree else ())]
-        done = subprocess.run(command, cwd=self.tree, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-        return Ran(done.returncode, done.stdout)
+        return run(*command, cwd=self.tree, code=None, timeout=TIMEOUT)
 
 
 def ours(root: Path, copy: Path, *, steer: bool) -> Program:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from subprocess import CompletedProcess
 from typing import Any
 
 from tests.outcome.greedy import NO_MOVES, Greedy
 from tests.outcome.policies import Bounds
-from tests.outcome.program import Ran
 from tests.outcome.state import Moved, State, below_band, moved_twice, over
 from tests.outcome.zones import skews, worse
 
@@ -47,7 +47,7 @@ class Cycle:
     end: State
     moved: Moved
     refused: int
-    ran: Ran
+    ran: "CompletedProcess[str]"
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def result_of(cycles: Sequence[Cycle], bounds: Bounds, needed: int = 0, yardstic
         )
     hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
     landed_as_told = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
-    return Result(rows, sum(cycle.ran.exit_code != 0 for cycle in cycles), needed, landed_as_told, yardstick)
+    return Result(rows, sum(cycle.ran.returncode != 0 for cycle in cycles), needed, landed_as_told, yardstick)
 
 
 def _figures(state: State, bounds: Bounds) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import replace
+from subprocess import CompletedProcess
 
 import pytest
 
 from tests.outcome.greedy import Greedy
 from tests.outcome.policies import Bounds
-from tests.outcome.program import Ran
 from tests.outcome.result import Cycle, Result, Row, as_foreseen, result_of, table
 from tests.outcome.state import Moved, State
 from tests.outcome.verdict import verdicts
@@ -37,7 +37,10 @@ def test_a_trial_in_rows():
     """`a` goes, and `b` comes for it on a node that is still hot; then `b` goes and `c` comes."""
     states = [state(80, 0, a=HOT), state(60, 20, b=HOT), state(50, 30, c=COLD)]
     moves = [Moved(*map(frozenset, names)) for names in (("a", "a", "b"), ("b", "b", "c"))]
-    cycles = [Cycle(*states[:2], moves[0], 4, Ran(1, "")), Cycle(*states[1:], moves[1], 0, Ran(0, ""))]
+    cycles = [
+        Cycle(*states[:2], moves[0], 4, CompletedProcess((), 1, "")),
+        Cycle(*states[1:], moves[1], 0, CompletedProcess((), 0, "")),
+    ]
 
     result = result_of(cycles, BOUNDS)
 
@@ -57,7 +60,7 @@ def test_a_trial_in_rows():
 def test_a_replacement_lands_over_target_if_its_node_was_or_becomes_so(before, after, landed):
     """What the program could have known counts, and so does what came of it."""
     moved = Moved(frozenset("a"), frozenset("a"), frozenset("b"))
-    cycle = Cycle(state(before, 0, a=COLD), state(after, 0, b=HOT), moved, 0, Ran(0, ""))
+    cycle = Cycle(state(before, 0, a=COLD), state(after, 0, b=HOT), moved, 0, CompletedProcess((), 0, ""))
 
     assert result_of([cycle], BOUNDS).rows[1].landed_over == landed
 
