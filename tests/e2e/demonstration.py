@@ -6,7 +6,6 @@ The program runs in a terminal of its own.  What is on its screen becomes the fr
 draws the page.
 """
 
-import io
 import os
 import pty
 import re
@@ -20,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyte
-from rich.console import Console
 from rich.text import Text
 
 from tests.browser import CHROMIUM
@@ -29,6 +27,7 @@ from tests.e2e.binaries import provide
 from tests.e2e.builders import deployment, node, pdb
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
+from tests.terminal.pictures import svg
 
 FOLDER = Path(__file__).parents[2] / "docs" / "demo"
 COLUMNS, LINES = 112, 40
@@ -45,7 +44,6 @@ profiles:
       - {name: LowNodeUtilization, args: {thresholds: {cpu: 30}, targetThresholds: {cpu: 60}}}
     plugins: {balance: {enabled: [LowNodeUtilization]}}
 """
-_FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
 @dataclass
@@ -102,11 +100,8 @@ class Cast:
 
     def keep(self) -> None:
         """Keep what is on the screen as a frame."""
-        console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
-        for row in range(LINES):
-            console.print(self._line(row), soft_wrap=True)
-        svg = console.export_svg(title="rebalancer", unique_id=f"frame{len(self.frames)}")
-        self.frames.append(_FONTS.sub("", svg).replace("<text ", '<text xml:space="preserve" '))
+        name = f"frame{len(self.frames)}"
+        self.frames.append(svg(map(self._line, range(LINES)), COLUMNS, title="rebalancer", unique_id=name))
 
     def _line(self, row: int) -> Text:
         line = Text()

@@ -16,7 +16,7 @@ from tests.outcome.scenarios import SCENARIOS
 from tests.outcome.simulation import play
 from tests.outcome.state import RESOURCES, deviation, over
 from tests.outcome.verdict import DEVIATION, MOVES, REFERENCE_DEVIATION, REFERENCE_HALF, RESTLESS, SHARE
-from tests.soak.soak import soak
+from tests.soak.soak import problems, soak
 
 MINUTES = 60.0
 PACK = SCENARIOS["pack"]
@@ -149,7 +149,5 @@ def test_days_beside_the_descheduler(seeds, days):
     """At most half of the hours over target, a quarter of the evictions, none undone; medians, as in `make soak`."""
     ours, theirs = ([soak("targets", who, seed, days) for seed in seeds] for who in ("rebalancer", "descheduler"))
 
-    for name, part in (("hours", 2), ("evictions", 4)):
-        here, there = (statistics.median(getattr(each, name) for each in runs) for runs in (ours, theirs))
-        assert here <= there / part
+    assert list(problems(ours, theirs)) == []
     assert [each.undone for each in ours] == [0] * len(seeds)

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,12 +31,18 @@ class Picture:
 
     def drawn(self) -> str:
         lines = self.part(on_screen(*self.command, columns=COLUMNS).raw.splitlines())
-        console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
-        console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
-        svg = console.export_svg(title=f"rebalancer {' '.join(self.command)}", unique_id=self.name)
-        # Without this some viewers take the blanks at the beginning of a line away, and columns shift.
-        svg = _FONTS.sub("", svg).replace("<text ", '<text xml:space="preserve" ')
-        return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
+        text = Text.from_ansi("\n".join(lines))
+        drawn = svg([text], COLUMNS, title=f"rebalancer {' '.join(self.command)}", unique_id=self.name)
+        return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+
+
+def svg(lines: Iterable[Text], columns: int, **names: str) -> str:
+    """Draw what a terminal shows."""
+    console = Console(record=True, width=columns, file=io.StringIO(), color_system="truecolor", force_terminal=True)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    # Without `preserve` some viewers take the blanks at the beginning of a line away, and columns shift.
+    return _FONTS.sub("", console.export_svg(**names)).replace("<text ", '<text xml:space="preserve" ')
 
 
 def _line(lines: list[str], words: str) -> int:
