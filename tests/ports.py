@@ -1,6 +1,7 @@
 """Ports for servers of the tests."""
 
 import socket
+import urllib.request
 from collections.abc import Iterator
 from random import SystemRandom
 
@@ -31,3 +32,12 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def answers(url: str) -> bool:
+    """Whether a server says that all is well at this address."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False

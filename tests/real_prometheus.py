@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ import yaml
 from tests.commands import run
 from tests.e2e.waiting import wait_for
 from tests.make import NOW
-from tests.ports import free_port
+from tests.ports import answers, free_port
 
 PROGRAMS = ("prometheus", "promtool")
 #: Seconds between two samples of a past.
@@ -90,7 +90,8 @@ class RealPrometheus:
         process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=stderr)
         self._open.enter_context(process)  # waits for its end
         self._open.callback(process.terminate)
-        wait_for(lambda: process.poll() is not None or self._is_ready(), "Prometheus is ready")
+        ready = f"{self.url}/-/ready"
+        wait_for(lambda: process.poll() is not None or answers(ready), "Prometheus is ready")
         assert process.poll() is None, log.read_text()[-2000:]
         return self
 
@@ -143,11 +144,6 @@ class RealPrometheus:
         make = ["promtool", "tsdb", "create-blocks-from", "--max-block-duration=200h", "openmetrics"]
         files = [str(written), str(self.folder / "data")]
         run(*make, *files)
-
-    def _is_ready(self) -> bool:
-        with suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready", timeout=_TIMEOUT) as answer:
-            return bool(answer.status == 200)
-        return False
 
 
 def install() -> None:

@@ -4,8 +4,6 @@ import itertools
 import secrets
 import shutil
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +15,7 @@ from tests.e2e.commands import Commands, Ports
 from tests.e2e.keys import make_keys, write_kubeconfig
 from tests.e2e.processes import Processes
 from tests.e2e.waiting import DeadlineError, wait_for
-from tests.ports import free_ports
+from tests.ports import answers, free_ports
 
 APISERVER = "kube-apiserver"
 
@@ -189,11 +187,3 @@ def metrics_api(port: int) -> list[Object]:
             },
         },
     ]
-
-
-def answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as response:
-            return bool(response.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False

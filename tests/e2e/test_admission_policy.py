@@ -15,7 +15,7 @@ from tests.e2e.access import HOME, NAME, admission
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.builders import node, taint
 from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
+from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.waiting import wait_for
 
 pytestmark = needed
@@ -60,10 +60,9 @@ def api(controlplane: ControlPlane, namespace: Namespace, account: Api) -> Api:
 
 def is_settled(found: Object) -> bool:
     """Whether those who write to a fresh node have done so."""
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in found["status"].get("conditions", ()))
     metadata = found["metadata"]
     annotated = "node.alpha.kubernetes.io/ttl" in metadata.get("annotations", {})
-    return ready and annotated and "beta.kubernetes.io/os" in metadata["labels"]
+    return is_ready(found) and annotated and "beta.kubernetes.io/os" in metadata["labels"]
 
 
 def probed(api: Api, node: str = "probe") -> bool:

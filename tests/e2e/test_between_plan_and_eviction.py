@@ -58,7 +58,7 @@ def test_pod_made_again_under_its_name_is_not_touched(
 
     ((name, uid),) = made_again.items()
     assert outcome.exit_code == 0, outcome.stderr
-    assert unknown(outcome) == [name]
+    assert [each["name"] for each in outcome.report["unknown"]] == [name]
     assert set(outcome.evicted_uids()) == set(before.values()) - {before[name]}
     assert controlplane.api.read("Pod", name, settled.name)["metadata"]["uid"] == uid
     first = next(each for each in controlplane.requests_since(start) if each.subresource == "eviction")
@@ -107,11 +107,6 @@ def test_second_pdb_that_came_in_between(
     asked = [each.status for each in controlplane.requests_since(start) if each.subresource == "eviction"]
     assert asked == [500, 500]
     assert {pod["metadata"]["uid"] for pod in settled.pods("web")} == before
-
-
-def unknown(outcome: Outcome) -> list[str]:
-    """Names of the pods that may have gone."""
-    return [each["name"] for each in outcome.report["unknown"]]
 
 
 def another(namespace: Namespace, name: str, than: str) -> Object | None:

@@ -1,6 +1,5 @@
 """`rebalancer mark` with a real Prometheus that scrapes what the kubelets of a real cluster serve."""
 
-import itertools
 import json
 import signal
 import sys
@@ -16,12 +15,13 @@ from tests.chart.helm import ADMISSION, template
 from tests.chart.helm import needed as helm_needed
 from tests.e2e.access import HOME, NAME, account
 from tests.e2e.acts import by_node
-from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.api import Api, Object
 from tests.e2e.binaries import found
 from tests.e2e.builders import deployment, node, pod
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
 from tests.e2e.program import Running, content
+from tests.e2e.test_admission_policy import allowed, probed
 from tests.e2e.waiting import wait_for
 from tests.real_prometheus import RealPrometheus, needed
 
@@ -168,8 +168,7 @@ def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage) -
     stage.wait_measured(HOT)
     with account(stage.controlplane, stage.namespace, RENDERED) as kubeconfig:
         admitted = Api(kubeconfig)
-        fresh = map(str, itertools.count())  # the same label once more would be no change
-        wait_for(lambda: not changed(admitted, {"probe": next(fresh)}), "the admission policy in force")
+        wait_for(lambda: not probed(admitted, "a"), "the admission policy in force")
         offset = stage.controlplane.audit_offset()
 
         with Running(stage.command(kubeconfig), json.dumps(stage.policy())) as running:
@@ -180,16 +179,5 @@ def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage) -
         assert stage.marked() == set(HOT)
         assert {"get", "patch"} <= {each.verb for each in requests if each.resource == "nodes"}
         assert not [each for each in requests if each.status in {401, 403}]
-        assert changed(admitted, {LABEL[0]: None})
-        assert not changed(admitted, {"kubernetes.io/hostname": "b"})
-
-
-def changed(api: Api, labels: Object) -> bool:
-    """Whether the admission policy lets an account change labels of node a."""
-    try:
-        api.patch("Node", "a", "", {"metadata": {"labels": labels}})
-    except ApiError as error:
-        if "ValidatingAdmissionPolicy" not in error.message:
-            raise
-        return False
-    return True
+        assert allowed(admitted, "a", {"metadata": {"labels": {LABEL[0]: None}}})
+        assert not allowed(admitted, "a", {"metadata": {"labels": {"kubernetes.io/hostname": "b"}}})

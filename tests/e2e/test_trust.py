@@ -7,7 +7,7 @@ import pytest
 
 from rebalancer.memory.document import KEY, Memory, encoded
 from tests.e2e.acts import cordon
-from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.api import Api, Object
 from tests.e2e.builders import deployment, node, pdb
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
@@ -22,22 +22,11 @@ BALANCE = {"LowNodeUtilization": {"thresholds": {"cpu": 20}, "targetThresholds":
 @pytest.fixture
 def api(controlplane: ControlPlane) -> Iterator[Api]:
     """The API of a cluster whose memory has been kept for long and holds nothing."""
-    remember(controlplane.api, {KEY: encoded(Memory(since=datetime.now(UTC) - timedelta(days=9)))})
+    data = {KEY: encoded(Memory(since=datetime.now(UTC) - timedelta(days=9)))}
+    controlplane.api.delete("ConfigMap", NAME, HOME)
+    controlplane.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": data}, HOME)
     yield controlplane.api
-    forget(controlplane.api)
-
-
-def remember(api: Api, data: dict[str, str]) -> None:
-    forget(api)
-    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": NAME}, "data": data}, HOME)
-
-
-def forget(api: Api) -> None:
-    try:
-        api.delete("ConfigMap", NAME, HOME)
-    except ApiError as error:
-        if error.status != 404:
-            raise
+    controlplane.api.delete("ConfigMap", NAME, HOME)
 
 
 @pytest.fixture
