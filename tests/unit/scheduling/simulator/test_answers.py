@@ -93,6 +93,15 @@ def asking(**labels: str) -> tuple[PodAffinityTerm, ...]:
     return (PodAffinityTerm(ZONE, make.selector(**labels), namespace_selector=make.selector(team="one")),)
 
 
+def test_a_namespace_selector_that_came_to_a_copy_leaves_the_answers_of_the_other_known() -> None:
+    """What one world does not know, another need not ask."""
+    here = simulator([make.node("a")], namespaces=None)
+    there = here.copy()
+    there.exchange("a", None, make.pod("r", anti_affinity=asking(app="x")))
+
+    assert [each.ask(make.pod("p")).known for each in (here, there)] == [True, False]
+
+
 @pytest.mark.parametrize(("app", "known"), [("x", False), ("y", True)])
 def test_labels_of_a_namespace_that_cannot_be_read_are_unknown(app: str, known: bool) -> None:
     """They count where a term of the pod goes by them, or one of a running pod; not where the pods differ anyway."""
