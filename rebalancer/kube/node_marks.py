@@ -30,7 +30,7 @@ from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, MarkT, Taint, Wanted
 from rebalancer.kube.tries import Deadline, RetryPolicy
-from rebalancer.kube.wire.parts import AnnotatedMetadata
+from rebalancer.kube.wire.shared_fields import AnnotatedMetadata
 
 NODES = "/api/v1/nodes"
 

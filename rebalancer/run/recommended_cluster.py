@@ -15,7 +15,7 @@ from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
-from rebalancer.kube.wire.parts import NamedObject
+from rebalancer.kube.wire.shared_fields import NamedObject
 from rebalancer.recommendation.rules import Amounts
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents

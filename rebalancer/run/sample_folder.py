@@ -44,7 +44,7 @@ from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.wire.pages import path_of_list
-from rebalancer.kube.wire.parts import Metadata
+from rebalancer.kube.wire.shared_fields import Metadata
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
 from rebalancer.report.layout import count

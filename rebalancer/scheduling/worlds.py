@@ -204,9 +204,9 @@ class Worlds:
         """Return how likely the replacement lands on each node, the most likely first; empty if it was not asked."""
         again, sums = self._again.get(pod, {}), defaultdict[str, float](float)
         for seen in self._seen.get(pod, ()):
-            ways = [seen, again[seen.number]] if seen.number in again else [seen]  # in turn, and in the drawn order
-            for name, share in (each for way in ways for each in way.shares.items()):
-                sums[name] += share / len(ways) / SAMPLES
+            plays = [seen, again[seen.number]] if seen.number in again else [seen]  # in turn, and in the drawn order
+            for name, share in (each for play in plays for each in play.shares.items()):
+                sums[name] += share / len(plays) / SAMPLES
         return {name: sums[name] for name in sorted(sums, key=lambda name: (-round(sums[name], 9), name))}
 
     def others_on(self, number: int, node: str) -> tuple[Collection[Pod], Collection[Pod]]:

@@ -93,7 +93,7 @@ class Waves:
             asked += 1
             if self._planning.foresight.simulation.ask(pod).sampled:
                 return None if are_many else self._broad.next_wave(self._open, self._takers)
-            for empty in self._ways(self._destinations(offer, found)):
+            for empty in self._empty_drafts(self._destinations(offer, found)):
                 if draft := self._wave(empty, offer, sources, former):
                     return draft
             self._failed.add((pod, offer.destination))
@@ -157,7 +157,7 @@ class Waves:
             self._planning.pool.exclude(pod)
         return refusal is None
 
-    def _ways(self, destinations: Sequence[str]) -> Iterator[Draft]:
+    def _empty_drafts(self, destinations: Sequence[str]) -> Iterator[Draft]:
         """Yield empty waves to this node: with others that receive too, then alone, with more and more taints."""
         names = [node.name for node in self._open]
         for count in range(len(destinations), 1, -1):

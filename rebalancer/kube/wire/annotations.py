@@ -6,7 +6,7 @@ from typing import Annotated, TypedDict, TypeVar
 import msgspec
 
 from rebalancer.cluster.scheduler_inputs import Notes
-from rebalancer.kube.wire.parts import Metadata
+from rebalancer.kube.wire.shared_fields import Metadata
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import msgspec
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import objects, parts, scheduler_inputs, storage
+from rebalancer.kube.wire import objects, scheduler_inputs, shared_fields, storage
 from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
 from rebalancer.kube.wire.pods import ListedPod, PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
@@ -144,7 +144,7 @@ class Document(msgspec.Struct, rename="camel"):
 
     def page(self) -> ListPage[msgspec.Raw]:
         """Return this list as the page that it is."""
-        metadata = parts.decode(bytes(self.metadata), PageMetadata) or PageMetadata()
+        metadata = shared_fields.decode(bytes(self.metadata), PageMetadata) or PageMetadata()
         return ListPage(self.kind, self.api_version, metadata, self.items)
 
 

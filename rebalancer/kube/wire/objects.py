@@ -18,7 +18,7 @@ from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerMetadata
 from rebalancer.kube.wire.pages import Kind
-from rebalancer.kube.wire.parts import Metadata, NamedObject, Quantities, SelectingWire, named, selector
+from rebalancer.kube.wire.shared_fields import Metadata, NamedObject, Quantities, SelectingWire, named, selector
 
 #: What Kubernetes keeps in 32 bits.
 LOWEST = -(2**31)

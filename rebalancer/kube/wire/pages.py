@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from rebalancer.kube.wire.parts import NamedObject, Naming
+from rebalancer.kube.wire.shared_fields import NamedObject, Naming
 from rebalancer.untrusted.documents import Copied, Unreadable, decode_json, in_words
 
 W = TypeVar("W")

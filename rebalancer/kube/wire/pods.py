@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Pod
-from rebalancer.kube.wire import parts
+from rebalancer.kube.wire import shared_fields
 from rebalancer.kube.wire.annotations import Annotations, noted
 from rebalancer.kube.wire.objects import aware
-from rebalancer.kube.wire.parts import decode
+from rebalancer.kube.wire.shared_fields import decode
 from rebalancer.kube.wire.specs import Specs, SpecWire, claims, own_claims
 
 _DEFAULT_NAMESPACE = "default"
@@ -85,7 +85,7 @@ class ListedPod(PodWire, gc=False, rename="camel"):
     items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _PlainMetadata(parts.Naming):
+class _PlainMetadata(shared_fields.Naming):
     uid: Any = None
 
 
@@ -101,7 +101,7 @@ class PodDecoder:
         self._specs = specs or Specs()
         # Thousands of replicas share a few of each: equal bytes are decoded once, which makes `is` a valid cache key.
         self._labels = cache(lambda raw: decode(raw, dict[str, str]) or {})
-        self._owners = cache(parts.owners)
+        self._owners = cache(shared_fields.owners)
         self._statuses = cache(ContainerStatus)
         self._noted = cache(noted)
 
@@ -112,7 +112,7 @@ class PodDecoder:
         conditions = _conditions(status.conditions) if status.conditions else ()
         return Pod(
             namespace=intern(metadata.namespace or _DEFAULT_NAMESPACE),
-            name=parts.named(metadata.name),
+            name=shared_fields.named(metadata.name),
             uid=metadata.uid or "",
             resource_version=metadata.resource_version or "",
             node=intern(spec.node_name or ""),
@@ -149,7 +149,7 @@ class PodDecoder:
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),
-            name=parts.named(str(plain.metadata.name or "")),
+            name=shared_fields.named(str(plain.metadata.name or "")),
             uid=str(plain.metadata.uid or ""),
             node=str(node or ""),
             spec=self._specs.of(SpecWire()),

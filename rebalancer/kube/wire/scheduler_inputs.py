@@ -13,7 +13,7 @@ from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.kube.wire import workloads as work
 from rebalancer.kube.wire.objects import aware
 from rebalancer.kube.wire.pages import SPOILT, Kind, itself
-from rebalancer.kube.wire.parts import Metadata, SelectingWire
+from rebalancer.kube.wire.shared_fields import Metadata, SelectingWire
 
 #: Owners whose annotations count.
 OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")

@@ -9,9 +9,9 @@ import msgspec
 from rebalancer.cluster.pod import ASSUMED, ContainerCpu, HostPort, IscsiDisk, Placement, PodSpec, SpreadConstraint
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, effective_requests, parse_resources
 from rebalancer.cluster.taints import Toleration
-from rebalancer.kube.wire import parts
+from rebalancer.kube.wire import shared_fields
 from rebalancer.kube.wire.objects import Int32
-from rebalancer.kube.wire.parts import decode, decode_model
+from rebalancer.kube.wire.shared_fields import decode, decode_model
 
 
 class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
@@ -190,8 +190,8 @@ def _spec_or_problem(spec: SpecWire, declared: _OfSpec) -> PodSpec:
 def _spec(spec: SpecWire, declared: _OfSpec) -> PodSpec:
     sources = _sources(spec)
     every = (*sources.containers, *sources.init_containers)
-    affinity = decode_model(bytes(spec.affinity), parts.AffinityWire) or parts.AffinityWire()
-    node = affinity.node_affinity or parts.NodeAffinityWire()
+    affinity = decode_model(bytes(spec.affinity), shared_fields.AffinityWire) or shared_fields.AffinityWire()
+    node = affinity.node_affinity or shared_fields.NodeAffinityWire()
     return PodSpec(
         requests=_requests(sources, {}),
         requested=frozenset(name for each in every for name in each.requests),
@@ -222,7 +222,7 @@ def _sources(spec: SpecWire) -> _Sources:
         containers=tuple(map(_container, spec.containers or ())),
         init_containers=tuple(map(_container, spec.init_containers or ())),
         pod_level=_resources(spec.resources)[0],
-        overhead=parse_resources(decode(bytes(spec.overhead), parts.Quantities) or {}),
+        overhead=parse_resources(decode(bytes(spec.overhead), shared_fields.Quantities) or {}),
     )
 
 
@@ -234,7 +234,7 @@ def _container(wire: _ContainerWire) -> _ContainerParts:
 
 def _resources(raw: msgspec.Raw) -> tuple[Resources, Resources]:
     """Return requests and limits."""
-    wire = decode(bytes(raw), parts.ResourcesWire) or parts.ResourcesWire()
+    wire = decode(bytes(raw), shared_fields.ResourcesWire) or shared_fields.ResourcesWire()
     return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
 
 
@@ -257,7 +257,7 @@ class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "host
     address: str | None = None
 
 
-def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: parts.AffinityWire) -> Placement:
+def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: shared_fields.AffinityWire) -> Placement:
     """Return what the scheduler reads."""
     sidecars = [each for each in sources.init_containers if each.restartable]
     return Placement(

@@ -18,7 +18,14 @@ from rebalancer.cluster.scheduler_inputs import (
 )
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.kube.wire.pages import SPOILT, Kind, itself
-from rebalancer.kube.wire.parts import AnnotatedMetadata, Metadata, NodeSelectorWire, Quantities, decode_model, selector
+from rebalancer.kube.wire.shared_fields import (
+    AnnotatedMetadata,
+    Metadata,
+    NodeSelectorWire,
+    Quantities,
+    decode_model,
+    selector,
+)
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

@@ -11,7 +11,7 @@ import msgspec
 from rebalancer.cluster.pod import Owner
 from rebalancer.cluster.scheduler_inputs import Notes, Template
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
-from rebalancer.kube.wire import parts
+from rebalancer.kube.wire import shared_fields
 from rebalancer.kube.wire.annotations import OwnerMetadata
 from rebalancer.kube.wire.pages import SPOILT, Kind
 from rebalancer.kube.wire.specs import Specs, SpecWire, claims
@@ -55,7 +55,7 @@ class _Workload(msgspec.Struct, gc=False):
     metadata: _WorkloadMetadata
 
 
-class _WorkloadSpec(parts.SelectingWire, gc=False, rename="camel"):
+class _WorkloadSpec(shared_fields.SelectingWire, gc=False, rename="camel"):
     replicas: int | None = None
     template: msgspec.Raw = msgspec.Raw()
 
@@ -77,7 +77,9 @@ class _PodMakerWire(_Workload, gc=False):
 
     @property
     def controller(self) -> Owner | None:
-        return next((parts.checked(each) for each in self.metadata.owner_references or () if each.controller), None)
+        return next(
+            (shared_fields.checked(each) for each in self.metadata.owner_references or () if each.controller), None
+        )
 
 
 class _RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
@@ -160,7 +162,7 @@ class WorkloadDecoder:
 
     def _replica_set(self, wire: _PodMakerWire) -> PodMaker:
         """Return a ReplicaSet; one that has and wants no pods is kept without its template, as there may be many."""
-        return self._workload(wire, parts.selector(wire.spec.selector), changing=_shrinks(wire))
+        return self._workload(wire, shared_fields.selector(wire.spec.selector), changing=_shrinks(wire))
 
     def _replication_controller(self, wire: _PodMakerWire) -> PodMaker:
         return self._workload(wire, by_labels(wire.spec.selector), changing=_shrinks(wire))
@@ -169,7 +171,7 @@ class WorkloadDecoder:
         """Return a StatefulSet; a partition, or OnDelete, matters only while its two revisions differ."""
         status = wire.status
         changing = status.current_revision != status.update_revision or _unseen(wire) or _shrinks(wire)
-        return self._workload(wire, parts.selector(wire.spec.selector), changing=changing)
+        return self._workload(wire, shared_fields.selector(wire.spec.selector), changing=changing)
 
     def _job(self, wire: _JobWire) -> PodMaker:
         """Return a Job, without its template if no pod replaces one that goes."""
@@ -188,7 +190,9 @@ class WorkloadDecoder:
     def _without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=_PodMakerWire)
-        return PodMaker(key=wire.metadata.key, uid=wire.metadata.uid, selector=parts.selector(wire.spec.selector))
+        return PodMaker(
+            key=wire.metadata.key, uid=wire.metadata.uid, selector=shared_fields.selector(wire.spec.selector)
+        )
 
     def _workload(self, wire: _PodMakerWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
         metadata = wire.metadata

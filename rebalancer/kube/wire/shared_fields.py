@@ -1,4 +1,4 @@
-"""The pieces of a spec: decoded into the model as they are, where the two have the same shape."""
+"""Fields that several kinds share: decoded into the model as they are, where the two have the same shape."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
