@@ -28,6 +28,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+import msgspec
+
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.leases import Leases
@@ -178,7 +180,7 @@ class RunRecord:
         """Return the runs that are noted, the oldest first; None where the Lease cannot be read, with a warning."""
         with _no_obstacle(what):
             found = self._leases.read()
-            return (found and read_note(found.annotations.get(RUNS), tuple[Mark, ...])) or ()
+            return _noted(found.annotations) if found else ()
         return None
 
     def note(
@@ -207,7 +209,7 @@ class RunRecord:
 
     def _change(self, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
         def annotations(before: Mapping[str, str]) -> Mapping[str, str]:
-            runs = read_note(before.get(RUNS), tuple[Mark, ...]) or ()
+            runs = _noted(before)
             after = change(runs)
             if after == runs:
                 return before
@@ -215,3 +217,9 @@ class RunRecord:
             return {**others, **({RUNS: f"[{','.join(each.text() for each in after)}]"} if after else {})}
 
         self._leases.annotate(annotations)
+
+
+def _noted(annotations: Mapping[str, str]) -> tuple[Mark, ...]:
+    """Return the runs that are noted; an entry that cannot be read is left out, and the others count."""
+    entries = read_note(annotations.get(RUNS), tuple[msgspec.Raw, ...]) or ()
+    return tuple(mark for each in entries if (mark := read_note(each, Mark)))

@@ -354,7 +354,7 @@ class Turn:
     Attributes:
         skipped: why it has none.
         alarm: what readers of a report must not overlook.
-        waited: whether it had to wait for another one, whose evictions change the cluster.
+        waited: whether it had to wait: the cluster may have changed meanwhile.
     """
 
     permit: Permit = always
@@ -392,5 +392,5 @@ def turn(cluster: Client, options: Options, permit: Permit | None = None, doing:
         except Forbidden as error:
             alarm = f"other runs are not kept from {doing} at the same time (--no-lease says that they may): {error}"
             _LOG.warning("%s", alarm)
-            ours = Turn(alarm=alarm)
+            ours = Turn(alarm=alarm, waited=bool(waits))
         yield ours

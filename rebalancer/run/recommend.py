@@ -192,11 +192,11 @@ def span_of(asked: HistoryOptions, samples: str | None = None) -> Span:
     if not 0 < asked.step <= asked.history or asked.step % 1 or asked.history % 1:
         raise UsageError("--step and --history are whole seconds; --step is more than 0, and no longer than --history")
     try:
-        now = datetime.fromisoformat(asked.now) if asked.now else datetime.now(UTC)
-    except ValueError:
+        now = (datetime.fromisoformat(asked.now) if asked.now else datetime.now(UTC)).timestamp()
+    except (ValueError, OverflowError):
         raise UsageError(f"--now {asked.now} is not a time; write it like 2026-01-15T12:00:00Z") from None
     step = int(asked.step)
-    end = round(now.timestamp()) // step * step  # the same history for runs that are seconds apart
+    end = round(now) // step * step  # the same history for runs that are seconds apart
     return Span(end - int(asked.history), end, step)
 
 

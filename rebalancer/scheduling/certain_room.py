@@ -311,7 +311,9 @@ class CertainRoom:
         for pod in pods:
             if pod.active and not pod.node and not pod.spec.placement.gated:
                 yield pod, self._kind(pod, pod)
-            elif pod.active and pod.node:
-                made = self._simulation.replacement(pod)
-                if pod.evacuating or (pod.terminating and made.pod and Moment.AFTERWARDS in made.moments):
-                    yield pod, self._of_replacement(pod)
+            elif pod.active and pod.node and (pod.evacuating or (pod.terminating and self._waits(pod))):
+                yield pod, self._of_replacement(pod)
+
+    def _waits(self, pod: Pod) -> bool:
+        made = self._simulation.replacement(pod)
+        return made.pod is not None and Moment.AFTERWARDS in made.moments

@@ -125,11 +125,18 @@ def test_anything_but_yes_evicts_nothing(two, at_home, answer):
     assert two.sent("POST", "*") == []
 
 
-def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home):
+@pytest.mark.parametrize("forbids", [False, True], ids=["until the Lease is given back", "until it may not be read"])
+def test_after_another_runs_turn_the_cluster_is_read_again(two, at_home, forbids):
     """It evicted what was shown: the plan holds a pod that nobody saw, and the question is asked again."""
+
+    def end_turn():
+        two.remove_pod("default", "a")
+        if forbids:
+            two.forbid("get", "leases.coordination.k8s.io")
+
     with Terminal(at_home, *live(at_home), *OFTEN) as terminal:
         terminal.read_until(PROMPT)
-        hold_for_a_moment(two, lambda: two.remove_pod("default", "a"))
+        hold_for_a_moment(two, end_turn)
         terminal.type("y\n")
         again = terminal.read_until(PROMPT)
         before = list(two.evicted)

@@ -170,6 +170,7 @@ def test_default_queries_are_those_of_the_kubelet(tmp_path):
         (("--cpu-query", "rate(used_cores"), "Prometheus at http://127.0.0.1"),
         (("--cpu-query", "nothing"), "Prometheus has no such history"),
         (("--step", "0s"), "--step is more than 0"),
+        (("--now", "0001-01-01"), "--now 0001-01-01 is not a time"),
         (("--samples", "folder"), "give one of --samples, --prometheus and --policy"),
     ],
 )

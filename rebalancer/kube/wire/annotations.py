@@ -28,7 +28,7 @@ _Text = str | msgspec.UnsetType | None
 Zoned = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-def read_note(text: str | None, kind: type[T]) -> T | None:
+def read_note(text: str | msgspec.Raw | None, kind: type[T]) -> T | None:
     """Return what an annotation of ours says; None where there is none, or one that cannot be read."""
     try:
         return msgspec.json.decode(text or "", type=kind)

@@ -92,6 +92,16 @@ def test_what_cannot_be_read_names_no_run(record, server, text):
     assert record.read() == (ONE,)
 
 
+@pytest.mark.parametrize("entry", ['{"run": "r", "keys": [], "expires": "2026-01-15T12:00"}', '{"run": 7}', "null"])
+def test_an_entry_that_cannot_be_read_does_not_hide_the_others(record, server, entry):
+    """A run that is at work stays known, or its taints would be taken off."""
+    server.leases.note("kube-rebalancer/runs", f"[{entry},{ONE.text()}]")
+    assert record.read() == (ONE,)
+
+    record.note(TWO)
+    assert record.read() == (ONE, TWO)
+
+
 def test_the_record_does_not_grow_for_ever(record):
     for number in range(52):
         record.note(Mark(f"run-{number}", (), NOW))
