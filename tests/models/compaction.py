@@ -157,14 +157,18 @@ class Compacting(LowRelief):
         return expected if harmless else []
 
     def scheduled(self, pod: Pod) -> list[Node]:
-        """The nodes that may win: soon, while all pods that went still end, and later, when only this one does."""
+        """The nodes that may win: soon, while all pods that went still end, and later, when only this one does.
+
+        Nobody knows whether a Job waits until its pod has ended, so its pod may be gone as well.
+        """
         kind = PackingKube if self.packs else Kube
         others = [each for node in self.world.nodes for each in self.world.active(node)]
         ending = [msgspec.structs.replace(each, terminating=True) for each in self.left]
         own = msgspec.structs.replace(pod, terminating=True)
         rest = [each for each, left in zip(ending, self.left, strict=True) if left is not pod]
-        winners = [self.winners(kind, pods, pod) for pods in ([*others, own, *rest], [*others, own])]
-        return [node for node in self.world.nodes if node.name in winners[0] | winners[1]] if all(winners) else []
+        owns = ([own], []) if any(owner.kind == "Job" for owner in pod.owners) else ([own],)
+        winners = [self.winners(kind, [*others, *each, *more], pod) for each in owns for more in (rest, [])]
+        return [node for node in self.world.nodes if node.name in set().union(*winners)] if all(winners) else []
 
     def winners(self, kind: type[Kube], pods: list[Pod], pod: Pod) -> set[str]:
         return kind(self.world.nodes, pods, services=self.services).winners(pod)
