@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions, Options
 from rebalancer.run.options import Outcome as RunOutcome
 from rebalancer.run.start import run as run_cycle
+from tests import forks
 from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.
@@ -114,8 +114,7 @@ class Program:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         variables = {name: value for name, value in os.environ.items() if name not in _CLUSTER_VARIABLES}
         environment = variables | {"HOME": str(self.folder)} | dict(self.environment)
-        command = [sys.executable, "-m", "rebalancer", *map(str, arguments)]
-        process = subprocess.Popen(command, env=environment, text=True, **{**pipes, **settings})
+        process = forks.start(arguments, env=environment, text=True, **{**pipes, **settings})
         self.started.append(process)
         return process
 

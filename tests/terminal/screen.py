@@ -6,13 +6,14 @@ import io
 import os
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyte
+
+from tests import forks
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,8 +56,8 @@ def _run(arguments: Sequence[object], columns: int, variables: frozenset[tuple[s
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     surroundings = {name: value for name, value in os.environ.items() if name not in _OURS}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rebalancer", *map(str, arguments)],
+    process = forks.start(
+        arguments,
         cwd=ROOT,
         env=surroundings | {"TERM": "xterm-256color", "LANG": "C.UTF-8"} | dict(variables),
         stdin=subprocess.DEVNULL,
