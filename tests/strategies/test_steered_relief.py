@@ -76,6 +76,20 @@ def test_the_destination_keeps_a_quarter_more_room_than_the_wave_takes():
         assert 1.25 * sum(sizes[move.pod.name] for move in wave.moves) <= 36
 
 
+def test_the_figures_of_a_move_are_those_after_the_earlier_ones_of_its_wave():
+    pods = [pod("a"), pod("b"), pod("rest", prefer_no_eviction=True)]
+    (wave,) = waves(steered(cluster([node("n1"), node("n2")], pods, {"a": 10, "b": 10, "rest": 45})))
+
+    told = [move.because.details for move in wave.moves]
+    assert [round(each["measured"][0][when]) for each in told for when in ("before", "after")] == [65, 55, 55, 45]
+    assert [round(each["lands_on"]["filled"][0][when]) for each in told for when in ("before", "after")] == [
+        0,
+        10,
+        10,
+        20,
+    ]
+
+
 def test_zones_are_not_spread_worse():
     """All five pods of `web` stand two in zone a and three in zone b: one more in b would make it one and four."""
     nodes = [node("n1", labels={ZONE: "a"}), node("n2", labels={ZONE: "b"}), node("n3", labels={ZONE: "b"})]

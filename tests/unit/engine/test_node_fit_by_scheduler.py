@@ -75,6 +75,15 @@ def test_pods_that_wait_for_a_node_may_take_the_room() -> None:
     assert refused(decide(cluster(nodes, pods), Polite(), evictor=FIT))["a"] == "NodeFit"
 
 
+@pytest.mark.parametrize(("kind", "went"), [("ReplicaSet", ["a"]), ("StatefulSet", []), ("Job", [])])
+def test_what_comes_for_a_pod_that_ends_already_may_take_the_room(kind: str, went: list[str]) -> None:
+    """Unless it is made at once: then it is a pod of the cluster by now, with or without a node."""
+    nodes = [node("n1", cpu="1"), node("n2", cpu="500m")]
+    pods = [pod("a", cpu="500m"), pod("ends", cpu="500m", terminating=True, owners=[owner("x", kind)])]
+
+    assert evicted(decide(cluster(nodes, pods), Polite(), evictor=FIT)) == went
+
+
 def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:
     """Only n2 takes a, which wants ssd; b fits on n3 as well, but may come first and take n2."""
     ssd = {"disk": "ssd"}
