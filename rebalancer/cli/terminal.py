@@ -47,7 +47,7 @@ class Lines:
 
 @contextmanager
 def _retries_told(tell: Callable[[Stage], None]) -> Iterator[None]:
-    """Tell of requests that are tried again, in the place of what the run does, instead of logging them."""
+    """Show requests that are tried again where the display shows what the run does, instead of logging them."""
 
     def hear(record: logging.LogRecord) -> bool:
         tell(Stage(printable(record.getMessage())))

@@ -22,6 +22,7 @@ These outlive the run.  Whoever finds one that has expired takes it off: the nex
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -121,13 +122,13 @@ class Wanted:
 MarkT = TypeVar("MarkT", bound=Any)
 
 
-class KindOfMark(Generic[MarkT]):
+class KindOfMark(ABC, Generic[MarkT]):
     """One kind of marks on nodes: an annotation, and the soft taints and labels that go with it.
 
     Attributes:
         annotation: its key.
         form: what it is read as.
-        nobody: who has not noted what the annotation alone says to be ours.
+        nobody: in words, that no record confirms what is ours by the annotation alone.
     """
 
     annotation: ClassVar[str]
@@ -136,19 +137,19 @@ class KindOfMark(Generic[MarkT]):
 
     @classmethod
     def read(cls, node: MarkedNode) -> MarkT | None:
-        """Return a node's mark; None where there is none, or one that cannot be read: that belongs to nobody."""
+        """Return a node's mark; None if there is none, or if it cannot be read: such a mark belongs to no run."""
         return read_note(node.annotation(cls.annotation), cls.form)
 
+    @abstractmethod
     def taints(self, node: MarkedNode) -> list[Taint]:
-        """Return a node's taints that are ours, whoever has set them."""
-        raise NotImplementedError
+        """Return the taints of a node that are ours, no matter which run has set them."""
 
     def labels(self, _node: MarkedNode) -> list[str]:
         """Return the keys of a node's labels that are ours."""
         return []
 
     def claimed(self, _node: MarkedNode) -> list[str]:
-        """Return in words what the annotation says to be ours, and nothing else does."""
+        """Return in words what is ours by the annotation alone."""
         return []
 
     def others(self, node: MarkedNode) -> list[Taint]:
@@ -161,12 +162,12 @@ class KindOfMark(Generic[MarkT]):
         return bool(node.annotation(self.annotation) is not None or self.taints(node) or self.labels(node))
 
     def claim(self, node: MarkedNode) -> str:
-        """Return what stays on a node since its annotation alone says that it is ours; empty for nothing."""
+        """Return a warning of what stays on a node since it is ours by the annotation alone; empty if nothing does."""
         found = self.claimed(node)
         return f"node {node.name} keeps {', '.join(found)}, which {self.nobody}" if found else ""
 
     def off(self, node: MarkedNode) -> Wanted:
-        """Return the node without such a mark, whoever has set it; the annotation stays with what it alone names."""
+        """Return the node without such a mark, of any run; the annotation stays if something is ours by it alone."""
         note = node.annotation(self.annotation) if self.claimed(node) else None
         return Wanted(self.others(node), {self.annotation: note}, dict.fromkeys(self.labels(node)))
 

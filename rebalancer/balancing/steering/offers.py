@@ -85,7 +85,7 @@ class _Side:
 class Offers:
     """Finds the moves that bring most.
 
-    What a move brings hangs on its two nodes alone, so it is kept until one of them changes.
+    What a move brings depends on its two nodes alone, so it is kept until one of them changes.
 
     Args:
         goal: what is aimed at.

@@ -260,7 +260,7 @@ def _line(kind: str, names: Sequence[str], says: str) -> str:
 def _fields(item: object) -> object:
     """Return what to compare two objects by: their fields, since `==` finds a pod equal to itself only.
 
-    No decision hangs on the version: two that differ in it alone differ in something that is not read.
+    No decision depends on the version: two that differ in it alone differ in something that is not read.
     """
     if not isinstance(item, msgspec.Struct):
         return item

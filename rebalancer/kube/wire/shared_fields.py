@@ -73,7 +73,7 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Namespace and name, by which an object is told from others of its kind."""
+        """Namespace and name, which identify an object among those of its kind."""
         return self.namespace or "default", self.name
 
 

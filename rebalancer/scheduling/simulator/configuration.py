@@ -151,7 +151,7 @@ T = TypeVar("T")
 
 
 def converted(plugin: str, args: Mapping[str, Any], kind: type[T]) -> T:
-    """Return a plugin's arguments; raise ConfigurationError if a field has the wrong type, or no value for use."""
+    """Return a plugin's arguments; raise ConfigurationError if a field has the wrong type or an unusable value."""
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:

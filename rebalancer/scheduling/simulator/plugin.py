@@ -13,7 +13,7 @@ Reasons = tuple[str, ...]
 
 
 class Refusals(NamedTuple):
-    """Whether a plugin refuses a node, by index, and what returns why it refuses one; as a rule nobody asks."""
+    """The nodes that a plugin refuses, by index, and a function for the reasons, which are seldom needed."""
 
     gone: Mask
     why: Callable[[int], Reasons]

@@ -46,7 +46,7 @@ class SamplingWindow(NamedTuple):
 
 
 def nodes_to_score(percentage: int, nodes: int) -> int:
-    """Return how many feasible nodes are enough, of so many that are looked at; a share of 0 is not configured."""
+    """Return how many feasible nodes the scheduler scores out of `nodes`; a percentage of 0 means the default."""
     if nodes < _ALL:
         return nodes
     share = percentage or max(_SHARE - nodes // _STEP, _LEAST_SHARE)
@@ -82,7 +82,7 @@ def circle_from(order: Order, start: float, some: Nodes) -> Order:
 def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:
     """Return the nodes that win in some window, wherever it starts.
 
-    A node's scores hang on the nodes that are scored with it: among them the highest becomes 100.  So windows that
+    A node's scores depend on the nodes that are scored with it: among them the highest becomes 100.  So windows that
     start near each other are looked at together.  If the nodes that they all have score the same among themselves as
     among all nodes that any of them has, they score that in each of these windows.  Otherwise halves of these windows
     are looked at, and so on, up to a number of looks; the rest counts as among all nodes that any of them has.

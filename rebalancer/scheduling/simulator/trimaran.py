@@ -60,14 +60,14 @@ class _Provider(msgspec.Struct, frozen=True):
 
 
 class TrimaranArgs(msgspec.Struct, rename="camel", frozen=True):
-    """Whom a plugin asks for usage."""
+    """Where a plugin gets its usage from."""
 
     watcher_address: str = ""
     metric_provider: _Provider = _Provider()
 
     @property
     def source(self) -> LoadsWanted:
-        """The same as the cluster is asked for it."""
+        """The source in the form in which the cluster is asked for it."""
         return LoadsWanted("LoadWatcher" if self.watcher_address else self.metric_provider.type or METRICS_SERVER)
 
 
@@ -108,7 +108,7 @@ class ByLoad(ABC, Generic[A, T]):
 
     @abstractmethod
     def _shape(self, pod: Pod) -> T:
-        """Return what the scores for a pod hang on."""
+        """Return what the scores for a pod depend on."""
 
     @abstractmethod
     def _on(self, index: int, shape: T, loads: NodeLoads) -> int:
@@ -146,7 +146,7 @@ class PackingArgs(TrimaranArgs, rename="camel", frozen=True):
         return self.target_utilization if self.target_utilization > 0 else 40
 
     def multiplier(self) -> float:
-        """Return by what a request is multiplied.
+        """Return the factor by which requests are multiplied.
 
         Raises:
             ValueError: it is not a number that can be used.
@@ -209,7 +209,7 @@ _TYPES = {CPU: "CPU", MEMORY: "Memory"}
 
 
 class VariationArgs(TrimaranArgs, rename="camel", frozen=True):
-    """The weight of the deviation, and how strongly small deviations count; what is negative stands for 1."""
+    """The weight of the deviation, and how strongly small deviations count; negative values mean 1."""
 
     safe_variance_margin: float = 1.0
     safe_variance_sensitivity: float = 1.0
