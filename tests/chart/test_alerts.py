@@ -94,8 +94,8 @@ RUN_CASES = {
 }  # fmt: skip
 
 
-def play(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> None:
-    """Let promtool look at the alert after an hour: does it fire, once?"""
+def play(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> str:
+    """Let promtool look at the alert after an hour, and return what it says: does it fire once, or not at all?"""
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": values} for name, values in given.items()],
@@ -111,7 +111,7 @@ def play(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> Non
     path.write_text(
         yaml.safe_dump({"rule_files": [str(ALERTS), str(RUNS)], "evaluation_interval": "1m", "tests": [test]})
     )
-    run("promtool", "test", "rules", path)
+    return run("promtool", "test", "rules", path).stdout
 
 
 def test_every_alert_is_played() -> None:
@@ -126,7 +126,7 @@ def test_every_alert_is_played() -> None:
 @pytest.mark.parametrize("alert", CASES)
 def test_alert_fires_when_it_should(tmp_path: Path, alert: str) -> None:
     for given, fires in zip(CASES[alert], (True, False), strict=True):
-        play(tmp_path, alert, given, fires=fires)
+        assert play(tmp_path, alert, given, fires=fires).split()[-1] == "SUCCESS"
 
 
 @prometheus_needed
@@ -135,7 +135,7 @@ def test_a_cron_job_whose_runs_fail_is_told_of(tmp_path: Path, case: str) -> Non
     """By kube-state-metrics: such runs are gone before they could be scraped."""
     alert, fires, given = RUN_CASES[case]
 
-    play(tmp_path, alert, given, fires=fires)
+    assert play(tmp_path, alert, given, fires=fires).split()[-1] == "SUCCESS"
 
 
 @needed

@@ -22,12 +22,13 @@ from rebalancer.cluster.scheduler_inputs import Claim, SchedulerInputs, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.snapshot import DisruptionBudget
 from rebalancer.engine.ledger import Ledger
-from rebalancer.eviction.steering import ActualPlacement, Move, Wave
+from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.scheduling.simulator.sampling import nodes_to_score
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
+from tests.measured import KEYS
 from tests.outcome import zones
 from tests.outcome.greedy import Greedy, greedy
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, points, varied
@@ -252,7 +253,7 @@ def _balance(cpu: int, memory: int) -> int:
     return int((1 - abs(cpu / NODE_CPU - memory / NODE_MEMORY) / 2) * 100)
 
 
-class PlayedSteer:
+class PlayedSteer(Steer):
     """Carries waves out in a simulation: replacements arrive in any order, each as soon as its pod has gone.
 
     Attributes:
@@ -260,16 +261,11 @@ class PlayedSteer:
         on_avoided: how many of them are on a node that was avoided.
     """
 
-    keys = ("kube-rebalancer/avoid", "kube-rebalancer/avoid-more")
-
     def __init__(self, simulation: Simulation, min_gain: float) -> None:
+        super().__init__(min_gain, KEYS)
         self._simulation = simulation
-        self.min_gain = min_gain
         self.placements: list[ActualPlacement] = []
         self.on_avoided = self.waves = 0
-
-    def closed(self, wave: Wave) -> frozenset[str]:
-        return frozenset()
 
     def begin(self, wave: Wave) -> None:
         self._simulation.avoid = wave.avoid
