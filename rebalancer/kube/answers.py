@@ -74,6 +74,10 @@ class StatusCause(msgspec.Struct, frozen=True):
     message: str = ""
 
 
+class _Object(msgspec.Struct):
+    kind: str = ""
+
+
 class Details(msgspec.Struct, frozen=True, rename="camel"):
     """The details of a Status.
 
@@ -119,6 +123,20 @@ class HttpAnswer:
         if not self.is_success:
             raise self.error()
         return self.body
+
+    def confirm(self, kind: str) -> None:
+        """Raise what the answer to a write means, unless it is a success with the object, of this kind.
+
+        A page of a proxy, in place of the object, says nothing about the write.
+        """
+        try:
+            is_confirmed = decode_json(self.demanded(), _Object).kind == kind
+        except Unreadable:
+            is_confirmed = False
+        if not is_confirmed:
+            raise Transient(
+                f"the API server does not answer {self.method} {self.path} with the {kind}", maybe_done=True
+            )
 
     def error(self) -> ClusterError:
         """Return the error for a request whose answer is not a success."""

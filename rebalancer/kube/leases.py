@@ -80,7 +80,10 @@ class _Stored:
         """Replace this version, or create the object where there is none; None where another process was faster."""
         method, path = ("PUT", self._path) if version else ("POST", self._collection)
         answer = client.write(method, path, json.dumps(document).encode(), deadline=until)
-        return None if answer.status == HTTPStatus.CONFLICT else answer.demanded()
+        if answer.status == HTTPStatus.CONFLICT:
+            return None
+        answer.confirm(str(document["kind"]))
+        return answer.body
 
 
 class Leases(_Stored):

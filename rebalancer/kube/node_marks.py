@@ -4,12 +4,12 @@
 2. Send a JSON patch that only applies if taints and annotation are still as they were read.
 3. Act on the answer:
 
-200                                     done
+200 with the node                       done
 404                                     the node is gone, and its taints with it: done
 409, 422 that names no field            somebody else wrote to the node after step 1: back to step 1
 422 that names a field                  the node would not be valid: an error
 403, or refused by admission            an error
-429, 5xx, no answer                     back to step 1: if the patch was applied after all, nothing is left to do
+429, 5xx, no answer, 200 with a page    back to step 1: if the patch was applied after all, nothing is left to do
 
 The patch (RFC 6902) first tests that the node's UID, the whole list of taints, our annotation and our labels are still
 as they were read.  If somebody has changed one of them in between, it fails (422) and changes nothing.  It contains no
@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import HttpAnswer, NotFound, Rejected, Transient, decoded, is_not_found
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.lists import Items, read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, MarkT, Taint, Wanted
@@ -95,11 +95,8 @@ class NodeMarks:
 
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
         path = NODES + path_of(name)
-        try:
-            node = self._read(path, deadline)
-        except NotFound:
-            return
-        if operations := patch(node, wanted(node)):
+        node = self._read(path, deadline)
+        if node and (operations := patch(node, wanted(node))):
             self._patch(name, path, msgspec.json.encode(operations), deadline)
 
     def _patch(self, name: str, path: str, body: bytes, deadline: Deadline) -> None:
@@ -110,10 +107,11 @@ class NodeMarks:
                 self.doubted(name)
             raise
 
-    def _read(self, path: str, deadline: Deadline) -> MarkedNode:
+    def _read(self, path: str, deadline: Deadline) -> MarkedNode | None:
+        """Return the node; None where it is gone."""
         answer = self.client.look(path, deadline=deadline)
         if is_not_found(answer, "nodes"):
-            raise NotFound(path)
+            return None
         node = decoded(answer.demanded(), NodeObject, path, "a Node")
         if node.kind != "Node" or not node.metadata.uid:
             raise Rejected(f"the API server does not answer {path} with a Node")
@@ -121,7 +119,10 @@ class NodeMarks:
 
 
 def _judge(answer: HttpAnswer) -> None:
-    if answer.is_success or is_not_found(answer, "nodes"):
+    if is_not_found(answer, "nodes"):
+        return
+    if answer.is_success:
+        answer.confirm("Node")
         return
     said = answer.explanation()
     # If the node would not be valid, the answer names fields as causes; if a test in the patch failed, it names none.

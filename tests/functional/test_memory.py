@@ -104,6 +104,16 @@ def test_what_others_write_meanwhile_is_kept(busy, rebalancer):
     assert busy.leases.memory()["pause"] == "{}"
 
 
+def test_a_memory_that_was_not_written_is_told(busy, rebalancer):
+    """A page of a proxy is no ConfigMap, whatever its status says."""
+    busy.fail("PUT", "*configmaps*", status=200, body="<html>Please log in</html>")
+
+    outcome = rebalancer.run(busy, POLICY)
+
+    assert len(outcome.evicted()) == 2
+    assert any("what was moved is not remembered" in each for each in outcome.report["warnings"])
+
+
 def lost(leases):
     leases.maps.clear()
 

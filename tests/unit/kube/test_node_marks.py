@@ -133,6 +133,21 @@ def test_a_server_that_is_busy_is_asked_again(change, server, status, times):
     assert server.node("n1")["spec"]["taints"] == ours("avoid")
 
 
+def test_a_page_of_a_proxy_in_place_of_the_node_ends_nothing(change, server):
+    """The mark stays as it is until the API server itself has answered; a 404 of a proxy takes no node away."""
+    server.add(node())
+    change(setting(MIDDLING))
+    server.fail("PATCH", NODE, status=200, body="<html>Please log in</html>", times=1)
+    server.fail("GET", NODE, status=404, body="404 page not found", times=1)
+
+    with pytest.raises(Rejected, match="answers 404 to GET"):
+        change(of_run("run-1"))
+    change(of_run("run-1"))
+
+    assert server.node("n1") == node()
+    assert len(server.sent("PATCH", NODE)) == 3
+
+
 def test_a_refusal_ends_it(change, server):
     server.add(node())
     server.fail("PATCH", NODE, status=403, message='admission webhook "w" denied the request: no', times=1)

@@ -39,7 +39,7 @@ def restarted(client, server, item=None, answer=None, pod=None, recheck=kept):
     """The verdict of a restart."""
     server.on("GET", POD_PATH, lambda _: pod or Reply(200, live(POD.uid)))
     server.on("GET", PATH, lambda _: Reply(200, item or deployment()))
-    server.on("PATCH", PATH, lambda _: answer or Reply(200, {}))
+    server.on("PATCH", PATH, lambda _: answer or Reply(200, deployment()))
     return Rollouts(client, Halt(), lambda: NOW).restart(POD, "web", recheck)
 
 
@@ -108,6 +108,7 @@ def test_of_a_pod_that_has_changed_every_protection_is_asked_again(client, serve
         (Reply(409, {}), Failed),
         (Reply(422, {}), Failed),
         (Reply(500, {}), Unknown),
+        (Reply(200, "<html>Please log in</html>"), Unknown),
         (Reply(0, {}, lost=True), Unknown),
     ],
 )
