@@ -19,7 +19,7 @@ from rebalancer.errors import ClusterError, NoCredentials, Unreachable
 from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
 from rebalancer.kube.config import Connection
 from rebalancer.kube.proxies import named, unauthorised
-from rebalancer.kube.tries import Deadline, RetryPolicy
+from rebalancer.kube.tries import Deadline, Ending, RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.untrusted.exchange import GivenUp, within
 
@@ -161,7 +161,8 @@ class Client:
         observe: called with every request; the status code is `NO_ANSWER` where no answer came.
         is_patient: whether loading credentials may take longer than the request that needs them: for short requests,
             which would end a slow plugin again and again.
-        ending: set once the program is told to end: from then on a request takes a few seconds at most.
+        ending: set once the program is told to end: from then on a request takes a few seconds at most, and after
+            some more none is sent.
     """
 
     connection: Connection
@@ -170,7 +171,7 @@ class Client:
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     observe: Observe = lambda _method, _path, _status: None
     is_patient: bool = False
-    ending: threading.Event = field(default_factory=threading.Event)
+    ending: Ending = field(default_factory=Ending)
 
     def get(
         self,
@@ -234,11 +235,13 @@ class Client:
         return answer
 
     def _loading_seconds(self, request: Request) -> float:
-        return math.inf if self.is_patient else request.until.left()
+        return min(math.inf if self.is_patient else request.until.left(), self.ending.left())
 
     def _send_as(self, access: "Access", request: Request) -> HttpAnswer:
         headers = access.headers() | request.headers()
-        left = request.until.left()
+        left = min(request.until.left(), self.ending.left())
+        if not self.ending.left():
+            raise Unreachable(f"no time left to ask {self._server()}: the program was told to end")
         if left <= 0:
             raise Transient(f"no time left to ask {self._server()}", connected=False)
         request.gate()

@@ -48,6 +48,29 @@ class Deadline:
         return other if other is not None and other.left() < self.left() else self
 
 
+#: What all requests together may still take once the program is told to end: SIGKILL comes after 30 s by default, and
+#: by then Events and the report have to be out.
+ENDING_SECONDS = 20.0
+
+
+class Ending(threading.Event):
+    """Set once the program is told to end; from then on `ENDING_SECONDS` are left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._until = Deadline(math.inf)
+
+    def set(self) -> None:
+        """Let the time begin; a second time changes nothing."""
+        if not self.is_set():
+            self._until = Deadline.after(ENDING_SECONDS)
+        super().set()
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self._until.left()
+
+
 #: Returns why no write may begin any more; empty while one may.  Called before every write, from any thread.
 Permit = Callable[[], str]
 

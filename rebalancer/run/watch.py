@@ -31,7 +31,7 @@ from rebalancer.engine.gate import Recheck
 from rebalancer.engine.patience import noted_refusal
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
-from rebalancer.errors import ClusterError, CycleRests, Forbidden
+from rebalancer.errors import ClusterError, CycleRests, CycleStopped, Forbidden
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 from rebalancer.kube.answers import NotFound
@@ -112,7 +112,10 @@ class Watch:
 
         Raises:
             CycleRests: a pause, the end of the window, or the breaker ends the run.
+            CycleStopped: the run is told to halt; then nothing is looked at either.
         """
+        if reason := self._halt.reason:
+            raise CycleStopped(reason)
         with self._telemetry.evicting(pod, because):
             with self._looking:
                 refusal = self._refusal(pod, profile) or self._not_ready(pod)

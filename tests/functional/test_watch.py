@@ -1,6 +1,7 @@
 """What is looked at again within a live cycle: pauses, windows, and whether replacements become Ready."""
 
 import json
+import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -88,6 +89,24 @@ def test_a_pause_holds_within_the_cycle(restarting, rebalancer, pause, of_all):
 
     assert outcome.exit_code == 0
     assert outcome.evicted() == ["default/web-0", *([] if of_all else ["default/db-4", "default/db-5"])]
+
+
+def test_after_a_signal_nothing_is_looked_at_before_the_next_eviction(restarting, rebalancer):
+    """The seconds until SIGKILL are for what was begun."""
+    seen = []
+
+    def interrupt():
+        seen.append(len(restarting.requests))
+        signal.raise_signal(signal.SIGTERM)
+
+    replace_with(restarting, ready, before=interrupt)
+
+    outcome = run(rebalancer, restarting)
+
+    assert (outcome.exit_code, outcome.evicted()) == (143, ["default/web-0"])
+    assert {each.path.rpartition("/")[2] for each in restarting.requests[seen[0] :] if each.method == "GET"} == {
+        "kube-rebalancer-memory"
+    }
 
 
 def test_a_pause_that_is_over_holds_nothing(restarting, rebalancer):

@@ -112,6 +112,20 @@ def test_a_stop_ends_a_wait(connection, server, time):
     assert len(server.requests) == 1
 
 
+def test_after_the_end_of_the_program_has_come_there_is_an_end_of_requests(client, server, time, monkeypatch):
+    """SIGKILL would come before a server that answers nothing has been asked for everything."""
+    client.ending.set()
+    client.get("/api/v1/nodes")
+
+    monkeypatch.setattr(client.ending, "_until", Deadline.after(0))
+    client.ending.set()  # another signal gives no more time
+    for ask in (lambda: client.get("/api/v1/pods"), lambda: client.write("POST", "/api/v1/pods", b"{}")):
+        with pytest.raises(Unreachable, match="told to end"):
+            ask()
+    assert [each.path for each in server.requests] == ["/api/v1/nodes"]
+    assert time.waits == []
+
+
 def test_a_missing_permission_is_named_and_not_asked_for_again(client, server):
     """403 does not pass: the message has the verb and the resource for the role."""
     server.forbid("list", "pods")
