@@ -74,7 +74,7 @@ class StatusCause(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _Object(msgspec.Struct):
+class _Kinded(msgspec.Struct):
     kind: str = ""
 
 
@@ -130,7 +130,7 @@ class HttpAnswer:
         A page of a proxy, in place of the object, says nothing about the write.
         """
         try:
-            is_confirmed = decode_json(self.demanded(), _Object).kind == kind
+            is_confirmed = decode_json(self.demanded(), _Kinded).kind == kind
         except Unreadable:
             is_confirmed = False
         if not is_confirmed:

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+import msgspec
+
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import CPU, PODS
@@ -20,6 +22,8 @@ from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.leases import Lease, Leases
+from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.node_marks import NODES, NodeObject
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import METRICS_KINDS, resource_of
@@ -28,6 +32,7 @@ from rebalancer.report.layout import count, listed
 from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
 from rebalancer.run.work import Work
+from rebalancer.untrusted.documents import Unreadable, decode_json
 
 FINE, WRONG, UNKNOWN = "fine", "wrong", "unknown"
 _OLDEST_SAMPLE = timedelta(minutes=5)
@@ -163,10 +168,18 @@ def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Find
     yield _others(cluster)
 
 
+def _document(body: bytes) -> dict[str, Any]:
+    """Return the fields of an answer; none where it is the page of a proxy."""
+    try:
+        return decode_json(body, dict[str, Any])
+    except Unreadable:
+        return {}
+
+
 def _version(cluster: Client) -> Iterator[Finding]:
     before = datetime.now(UTC)
     answer = cluster.look("/version")
-    found = json.loads(answer.body) if answer.is_success else {}
+    found = _document(answer.body) if answer.is_success else {}
     minor = "".join(filter(str.isdigit, str(found.get("minor", ""))))
     says = f"{cluster.connection.server} is {found.get('gitVersion', 'of an unknown version')}"
     known = minor.isdecimal() and int(minor) in _TRIED
@@ -240,14 +253,13 @@ def _is_renewed(lease: Lease) -> bool:
 
 def _marks(cluster: Client) -> Finding:
     try:
-        nodes = json.loads(cluster.get("/api/v1/nodes", largest=_LARGEST)).get("items") or []
+        nodes = read_list(cluster, NODES, lambda: Items("Node", NodeObject, NodeObject.marked)).items
     except (ClusterError, ValueError) as error:
         return Finding("marks on nodes", UNKNOWN, str(error))
     marked = []
     for node in nodes:
-        taints = (node.get("spec") or {}).get("taints") or ()
-        ours = [f"{x['key']}={x.get('value', '')}" for x in taints if str(x.get("key", "")).startswith(_OURS)]
-        marked += [f"{node['metadata']['name']} ({', '.join(ours)})"] if ours else []
+        ours = [f"{x['key']}={x.get('value', '')}" for x in node.taints or () if str(x.get("key")).startswith(_OURS)]
+        marked += [f"{node.name} ({', '.join(ours)})"] if ours else []
     cure = "a run at work needs them; else `rebalancer unmark` takes them off"
     return _none_of("marks on nodes", sorted(marked), "our taints are on ", cure, "none is left over")
 
@@ -258,11 +270,11 @@ def _others(cluster: Client) -> Finding:
     unread: list[str] = []
     for path, kind in _WORKLOADS:
         try:
-            items = json.loads(cluster.get(path, largest=_LARGEST)).get("items") or []
+            items = decode_json(cluster.get(path, largest=_LARGEST), _Workloads).items or ()
         except (ClusterError, ValueError):
             unread.append(f"{kind}s")
             continue
-        found = [each["metadata"] for each in items if "descheduler" in json.dumps(_images(each))]
+        found = [each.get("metadata") or {} for each in items if "descheduler" in json.dumps(_images(each))]
         names += [f"{kind} {each.get('namespace', '')}/{each.get('name', '')}" for each in found]
     try:
         lease = Leases(cluster, "kube-system", "descheduler", _SECONDS).read()
@@ -274,6 +286,10 @@ def _others(cluster: Client) -> Finding:
     if unread and not names:
         return Finding("other deschedulers", UNKNOWN, f"could not be read: {', '.join(unread)}")
     return _none_of("other deschedulers", sorted(names), "", "suspend it, or both move the same pods", "none")
+
+
+class _Workloads(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
 
 
 def _images(item: Mapping[str, Any]) -> list[str]:

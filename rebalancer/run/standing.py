@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -11,13 +12,15 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from rebalancer.errors import ClusterError, Forbidden, MarksLeft, UsageError
+from rebalancer.kube.answers import Rejected, decoded
 from rebalancer.kube.client import path_of
-from rebalancer.kube.lists import path_within
+from rebalancer.kube.lists import Items, path_within, read_list
 from rebalancer.kube.marks import HoldMarks, KindOfMark, MarkedNode, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import changed_entries, clear_leftovers
 from rebalancer.kube.pressure_marks import PressureMarks
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
+from rebalancer.kube.wire.shared_fields import AnnotatedMetadata
 from rebalancer.marking.rules import Signs, read_sign
 from rebalancer.memory.document import Memory
 from rebalancer.policy.moving import HOLD_KEY, Steering
@@ -51,12 +54,26 @@ class PausedPart:
         return f"{self.owner}{within}" if self.owner else f"namespace {self.namespace}" if self.namespace else "all"
 
     @property
+    def kind(self) -> str:
+        """Of the object that is annotated."""
+        return self.owner.partition("/")[0] or "Namespace"
+
+    @property
     def path(self) -> str:
         """Where the object is."""
         if not self.owner:
             return PATHS["Namespace"] + path_of(self.namespace)
-        kind, _, name = self.owner.partition("/")
-        return path_within(kind, self.namespace) + path_of(name)
+        return path_within(self.kind, self.namespace) + path_of(self.owner.partition("/")[2])
+
+
+class _NotedMetadata(AnnotatedMetadata, rename="camel"):
+    resource_version: str = ""
+
+
+class _Noted(msgspec.Struct):
+    """What carries a pause: a namespace, or an owner of pods."""
+
+    metadata: _NotedMetadata
 
 
 class Standing:
@@ -134,16 +151,13 @@ class Standing:
     def _pauses(self) -> Iterator[str]:
         for kind in ("Namespace", "Deployment", "StatefulSet"):
             try:
-                document = msgspec.json.decode(self._client.get(PATHS[kind]))
-            except Forbidden as error:
+                found = read_list(self._client, PATHS[kind], partial(Items, kind, _Noted, lambda each: each.metadata))
+            except (Rejected, Forbidden, ValueError) as error:
                 yield f"what is paused is not known in full: {error}"
                 continue
-            for item in document.get("items") or ():
-                metadata = item["metadata"]
-                pause = pause_in((metadata.get("annotations") or {}).get(PAUSE_NOTE, ""), self._now)
-                name = metadata["name"]
-                part = PausedPart(name) if kind == "Namespace" else PausedPart(metadata["namespace"], f"{kind}/{name}")
-                if pause:
+            for each in found.items:
+                part = PausedPart(each.name) if kind == "Namespace" else PausedPart(each.key[0], f"{kind}/{each.name}")
+                if pause := pause_in((each.annotations or {}).get(PAUSE_NOTE, ""), self._now):
                     yield paused_in_words(pause, str(part))
 
     def _recalled(self) -> Recalled:
@@ -169,16 +183,16 @@ class Standing:
 
     def _annotate(self, target: PausedPart, text: str) -> None:
         for _ in range(_TRIES):
-            metadata = msgspec.json.decode(self._client.get(target.path))["metadata"]
-            changes = changed_entries("/metadata/annotations", metadata.get("annotations"), {PAUSE_NOTE: text or None})
+            found = decoded(self._client.get(target.path), _Noted, target.path, f"a {target.kind}")
+            before = found.metadata
+            changes = changed_entries("/metadata/annotations", before.annotations, {PAUSE_NOTE: text or None})
             if not changes:
                 return
-            version = {"op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]}
+            version = {"op": "test", "path": "/metadata/resourceVersion", "value": before.resource_version}
             answer = self._client.write("PATCH", target.path, msgspec.json.encode([version, *changes]))
-            if answer.is_success:
-                return
             if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
-                raise answer.error()
+                answer.confirm(target.kind)
+                return
         raise ClusterError(f"others write to {target} all the time")
 
 

@@ -112,3 +112,16 @@ def test_leases_are_told_with_their_holders(doctor, cluster, name, age, check, s
     found = checks(doctor())[check]
 
     assert (found["state"], says in found["says"]) == (state, True), found
+
+
+@pytest.mark.parametrize("body", ["<html>Please log in</html>", []])
+def test_pages_of_a_proxy_are_findings(doctor, cluster, body):
+    """As is all that could not be read."""
+    cluster.heal()
+    for path in ("/version", "/apis/apps/v1/deployments"):
+        cluster.fail("GET", path, status=200, body=body)
+
+    found = checks(doctor())
+
+    assert "of an unknown version" in found["version"]["says"]
+    assert "Deployments" in found["other deschedulers"]["says"]

@@ -92,3 +92,24 @@ def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
     say("resume", *where)
     assert "load test" not in say("status")
     assert rebalancer.run(known, plan, "--dry-run").evicted() == ["default/a"]
+
+
+PAGE = {"status": 200, "body": "<html>Please log in</html>"}
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_a_page_of_a_proxy_is_no_pause(known, rebalancer, tmp_path, method):
+    """Whoever is told that it is paused goes on to the load test."""
+    known.fail(method, "/api/v1/namespaces/default", **PAGE)
+
+    outcome = rebalancer("pause", "-n", "default", "--for", "2h", "--kubeconfig", known.kubeconfig(tmp_path))
+
+    assert (outcome.exit_code, outcome.stdout) == (3, "")
+    assert "the API server does not answer" in outcome.stderr
+
+
+@pytest.mark.parametrize("answer", [PAGE, {"status": 200, "body": {"kind": "NamespaceList", "items": [{}]}}])
+def test_what_cannot_be_read_is_said_and_no_reason_to_end(say, known, answer):
+    known.fail("GET", "/api/v1/namespaces", **answer)
+
+    assert "what is paused is not known in full" in say("status")
