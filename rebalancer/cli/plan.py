@@ -195,13 +195,17 @@ def apply(
     if read.moves and not moves:
         raise UsageError("--only and --exclude leave no move of the plan")
     chosen = ChosenPart(read, moves, timedelta(seconds=max_age), force_premises)
+    given = read.options
+    try:
+        hold = parse_hold(given.hold) if given.hold else None
+    except ValueError as error:
+        raise UsageError(f"plan {path} cannot be used:\n  options.hold: {error}") from None
 
     with Interruption() as interruption:
-        given = read.options
         asked = replace(
             Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **options),
             steer=given.steer,
-            hold=parse_hold(given.hold) if given.hold else None,
+            hold=hold,
             max_evictions=given.max_evictions,
         )
         sys.exit(carry_out(asked, output, interruption, yes=yes))

@@ -56,7 +56,7 @@ class ChosenPart:
         return tuple(found)
 
     def demand(self, snapshot: Snapshot) -> None:
-        """Refuse a plan of another cluster, or one that is too old, by a UsageError."""
+        """Refuse a plan of another cluster, one that is too old or calls a pod by another's name, by a UsageError."""
         wanted, found = self.plan.cluster.get("uid"), snapshot.cluster_uid
         if not wanted or not found:
             where = "the plan does" if not wanted else "this cluster's objects do"
@@ -70,6 +70,9 @@ class ChosenPart:
             )
         if age < -_SKEW:
             raise UsageError(f"the plan was made {_minutes(-age)} in the future: look at the clocks")
+        names = {pod.uid: str(pod) for pod in snapshot.pods}
+        if odd := next((each for each in self.moves if names.get(each.uid, str(each)) != str(each)), None):
+            raise UsageError(f"the plan was changed: the pod that it calls {odd} is {names[odd.uid]} by its UID")
 
 
 class AsPlannedArgs(Args):

@@ -100,6 +100,7 @@ def test_a_part_of_it(three, rebalancer, planned):
         pytest.param({"created": "2020-01-01T00:00:00Z"}, "and --max-age is 30 min: make a new one", id="old"),
         pytest.param({"created": "2100-01-01T00:00:00Z"}, "in the future: look at the clocks", id="future"),
         pytest.param({"moves": [{"name": 1}]}, "moves.0.namespace: field required", id="types"),
+        pytest.param({"options": {"hold": "soon"}}, "options.hold: 'soon' is not a duration", id="hold"),
         pytest.param({"more": 1}, "more: extra inputs are not permitted", id="unknown"),
         pytest.param({"kind": "Report"}, "is not a plan but of the kind 'Report'", id="kind"),
         pytest.param({}, "was made with another policy", id="policy"),
@@ -115,6 +116,18 @@ def test_a_plan_that_does_not_fit_is_refused(three, rebalancer, planned, fields,
     assert (done.exit_code, list(three.evicted)) == (2, [])
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_pod_under_the_name_of_another_is_refused(three, rebalancer, planned):
+    """Whoever reads a plan, or picks by `--only`, goes by names."""
+    plan = json.loads(planned.read_text())
+    plan["moves"][0]["uid"] = "uid-default-c"
+    planned.write_text(json.dumps({**plan, "moves": plan["moves"][:1]}))
+
+    done = command(rebalancer, three, "apply", planned, "--yes", "--only", "default/a")
+
+    assert (done.exit_code, list(three.evicted)) == (2, [])
+    assert "the pod that it calls default/a is default/c by its UID" in done.stderr
 
 
 def test_a_summary_escapes_what_others_wrote(three, rebalancer):
