@@ -63,7 +63,7 @@ class Health:
     Written by the cycles' thread and read by the server's; each field is replaced as a whole, so no lock is needed.
 
     Args:
-        deadline: seconds after which a cycle evicts nothing more.
+        deadline: seconds after which a cycle evicts nothing more, with those for which it waits for another run.
         interval: seconds from start to start of cycles; 0 for a single one.
         clock: seconds, like `boottime`.
 
@@ -129,7 +129,7 @@ class Telemetry:
         self.progress = progress or Progress()
         self.metrics = ProcessMetrics(dry_run=options.dry_run)
         self.metrics.interval.set(options.interval)
-        self.health = Health(options.deadline, options.interval)
+        self.health = Health(options.deadline + options.lease.lease_wait, options.interval)
         self._span = span
         self._result = "failed"
         #: When the next cycle of a loop starts; None before the first one has ended.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.run.options import Options, ServingOptions
+from rebalancer.run.options import LeaseOptions, Options, ServingOptions
 from rebalancer.run.serve import served
 from rebalancer.run.telemetry import Health, Telemetry
 from tests.functional.probing import ask
@@ -34,6 +34,19 @@ def test_a_cycle_may_take_its_deadline_and_some_more_and_then_it_is_stuck(health
 
     health.cycle_ended(300.0)
     assert is_well(health.alive())
+
+
+def test_a_cycle_may_wait_for_another_run_first(time, monkeypatch):
+    """A probe that ends it would let no cycle begin where the other run takes long."""
+    health = Telemetry(Options("safe", deadline=300.0, lease=LeaseOptions(lease_wait=600.0))).health
+    monkeypatch.setattr(health, "_clock", time.clock)
+
+    health.cycle_began()
+    time.now += 1020
+    assert is_well(health.alive())
+
+    time.now += 1
+    assert not is_well(health.alive())
 
 
 def test_it_is_alive_where_nothing_can_be_done(health, time):
