@@ -89,7 +89,8 @@ class Rollouts:
     def _patched(self, path: str, name: str, operations: list[dict[str, Any]]) -> Verdict:
         try:
             body = msgspec.json.encode(operations)
-            self._client.write("PATCH", path, body, deadline=Deadline.after(_SECONDS)).confirm("Deployment")
+            until = Deadline.after(_SECONDS)
+            self._client.write("PATCH", path, body, deadline=until, gate=self._halt.check).confirm("Deployment")
         except ClusterError as error:
             if isinstance(error, Transient) and error.maybe_done:
                 return Unknown(f"the Deployment {name} may have been restarted: {error}")

@@ -121,6 +121,19 @@ def test_an_answer_that_is_lost_leaves_a_doubt(client, server, answer, expected)
     assert len(sent(server)) == 1
 
 
+def test_an_end_that_comes_while_it_looks_stops_the_patch(client, server):
+    """A signal, or a Lease that is lost meanwhile."""
+    halt = Halt()
+    server.on("GET", PATH, lambda _: halt.signal("SIGTERM"), times=1)
+    server.on("GET", PATH, lambda _: Reply(200, deployment()))
+    server.on("GET", POD_PATH, lambda _: Reply(200, live(POD.uid)))
+
+    verdict = Rollouts(client, halt).restart(POD, "web", kept)
+
+    assert verdict == Failed("the Deployment web was not restarted: not asked for: stopped by SIGTERM")
+    assert sent(server) == []
+
+
 def test_nothing_is_asked_once_the_run_is_told_to_end(client, server):
     halt = Halt()
     halt.signal("SIGTERM")
