@@ -175,7 +175,7 @@ class Evictions:
         return json.dumps({**kind, "metadata": metadata, "deleteOptions": options}).encode()
 
     def _ask(self, path: str, body: bytes) -> Verdict:
-        wait = self._busy_until - self._retry_policy.clock()
+        wait = min(self._busy_until - self._retry_policy.clock(), self._halt.deadline.left())
         if wait > 0:
             self._retry_policy.wait(wait)
         answer = self._client.write("POST", path, body, gate=self._halt.check)

@@ -279,3 +279,17 @@ def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile
         waited[name] = time.now - start
 
     assert waited == {"shared": 2.0, "alone": 0.0}
+
+
+def test_that_wait_ends_with_the_run(client, server, pod, time):
+    """At its deadline, and nothing is sent then."""
+    shared = Evictions(client, time.retry_policy(), Halt(5.0, time.clock), is_shared=True)
+    for name in ("a", "b"):
+        server.add(pod(name))
+    server.fail("POST", EVICTION, status=429, headers={"Retry-After": "60"})
+
+    for name in ("a", "b"):
+        assert isinstance(shared.evict("default", name, f"uid-of-{name}", **WHO), Failed)
+
+    assert time.now == 1005.0
+    assert len(server.sent("POST", EVICTION)) == 1
