@@ -124,6 +124,7 @@ class Leadership:
         self._seen_at = 0.0
         self._mine: Lease | None = None
         self._has_claimed = False
+        self._why_lost = ""
         self._from = self._until = self._sure_at = 0.0
         self._looking = threading.Lock()
         self._over = threading.Event()
@@ -147,7 +148,7 @@ class Leadership:
                 return ""
             if self.is_held() and self._wait(_LOOK_EVERY_SECONDS):
                 return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
-        return f"the lease {self.name} is not held any more"
+        return f"the lease {self.name} is not held any more{self._why_lost}"
 
     def is_held(self) -> bool:
         """Return whether this process holds the Lease, and has waited long enough to act."""
@@ -261,7 +262,7 @@ class Leadership:
             ) from error
 
     def _hold(self, taken: Lease, started: float) -> None:
-        self._mine = taken
+        self._mine, self._why_lost = taken, ""
         self.holder = self._identity
         self._until = started + self.timing.deadline
         self._sure_at = max(self._sure_at, started)
@@ -320,6 +321,7 @@ class Leadership:
         return self._lost(f"{self.holder or 'nobody'} holds it" if found else "it was deleted")
 
     def _lost(self, why: str) -> bool:
+        self._why_lost = f": {why}"
         self._until = 0.0  # before the log says so: the main thread may be about to write
         self._over.set()
         _LOG.warning("the lease %s is lost: %s", self.name, why)

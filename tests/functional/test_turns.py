@@ -154,7 +154,7 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
 
     assert "the lease kube-system/rebalancer is lost: thief holds it" in line
     assert three.evicted == outcome.evicted() == ["default/a"]
-    assert "the lease kube-system/rebalancer is not held any more" in outcome.report["warnings"]
+    assert "the lease kube-system/rebalancer is not held any more: thief holds it" in outcome.report["warnings"]
     assert three.leases.holder() == "thief"
 
 

@@ -189,8 +189,8 @@ def test_a_holder_whose_looks_are_not_answered_waits_while_it_holds_the_lease(ti
     assert time.now - began >= 30.0
 
 
-@pytest.mark.parametrize("change", [None, "thief"])
-def test_a_holder_looks_every_two_seconds_while_it_writes(change, time, alone):
+@pytest.mark.parametrize(("change", "why"), [(None, "it was deleted"), ("thief", "thief holds it")])
+def test_a_holder_looks_every_two_seconds_while_it_writes(change, why, time, alone):
     """Not more often, since each look is a request; and a Lease that is gone or another's ends its writes."""
     store = InMemory(GIVEN)
     one = alone(store)
@@ -202,7 +202,7 @@ def test_a_holder_looks_every_two_seconds_while_it_writes(change, time, alone):
     assert one.permit() == ""
     assert store.reads == looks
     time.now += 0.1
-    assert one.permit() == "the lease kube-system/rebalancer is not held any more"
+    assert one.permit() == f"the lease kube-system/rebalancer is not held any more: {why}"
     assert store.reads == looks + 1
     assert one.holder == (change or "")
 
