@@ -35,6 +35,9 @@ MOST_TRANSITIONS = 2**31 - 1
 #: years, and whoever may edit the Lease could write it.
 LONGEST_SECONDS = 3600.0
 
+#: What others have put into the metadata; a write that left it out would remove it.
+_KEPT = ("labels", "ownerReferences", "finalizers")
+
 #: How often a write is tried while others write to the Lease.
 _TRIES = 10
 #: For one request for the ConfigMap.
@@ -54,6 +57,7 @@ class Lease:
         version: the resourceVersion that was read; a write is refused when the object has changed since.  Empty for a
             Lease that is not there yet.
         annotations: all of them; a write replaces them.
+        kept: what else of the metadata a write has to keep.
     """
 
     holder: str
@@ -63,6 +67,7 @@ class Lease:
     transitions: int
     version: str
     annotations: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, object] = field(default_factory=dict)
 
 
 class _Stored:
@@ -130,7 +135,8 @@ class Leases(_Stored):
         return self._client, Deadline.after(seconds)
 
     def _encoded(self, lease: Lease) -> Mapping[str, object]:
-        metadata = {"name": self.name, "namespace": self.namespace, "annotations": dict(lease.annotations)}
+        named = {"name": self.name, "namespace": self.namespace}
+        metadata = {**lease.kept, **named, "annotations": dict(lease.annotations)}
         spec = {
             "holderIdentity": lease.holder,
             "leaseDurationSeconds": max(1, ceil(lease.duration)),
@@ -155,12 +161,16 @@ class Leases(_Stored):
             transitions=max(0, spec.lease_transitions or 0),
             version=document.metadata.resource_version,
             annotations=document.metadata.annotations or {},
+            kept={key: each for key, each in msgspec.to_builtins(document.metadata).items() if key in _KEPT and each},
         )
 
 
 class _LeaseMetadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+    owner_references: list[dict[str, object]] | None = None
+    finalizers: list[str] | None = None
 
 
 class _LeaseSpec(msgspec.Struct, rename="camel"):
@@ -214,7 +224,7 @@ class MemoryMap(_Stored):
         found = decoded(body, _MapDocument, self._path, "a ConfigMap")
         if found.kind != "ConfigMap" or not isinstance(found.metadata.get("resourceVersion"), str):
             raise Rejected(f"the API server does not answer {self._path} with a ConfigMap")
-        kept = ("labels", "annotations", "resourceVersion")
+        kept = (*_KEPT, "annotations", "resourceVersion")
         return MapContent(found.data or {}, {key: each for key, each in found.metadata.items() if key in kept})
 
     def write(self, before: MapContent, changes: Mapping[str, str | None]) -> bool:

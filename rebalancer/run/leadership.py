@@ -249,7 +249,7 @@ class Leadership:
         if found is not None:
             transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
             notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
-            claim = replace(claim, transitions=transitions, version=found.version, annotations=notes)
+            claim = replace(claim, transitions=transitions, version=found.version, annotations=notes, kept=found.kept)
         try:
             return self._leases.write(claim)
         except NotFound as error:

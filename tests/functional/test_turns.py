@@ -9,6 +9,7 @@ from tests.functional.program import arrival, finish, wait_for
 from tests.functional.test_interruption import EVICTIONS
 from tests.functional.test_loop import SUCCEEDED, Loop
 
+MEMORY = "kube-rebalancer-memory"
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 #: A Lease is looked at often.
 OFTEN = (
@@ -42,6 +43,25 @@ def test_a_run_holds_the_lease_while_it_evicts_and_gives_it_back(three, rebalanc
     assert [bool(each) for each in holders] == [True, True]
     assert three.leases.holder(*lease) == ""
     assert three.leases.holder() == ("cronjob-1" if flags else "")
+
+
+def test_what_others_have_put_into_the_metadata_stays(three, rebalancer):
+    """A write replaces the whole object: taken, looked at, noted in, and given back."""
+    others = {
+        "labels": {"app.kubernetes.io/part-of": "tools"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "1"}],
+        "finalizers": ["example.com/wait"],
+    }
+    for held in (three.leases.held["kube-system", "rebalancer"], three.leases.maps["kube-system", MEMORY]):
+        held["metadata"] |= others
+
+    arguments = in_turn(rebalancer, three)
+    rebalancer.policy({**LIMITED, "trust": {}})
+    outcome = rebalancer(*arguments)
+
+    assert outcome.evicted() == ["default/a"]
+    for held in (three.leases.held["kube-system", "rebalancer"], three.leases.maps["kube-system", MEMORY]):
+        assert {key: held["metadata"].get(key) for key in others} == others
 
 
 def test_a_run_that_does_not_get_its_turn_is_skipped_and_names_the_holder(three, rebalancer, tmp_path):
