@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from rebalancer.kube.answers import Expired
+from rebalancer.kube.answers import Expired, Rejected
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
 from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import PATHS, ListPage, items_of
@@ -112,7 +112,10 @@ def _add_pages(
 ) -> None:
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
     while True:
-        query["continue"] = collector.add_page(client.get(path, query, deadline=until, largest=largest))
+        token = collector.add_page(client.get(path, query, deadline=until, largest=largest))
         after_page(collector)
-        if not query["continue"]:
+        if not token:
             return
+        if token == query.get("continue"):
+            raise Rejected(f"GET {path} gives the same page again and again: does a proxy leave the query out?")
+        query["continue"] = token

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from rebalancer.errors import Unreachable
-from rebalancer.kube.answers import Expired
+from rebalancer.kube.answers import Expired, Rejected
 from rebalancer.kube.client import Client
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.tries import Deadline
@@ -51,6 +51,16 @@ def test_the_pages_are_of_one_moment(client, server, three, pod):
 
     assert read_list(client, PODS, Names, page_size=2).names == ["a", "b", "c"]
     assert all("resourceVersion" not in each.query for each in server.requests)
+
+
+def test_the_same_page_again_and_again_ends_the_list(client, server, pod):
+    """As from a proxy that leaves the query out; else the pods would be read until there is no memory left."""
+    page = {"kind": "PodList", "metadata": {"continue": "more"}, "items": [pod("a")]}
+    server.fail("GET", PODS, status=200, body=page, times=5)
+
+    with pytest.raises(Rejected, match="the same page again and again"):
+        read_list(client, PODS, Names)
+    assert len(server.requests) == 2
 
 
 def test_an_expired_token_begins_the_list_anew(client, server, three):
