@@ -18,7 +18,7 @@ other field.  A test for null passes where the field is absent.
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -235,7 +235,7 @@ def clear_leftovers(
     found = [each for each in nodes if kind.is_on(each)]
     in_use = tuple(each for each in found if kind.is_in_use(each, is_over))
     over = tuple(each for each in found if each not in in_use)
-    writer = NodeMarks(client, CONFLICTS, gate)
+    writer = NodeMarks(client, replace(CONFLICTS, stop=client.ending), gate)
     names = () if dry_run else [each.name for each in over]
     problems = on_each(names, lambda name: writer.change(name, lambda node: kind.cleared(node, is_over), deadline))
     return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))

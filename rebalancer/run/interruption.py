@@ -1,6 +1,7 @@
 """SIGTERM, SIGINT and SIGHUP: they end the program at once, unless something has to be finished first."""
 
 import signal
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
@@ -34,6 +35,7 @@ class Interruption:
     Attributes:
         signal: the name of the last signal that came; empty for none.
         exit_code: the exit code that shells give to this signal; 0 for none.
+        ending: set by every signal: that of a client, so that no request of a thread goes on for long; None for none.
 
     Raises:
         Interrupted: a signal came, and `then` was not called before.
@@ -43,6 +45,7 @@ class Interruption:
         self._so_far = so_far
         self.signal = ""
         self.exit_code = 0
+        self.ending: threading.Event | None = None
         self._act: Callable[[str], None] = self._leave
         self._has_raised = False
         self._before: dict[signal.Signals, _Handler] = {}
@@ -70,6 +73,8 @@ class Interruption:
         self.signal = received.name
         counted = signal.SIGTERM if received == signal.SIGHUP else received
         self.exit_code = _BY_SIGNAL + counted
+        if self.ending:
+            self.ending.set()
         if self._has_raised:
             return  # the program ends already; raising again would break off what it finishes
         try:

@@ -58,6 +58,7 @@ def run_live(
 
     with attended(options, progress) as telemetry:
         cluster = live.open_cluster(options.client, retry_policy, telemetry.request)
+        interruption.ending = cluster.ending
         run = LiveRun(options, cluster, telemetry, interruption, show)
         if options.dry_run:
             return attempt(run, work)

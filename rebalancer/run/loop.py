@@ -86,6 +86,7 @@ def run_loop(
             return attempt(run, work(), permit).exit_code == 0
 
         cluster = open_cluster(options.client, observe=telemetry.request)
+        interruption.ending = cluster.ending
         run = LiveRun(options, cluster, telemetry, interruption, show)
         for warning in work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)

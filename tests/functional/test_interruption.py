@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.fake_http import Reply
 from tests.fake_servers import FakePrometheus
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.program import arrival, finish, wait_for
+from tests.functional.test_unmark import NOW, marked
 from tests.functional.test_usage import by_usage, low
 
 EVICTIONS = "*/eviction"
@@ -41,6 +43,27 @@ def test_a_silent_server_does_not_outlast_a_signal(three, rebalancer, monkeypatc
     assert outcome.exit_code == 143
     assert [each["name"] for each in outcome.report["unknown"]] == ["a"]
     assert len(three.sent("POST", EVICTIONS)) == 1
+
+
+def test_a_silent_server_does_not_outlast_a_signal_while_marks_of_others_come_off(three, rebalancer, monkeypatch):
+    """That is in threads, before the run has begun to evict; the Lease is given back."""
+    monkeypatch.setattr(exchange, "HURRIED_SECONDS", 0.1)
+    three.add(*(marked(name, "run-0", NOW - timedelta(hours=1)) for name in ("n3", "n4")))
+    over, in_time = threading.Event(), []
+
+    def silent(_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        in_time.append(over.wait(30))
+
+    three.on("PATCH", "*/nodes/*", silent)
+    arguments = [each for each in rebalancer.arguments(three, policy(OLD, steering={})) if each != "--no-lease"]
+    outcome = rebalancer(*arguments, "--request-timeout", "1h")
+    holder = three.leases.holder()
+    over.set()
+    three.stop()
+
+    assert (outcome.exit_code, holder, in_time) == (143, "", [True, True])
+    assert "stopped by SIGTERM before anything was evicted" in outcome.stderr
 
 
 IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}

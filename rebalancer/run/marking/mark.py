@@ -120,6 +120,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         stack.enter_context(served(options.serving, telemetry, more=board.pages()))
         settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda *_: None)
         cluster = open_cluster(options.client, observe=telemetry.request)
+        interruption.ending = cluster.ending
         if not options.dry_run:
             demand_writes(cluster, MARKING)
         run = LiveRun(options, cluster, telemetry, interruption, deliver)
