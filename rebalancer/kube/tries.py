@@ -13,6 +13,7 @@ import logging
 import math
 import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
@@ -51,10 +52,15 @@ class Deadline:
 #: What all requests together may still take once the program is told to end: SIGKILL comes after 30 s by default, and
 #: by then Events and the report have to be out.
 ENDING_SECONDS = 20.0
+#: How long a wait may still last after it is told to end.
+_BLINK_SECONDS = 0.1
 
 
 class Ending(threading.Event):
-    """Set once the program is told to end; from then on `ENDING_SECONDS` are left."""
+    """Set once the program is told to end; from then on `ENDING_SECONDS` are left.
+
+    It has no lock, as other events do: a signal's handler could wait for ever for one that its own thread holds.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +70,17 @@ class Ending(threading.Event):
         """Let the time begin; a second time changes nothing."""
         if not self.is_set():
             self._until = Deadline.after(ENDING_SECONDS)
-        super().set()
+
+    def is_set(self) -> bool:
+        """Return whether the time has begun."""
+        return self._until.at < math.inf
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set, for so many seconds at most; return whether it is."""
+        until = Deadline.after(math.inf if timeout is None else timeout)
+        while until.left() and not self.is_set():
+            time.sleep(min(_BLINK_SECONDS, until.left()))
+        return self.is_set()
 
     def left(self) -> float:
         """Return the seconds that are left."""
@@ -104,10 +120,10 @@ class Halt:
         clock: Clock = boottime,
         permit: Permit = always,
         began: float | None = None,
-        signalled: threading.Event | None = None,
+        signalled: Ending | None = None,
     ) -> None:
         self.deadline = Deadline((clock() if began is None else began) + seconds, clock)
-        self.signalled = signalled or threading.Event()
+        self.signalled = signalled or Ending()
         self._seconds = seconds
         self._signal = ""
         self._permit = permit

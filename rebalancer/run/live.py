@@ -5,7 +5,6 @@ import logging
 import os
 import secrets
 import sys
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,9 +34,6 @@ _LOG = logging.getLogger(__name__)
 #: has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 3.0
 _EVENTS_SECONDS = 25.0
-
-#: How long a wait may still last after it is told to end.
-_BLINK_SECONDS = 0.1
 
 _LARGEST_NAMESPACES = 16 << 20
 
@@ -134,10 +130,7 @@ class LiveSink:
 
     def sleep(self, seconds: float) -> None:
         """Wait for so many seconds, or until a signal comes."""
-        # Not `Event.wait`: it holds a lock, and the signal's handler, in this same thread, could wait for it for ever.
-        until = Deadline.after(seconds)
-        while until.left() and not self._halt.signalled.is_set():
-            time.sleep(min(_BLINK_SECONDS, until.left()))
+        self._halt.signalled.wait(seconds)
 
 
 class EventLog:

@@ -12,7 +12,7 @@ BUDGET = {
     "rebalancer/cluster": 1660,
     "rebalancer/engine": 1980,
     "rebalancer/eviction": 650,
-    "rebalancer/kube": 5930,
+    "rebalancer/kube": 5940,
     "rebalancer/marking": 430,
     "rebalancer/memory": 430,
     "rebalancer/policy": 2940,

@@ -8,7 +8,7 @@ from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.kube.answers import Transient
 from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.tries import Deadline, Halt, Halted
+from rebalancer.kube.tries import Deadline, Ending, Halt, Halted
 from tests.fake_http import Reply
 from tests.unit.kube.conftest import WHO
 
@@ -91,3 +91,15 @@ def dripping(server):
 
     yield drip
     over.set()
+
+
+def test_a_signal_may_come_while_its_own_thread_waits_for_it():
+    """Its handler then runs in the middle of that, and must not wait for what the thread holds."""
+    ending = Ending()
+    handler = threading.Thread(target=ending.set, daemon=True)
+    with ending._cond:
+        handler.start()
+        handler.join(30)
+
+    assert (handler.is_alive(), ending.wait(30), ending.wait()) == (False, True, True)
+    assert not Ending().wait(0.01)
