@@ -68,6 +68,7 @@ class MeasuredUsage:
         self.of_one_moment = self.pods_known and not measured.window
         self._youth = max(measured.window, _SHORTEST)
         self._seen = self._pods_by_node()
+        self._of_pods: dict[Pod, Resources] = {}
         self.offsets: Mapping[str, Percentages] = {}
 
     def nodes(self) -> list[NodeUtilization]:
@@ -110,10 +111,13 @@ class MeasuredUsage:
 
     def of_pod(self, pod: Pod) -> Resources:
         """Return what a pod uses, or what it requests if its usage is not known."""
-        amounts = self._usage(pod)
-        if amounts is None:
-            return {**{name: self._requested(pod, name) for name in self._known}, PODS: 1}
-        return {**amounts, PODS: 1}
+        known = self._of_pods.get(pod)
+        if known is None:
+            amounts = self._usage(pod)
+            if amounts is None:
+                amounts = {name: self._requested(pod, name) for name in self._known}
+            known = self._of_pods[pod] = {**amounts, PODS: 1}
+        return known
 
     def largest_first(self, pods: Iterable[Pod]) -> list[Pod]:
         """Return pods by how much of their nodes they use, the largest, which is the hardest to place, first."""

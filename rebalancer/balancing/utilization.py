@@ -74,13 +74,14 @@ class NodeUtilization:
     Attributes:
         used: by tracked resource.
         offset: by resource, by how much bounds are higher for this node.
+        offered: what the node has.
     """
 
     def __init__(self, node: Node, used: Resources, offset: Percentages = NO_OFFSET) -> None:
         self.node = node
         self.used = dict(used)
         self.offset = offset
-        self._offered: Resources = {
+        self.offered: Resources = {
             **(node.allocatable or node.capacity),
             METRIC_RESOURCE: int(_WHOLE),
             CONTENTION: _HUNDREDTHS,
@@ -110,7 +111,7 @@ class NodeUtilization:
 
     def percent(self, name: str) -> float | None:
         """Return how much of its capacity the node uses; None if it does not offer the resource, 0 if it has none."""
-        capacity = self._offered.get(name)
+        capacity = self.offered.get(name)
         if capacity is None or name not in self.used:
             return None
         return self.used[name] / capacity * 100 if capacity else 0.0
@@ -187,10 +188,10 @@ class NodeUtilization:
         return {name: self._cap(name, bounds) - used for name, used in self.used.items()}
 
     def _cap(self, name: str, bounds: Percentages) -> int:
-        return int((bounds.get(name, _WHOLE) + TOLERANCE) / _WHOLE * self._offered.get(name, 0))
+        return int((bounds.get(name, _WHOLE) + TOLERANCE) / _WHOLE * self.offered.get(name, 0))
 
     def _share(self, name: str, amount: int) -> float:
-        capacity = self._offered.get(name, 0)
+        capacity = self.offered.get(name, 0)
         return amount / capacity * 100 if capacity else (inf if amount > 0 else 0.0)
 
 

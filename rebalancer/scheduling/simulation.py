@@ -22,6 +22,7 @@ There is one simulation per cluster, which follows it: get it with `cluster.inde
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
+from typing import NamedTuple
 
 import msgspec
 
@@ -43,6 +44,23 @@ from rebalancer.scheduling.simulator.state import State, newest_minor
 
 #: The answers of so many pods are kept with their scores: steering asks about the same ones again.
 _KEPT = 128
+
+
+_Exchange = tuple[str, Pod | None, Pod | None]
+
+
+class _Step(NamedTuple):
+    """What a pod that goes or comes changes, soon and later."""
+
+    soon: _Exchange | None
+    later: _Exchange
+
+
+def _make(simulated: Simulator, exchange: _Exchange | None, sign: int) -> None:
+    """Make an exchange (1), or take it back (-1)."""
+    if exchange:
+        node, goes, comes = exchange
+        simulated.exchange(node, *((goes, comes) if sign > 0 else (comes, goes)))
 
 
 class Simulation:
@@ -77,6 +95,7 @@ class Simulation:
         self._soon = self.as_read()
         self._later: Simulator | None = None  # None until something changes: both are the same till then
         self._first: Simulator | None = None  # None until a replacement has come and somebody asks
+        self._due: list[tuple[_Step, int]] = []  # what is not taken in yet: many are tried and taken back before
         self._came = 0
         self._catch_up()
 
@@ -150,11 +169,12 @@ class Simulation:
 
     def first(self) -> Simulator:
         """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
+        soon = self.soon_and_later[0]
         if self._first is None and self._came:
             self._first = self.as_read()
             for pod, ending in self._ending.items():
                 self._first.exchange(pod.node, pod, ending)
-        return self._first or self._soon
+        return self._first or soon
 
     def at(self, pod: Pod, simulated: Simulator, moment: Moment, *, best: bool = False) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments."""
@@ -184,7 +204,7 @@ class Simulation:
             return Weighing(unknown=coming.unknown)
         found = []
         for each in coming.moments:
-            with self._meanwhile(pod, self._soon, each) as scheduler:
+            with self._meanwhile(pod, self.soon_and_later[0], each) as scheduler:
                 found.append(scheduler.weigh(made))
         return reduce(Weighing.before, found)
 
@@ -230,41 +250,43 @@ class Simulation:
         """Count a pod as terminating soon and as gone later (1), or as running again (-1)."""
         if not pod.active or not pod.node:
             return
-        self._change()
         ending = self.ending(pod)
         if sign > 0:
             self._ending[pod] = ending
-            self._terminating(pod.node, pod, ending)
-            self.soon_and_later[-1].exchange(pod.node, pod, None)
         else:
             del self._ending[pod]
-            self._terminating(pod.node, ending, pod)
-            self.soon_and_later[-1].exchange(pod.node, None, pod)
+        self._note(_Step((pod.node, pod, ending), (pod.node, pod, None)), sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
-        self._change()
         self._came += sign
         made = self.replacement(pod)
-        coming = made.pod or pod
-        times = self.soon_and_later if Moment.AT_ONCE in made.moments else self.soon_and_later[-1:]
-        for simulated in times:
-            simulated.exchange(node.name, *((None, coming) if sign > 0 else (coming, None)))
+        arrival = (node.name, None, made.pod or pod)
+        self._note(_Step(arrival if Moment.AT_ONCE in made.moments else None, arrival), sign)
 
-    def _terminating(self, node: str, goes: Pod, comes: Pod) -> None:
-        """Exchange a running pod and the same one as it terminates, or back, where pods that go still end."""
-        for simulated in (self._soon, self._first) if self._first else (self._soon,):
-            simulated.exchange(node, goes, comes)
-
-    def _change(self) -> None:
+    def _note(self, step: "_Step", sign: int) -> None:
         self._answers.clear()
         self._in_turn.clear()
-        if self._later is None:
-            self._later = self.as_read()
+        if sign < 0 and self._due and self._due[-1] == (step, 1):
+            self._due.pop()
+        else:
+            self._due.append((step, sign))
+
+    def _take_in(self) -> None:
+        """Take in what has changed since somebody asked."""
+        self._later = self._later or self.as_read()
+        for (soon, later), sign in self._due:
+            _make(self._soon, soon, sign)
+            _make(self._later, later, sign)
+            if self._first and soon and soon[1]:  # replacements have not come there
+                _make(self._first, soon, sign)
+        self._due.clear()
 
     @property
     def soon_and_later(self) -> tuple[Simulator, ...]:
         """The cluster soon, and, where that may differ, later."""
+        if self._due:
+            self._take_in()
         return (self._soon, self._later) if self._later else (self._soon,)
 
     def ending(self, pod: Pod) -> Pod:

@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 from rebalancer.cluster.cluster import Cluster
@@ -46,7 +47,11 @@ _SCALE = float(1 << 64)
 
 def drawn(pod: Pod, node: str, number: int) -> float:
     """Return a number from 0 to 1 that depends on these three alone."""
-    text = f"{pod.uid or '/'.join(pod.key)}|{node}|{number}"
+    return _drawn(f"{pod.uid or '/'.join(pod.key)}|{node}|{number}")
+
+
+@lru_cache(maxsize=1 << 15)  # whether an old pod is gone is asked for each world, over and over
+def _drawn(text: str) -> float:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") / _SCALE
 
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.balancing.steering.broad import BroadWaves
-from rebalancer.balancing.steering.offers import in_order
 from rebalancer.engine.limits import Limits
 from tests import make
 from tests.attack.seeds import examples
@@ -49,7 +48,7 @@ def slow(parts):
     peaks = sorted((parts.fullness.peak(each.name)[0] - mean, each.name) for each in parts.cluster.nodes)
     receivers = [name for above, name in peaks if above <= 0]
     middle = receivers[len(receivers) // 2]
-    offers = in_order(parts.offers.offers(parts.pool.on(parts.offers.givers()), [middle]))
+    offers = parts.offers.in_order(parts.offers.offers(parts.pool.on(parts.offers.givers()), [middle]))
     room = 50 - parts.fullness.peak(receivers[-1])[0]
     chosen, held = [], set()
     for offer in offers:

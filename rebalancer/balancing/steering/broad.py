@@ -27,7 +27,7 @@ import numpy as np
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.draft import Draft, Planning
 from rebalancer.balancing.steering.foresight import avoiding_others
-from rebalancer.balancing.steering.offers import Offer, in_order
+from rebalancer.balancing.steering.offers import Offer
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
@@ -101,16 +101,16 @@ class BroadWaves:
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.destinations[len(empty.destinations) // 2]
             fit = [each for name in givers[:count] for each in self._fit_on(name, places)]
-            offers = in_order(self._planning.offers.offers(fit, (middle,)))
+            offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
             if (draft := self._together(empty, offers, may_go)).offers:
                 return draft
         return None
 
     def _fit_on(self, name: str, places: frozenset[object]) -> Sequence[Candidate]:
         """Return the candidates of a node that may go to destinations in these places; no pod becomes fit later."""
-        present, unfit = self._planning.pool.on([name]), self._unfit[places][name]
+        present, unfit = self._planning.pool.on_node(name), self._unfit[places][name]
         before, count, fit = self._fit[places].get(name, ((), -1, ()))
-        if count != len(unfit) or before != present:
+        if count != len(unfit) or before is not present:
             fit = [each for each in present if each.pod not in unfit]
             self._fit[places][name] = present, len(unfit), fit
         return fit

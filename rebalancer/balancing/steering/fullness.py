@@ -1,11 +1,12 @@
 """How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
+import numpy as np
+
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.steering.goal import Columns, Fill
+from rebalancer.balancing.steering.goal import Fill, Fills
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -31,10 +32,10 @@ class Fullness:
         self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
         self._fills: dict[str, Fill] = {}
         self._peak_fills: dict[str, Fill] = {}
-        by_size: defaultdict[frozenset[tuple[str, int]], dict[Pod, tuple[float, ...]]] = defaultdict(dict)
-        self._points = {
-            name: by_size[frozenset(each.node.allocatable.items())] for name, each in self.sources.items()
-        }  # nodes of one size share what pods are to them
+        self._used: dict[Pod, list[int]] = {}
+        self._offered = {
+            name: [each.offered.get(resource, 0) for resource in self._names] for name, each in self.sources.items()
+        }
         cluster.follow(self)
 
     def fill(self, name: str) -> Fill:
@@ -51,20 +52,28 @@ class Fullness:
             known = fills[name] = tuple([nodes[name].level(each) for each in self._names])
         return known
 
-    def points(self, pods: Sequence[Pod], name: str) -> Columns:
-        """Return what pods use, in percent of a node."""
-        of_size, source = self._points[name], self.sources[name]
-        for pod in [each for each in pods if each not in of_size]:
-            shares = source.points(self._usage.of_pod(pod))
-            of_size[pod] = tuple([shares[each] for each in self._names])
-        return list(zip(*[of_size[pod] for pod in pods], strict=True))
+    def fills(self, names: Iterable[str]) -> Fills:
+        """Return how full nodes are as sources."""
+        return np.array([self.fill(name) for name in names]).T
 
-    def arrivals(self, pods: Sequence[Pod], name: str) -> Columns:
-        """Return what pods add to a node to which they come, in percent."""
-        return [
-            [0.0] * len(pods) if each == CONTENTION else column
-            for each, column in zip(self._names, self.points(pods, name), strict=True)
-        ]
+    def peak_fills(self, names: Iterable[str]) -> Fills:
+        """Return how full nodes are as destinations."""
+        return np.array([self.peak(name) for name in names]).T
+
+    def offered(self, names: Iterable[str]) -> Fills:
+        """Return what nodes have of each resource."""
+        return np.array([self._offered[name] for name in names], dtype=np.float64).T
+
+    def amounts(self, pods: Sequence[Pod]) -> Fills:
+        """Return what pods use of each resource."""
+        for pod in [each for each in pods if each not in self._used]:
+            usage = self._usage.of_pod(pod)
+            self._used[pod] = [usage.get(name, 0) for name in self._names]
+        return np.array([self._used[pod] for pod in pods], dtype=np.float64).T
+
+    def arriving(self, amounts: Fills) -> Fills:
+        """Return what pods that use these amounts add to a node to which they come (see `resources.arriving`)."""
+        return np.array([each * (name != CONTENTION) for name, each in zip(self._names, amounts, strict=True)])
 
     def has_room(
         self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0, there: Iterable[Pod] = ()
@@ -101,3 +110,9 @@ class Fullness:
             self.peaks[node.name].charge(amounts, sign)
             self._fills.pop(node.name, None)
             self._peak_fills.pop(node.name, None)
+
+
+def percents(amounts: Fills, offered: Fills) -> Fills:
+    """Return amounts in percent of what nodes have; infinite for a resource that a node does not have."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(amounts > 0, amounts / offered * 100, 0.0)

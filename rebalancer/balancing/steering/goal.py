@@ -10,17 +10,24 @@ An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  
 costs 1 but starts nothing, one at 57 % costs 0 (without what the distance from the mean costs).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.utilization import TOLERANCE
 
 #: How full a node is, in percent, in the order of the goal's resources.
 Fill = Sequence[float]
-#: Many fills, or what many pods use, in one column for each of the goal's resources.
-Columns = Sequence[Sequence[float]]
+#: Many fills, or what many pods use: one array for each of the goal's resources, all of the same shape.
+Fills = NDArray[np.float64]
+#: A number for each of them.
+Costs = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 #: How far inside their band nodes are brought, as a multiple of the least gain of a move.
 MARGIN = 2.0
@@ -64,14 +71,6 @@ class Goal:
         inner_low = [min(edge + margin, m) if deviation else 0.0 for edge, m in zip(low, mean, strict=True)]
         return cls(names, low, high, inner_low, inner_high, mean)
 
-    def is_over(self, fill: Fill) -> bool:
-        """Return whether a node is above its band in some resource."""
-        return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
-
-    def is_below(self, fill: Fill) -> bool:
-        """Return whether a node is below its band in some resource."""
-        return any(each < edge - TOLERANCE for each, edge in zip(fill, self.low, strict=True))
-
     def highest(self, fill: Fill) -> float:
         """Return by how many points a node is above the mean in the resource where that is most; below it: negative."""
         return max(each - mean for each, mean in zip(fill, self.mean, strict=True))
@@ -80,51 +79,35 @@ class Goal:
         """Return by how many points a node is above the narrower band, summed up: what it has to give."""
         return sum(max(0.0, each - high) for each, high in zip(fill, self.inner_high, strict=True))
 
-    def outside(self, fill: Fill) -> float:
-        """Return by how many points a node is outside the narrower band, summed up."""
-        return self.all_outside(_alone(fill))[0]
+    def is_over(self, fill: Fill) -> bool:
+        """Return whether a node is above its band in some resource."""
+        return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
 
-    def unevenness(self, fill: Fill) -> float:
-        """Return what a node's distance from the mean costs."""
-        return self.all_unevenness(_alone(fill))[0]
+    def is_below(self, fill: Fill) -> bool:
+        """Return whether a node is below its band in some resource."""
+        return any(each < edge - TOLERANCE for each, edge in zip(fill, self.low, strict=True))
 
-    def any_over(self, fills: Columns) -> list[bool]:
+    def over(self, fills: Fills) -> Mask:
         """Return for each of some fills whether it is above the band in some resource."""
-        edges = [edge + TOLERANCE for edge in self.high]
-        over = [[each > edge for each in column] for column, edge in zip(fills, edges, strict=True)]
-        return over[0] if len(over) == 1 else [any(each) for each in zip(*over, strict=True)]
+        over: Mask = np.any([each > edge + TOLERANCE for each, edge in zip(fills, self.high, strict=True)], axis=0)
+        return over
 
-    def all_outside(self, fills: Columns) -> list[float]:
+    def below(self, fills: Fills) -> Mask:
+        """Return for each of some fills whether it is below the band in some resource."""
+        below: Mask = np.any([each < edge - TOLERANCE for each, edge in zip(fills, self.low, strict=True)], axis=0)
+        return below
+
+    def outside(self, fills: Fills) -> Costs:
         """Return for each of some fills by how many points it is outside the narrower band, summed up."""
-        return _summed(
-            [each - high if each > high else low - each if each < low else 0.0 for each in column]
-            for column, low, high in zip(fills, self.inner_low, self.inner_high, strict=True)
+        return reduce(
+            add,
+            [
+                np.maximum(np.maximum(each - high, low - each), 0.0)
+                for each, low, high in zip(fills, self.inner_low, self.inner_high, strict=True)
+            ],
         )
 
-    def all_unevenness(self, fills: Columns) -> list[float]:
+    def unevenness(self, fills: Fills) -> Costs:
         """Return for each of some fills what its distance from the mean costs."""
-        squares = _summed(
-            [(each - mean) * (each - mean) for each in column] for column, mean in zip(fills, self.mean, strict=True)
-        )
-        return [_EVENNESS * each for each in squares]
-
-
-def plus(fill: Fill, points: Columns) -> Columns:
-    """Return a node's fill with each of some pods that come."""
-    return [[each + more for more in column] for each, column in zip(fill, points, strict=True)]
-
-
-def minus(fill: Fill, points: Columns) -> Columns:
-    """Return a node's fill without each of some pods that go."""
-    return [[each - less for less in column] for each, column in zip(fill, points, strict=True)]
-
-
-def _alone(fill: Fill) -> Columns:
-    return [[each] for each in fill]
-
-
-def _summed(columns: Iterable[list[float]]) -> list[float]:
-    first, *others = columns
-    for column in others:
-        first = list(map(add, first, column))
-    return first
+        squares: Costs = reduce(add, [np.square(each - mean) for each, mean in zip(fills, self.mean, strict=True)])
+        return _EVENNESS * squares

@@ -11,17 +11,18 @@ at as sources, and those with most room as destinations.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from math import floor, log
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.moves import FREE, Deal, Worth
-from rebalancer.balancing.steering.fullness import Fullness
-from rebalancer.balancing.steering.goal import Fill, Goal, minus, plus
+from rebalancer.balancing.steering.fullness import Fullness, percents
+from rebalancer.balancing.steering.goal import Costs, Fill, Fills, Goal, Mask
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import eviction_class
@@ -56,36 +57,32 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
         return (eviction_class(pod), -self.gain, pod.age_order, self.destination)
 
 
-def in_order(offers: Iterable[Offer]) -> Iterator[Offer]:
-    """Yield offers in the order in which moves are made; those that bring less are sorted when they are asked for."""
-    by_gain = sorted(offers, key=attrgetter("gain"), reverse=True)
-    for _, about_the_same in groupby(by_gain, key=lambda each: floor(log(by_gain[0].gain / each.gain, _ABOUT))):
-        yield from sorted(about_the_same, key=attrgetter("order"))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Side:
-    """A node at one end of a move, as it is before it.
+class _Ends(NamedTuple):
+    """Nodes at one end of moves, in columns.
 
     Attributes:
-        given: by pod, the points that this node costs less without it: outside its band, and for evenness.
-        offers: by the other node as it was then, what pods of this one bring there; None where that is too little.
+        fills: how full they are.
+        offered: what they have.
+        outside: what they cost because they are outside the narrower band.
+        unevenness: what their distance from the mean costs.
+        are_out: whether they are outside the band.
+        are_roused: whether they are, or were (see `Offers`).
     """
 
-    name: str
-    fill: Fill
-    outside: float
-    unevenness: float
-    is_out: bool
-    is_roused: bool
-    given: dict[Pod, tuple[float, float]] = field(default_factory=dict)
-    offers: "dict[str, tuple[_Side, dict[Pod, Offer | None]]]" = field(default_factory=dict)
+    fills: Fills
+    offered: Fills
+    outside: Costs
+    unevenness: Costs
+    are_out: Mask
+    are_roused: Mask
+
+    def take(self, numbers: Sequence[int]) -> "_Ends":
+        """Return some of them, in this order; one may come often."""
+        return _Ends(*[each.take(numbers, axis=-1) for each in self])  # type: ignore[arg-type]  # column by column
 
 
 class Offers:
     """Finds the moves that bring most.
-
-    What a move brings depends on its two nodes alone, so it is kept until one of them changes.
 
     Args:
         goal: what is aimed at.
@@ -100,79 +97,76 @@ class Offers:
         self._worth = worth
         self.unworthy: dict[Pod, Deal] = {}
         self._least = least
-        self._least_outside = least * _OUTSIDE
         self._roused: set[str] = set()
-        self._sources: dict[str, _Side] = {}
-        self._destinations: dict[str, _Side] = {}
         self._as_sources: dict[str, tuple[Fill, tuple[float, float, str]]] = {}
 
-    def offers(self, candidates: Iterable[Candidate], destinations: Iterable[str]) -> list[Offer]:
-        """Return what these pods, node by node, would bring on these nodes."""
-        sides = [self._side(self._destinations, name, self._fullness.peak(name)) for name in destinations]
-        found: list[Offer] = []
-        for name, group in groupby(candidates, key=lambda each: each.pod.node):
-            source, pods = self._side(self._sources, name, self._fullness.fill(name)), list(group)
-            for destination in sides:
-                if destination.name != name and (source.is_roused or destination.is_roused):
-                    found += self._between(source, destination, pods)
-        return found
-
-    def _between(self, source: _Side, destination: _Side, candidates: Sequence[Candidate]) -> list[Offer]:
-        least = self._least_outside if source.is_out or destination.is_out else self._least
-        if source.outside + destination.outside < least:
-            return []
-        as_it_was, known = source.offers.get(destination.name, (None, {}))
-        if as_it_was is not destination:
-            known = {}
-            source.offers[destination.name] = (destination, known)
-        if missing := [each for each in candidates if each.pod not in known]:
-            known.update(dict.fromkeys([each.pod for each in missing]))
-            known.update((each.candidate.pod, each) for each in self._worked_out(missing, source, destination, least))
-        return [offer for each in candidates if (offer := known[each.pod])]
-
-    def _worked_out(
-        self, candidates: Sequence[Candidate], source: _Side, destination: _Side, least: float
-    ) -> Iterator[Offer]:
-        """Yield what pods would bring, without those that bring less than the least or too much for the destination."""
-        goal, nodes = self._goal, self._fullness.sources
-        given = [
-            (each, given) for each, given in self._given(candidates, source) if given[0] + destination.outside >= least
-        ]
-        if not given:
+    def offers(self, candidates: Sequence[Candidate], destinations: Sequence[str]) -> Iterator[Offer]:
+        """Yield what these pods would bring on these nodes: the moves that bring enough, by what they bring."""
+        if not candidates or not destinations:
             return
-        joined = plus(destination.fill, self._fullness.arrivals([each.pod for each, _ in given], destination.name))
-        columns = (goal.any_over(joined), goal.all_outside(joined), goal.all_unevenness(joined))
-        for (candidate, (relief, evened)), is_over, outside, unevenness in zip(given, *columns, strict=True):
-            brought = relief + destination.outside - outside
-            if brought < least or is_over:
-                continue
-            deal = self._worth.deal(candidate, nodes[source.name], nodes[destination.name])
-            if deal.refusal:
-                known = self.unworthy.get(candidate.pod, deal)
-                self.unworthy[candidate.pod] = max(deal, known, key=lambda each: each.gain)
-            else:
-                gain = brought + evened + destination.unevenness - unevenness
-                yield Offer(candidate, destination.name, max(gain, least), deal)
+        gains = self._gains([each.pod for each in candidates], destinations)
+        rows, columns = np.nonzero(gains)
+        found = gains[rows, columns]
+        order = np.argsort(-found, kind="stable")
+        for row, column, gain in zip(rows[order].tolist(), columns[order].tolist(), found[order].tolist(), strict=True):
+            if candidates[row].pod.node != destinations[column]:
+                yield Offer(candidates[row], destinations[column], gain)
 
-    def _given(self, candidates: Sequence[Candidate], source: _Side) -> Iterator[tuple[Candidate, tuple[float, float]]]:
-        """Return the candidates, each with the points that their node costs less without it."""
-        goal, given = self._goal, source.given
-        if missing := [each.pod for each in candidates if each.pod not in given]:
-            left = minus(source.fill, self._fullness.points(missing, source.name))
-            columns = (goal.all_outside(left), goal.all_unevenness(left))
-            for pod, outside, unevenness in zip(missing, *columns, strict=True):
-                given[pod] = (source.outside - outside, source.unevenness - unevenness)
-        return ((each, given[each.pod]) for each in candidates)
+    def _gains(self, pods: Sequence[Pod], destinations: Sequence[str]) -> Costs:
+        """Return what each pod (rows) brings on each node (columns); 0 where that is no move, since it is too little.
 
-    def _side(self, sides: dict[str, _Side], name: str, fill: Fill) -> _Side:
-        """Return a node as it is; the same object as before where nothing has changed."""
-        is_out, is_roused = self._is_out(name), self._is_roused(name)
-        known = sides.get(name)
-        if known is None or (known.fill, known.is_out, known.is_roused) != (fill, is_out, is_roused):
-            goal = self._goal
-            known = _Side(name, fill, goal.outside(fill), goal.unevenness(fill), is_out, is_roused)
-            sides[name] = known
-        return known
+        For example, the narrower band is 30 to 58 %.  A node at 63 % costs 5; without a pod of 10 points it costs 0,
+        so the pod relieves it by 5.  With the pod a node at 25 % costs 0 instead of 5: the move brings 10, and a little
+        for evenness.  A node at 55 % would cost 7 instead of 0, and be over its band: there it is no move.
+        """
+        goal, fullness = self._goal, self._fullness
+        names = list(dict.fromkeys([pod.node for pod in pods]))
+        numbers = {name: number for number, name in enumerate(names)}
+        source = self._ends(names, fullness.fills(names)).take([numbers[pod.node] for pod in pods])
+        ends = self._ends(destinations, fullness.peak_fills(destinations))
+        amounts = fullness.amounts(pods)
+        left = source.fills - percents(amounts, source.offered)
+        relief, evened = source.outside - goal.outside(left), source.unevenness - goal.unevenness(left)
+        # From here on with an axis for the destinations.
+        arriving = fullness.arriving(amounts)[:, :, np.newaxis]
+        joined = ends.fills[:, np.newaxis] + percents(arriving, ends.offered[:, np.newaxis])
+        brought = relief[:, np.newaxis] + ends.outside - goal.outside(joined)
+        gains = brought + evened[:, np.newaxis] + ends.unevenness - goal.unevenness(joined)
+        least = np.where(ends.are_out | source.are_out[:, np.newaxis], self._least * _OUTSIDE, self._least)
+        are_roused = ends.are_roused | source.are_roused[:, np.newaxis]
+        fine = are_roused & (brought >= least) & ~goal.over(joined)
+        return np.where(fine, np.maximum(gains, least), 0.0)
+
+    def _ends(self, names: Sequence[str], fills: Fills) -> "_Ends":
+        """Return nodes at one end of moves, as full as they are there."""
+        outside, unevenness = self._goal.outside(fills), self._goal.unevenness(fills)
+        return _Ends(fills, self._fullness.offered(names), outside, unevenness, *self._states(names))
+
+    def in_order(self, offers: Iterable[Offer]) -> Iterator[Offer]:
+        """Yield offers in the order in which moves are made, without those that cost more than they gain.
+
+        They come by their gain, and are looked at when they are asked for: as a rule, a wave takes the first few.
+        """
+        offers = iter(offers)
+        first = next(offers, None)
+        if first is None:
+            return
+        for _, alike in groupby(chain((first,), offers), key=lambda each: floor(log(first.gain / each.gain, _ABOUT))):
+            for offer in sorted(alike, key=attrgetter("order")):
+                if judged := self._judged(offer):
+                    yield judged
+
+    def _judged(self, offer: Offer) -> Offer | None:
+        """Return the offer with what it is worth; None if it costs more than it gains."""
+        candidate, nodes = offer.candidate, self._fullness.sources
+        deal = self._worth.deal(candidate, nodes[candidate.pod.node], nodes[offer.destination])
+        if deal is FREE:
+            return offer
+        if deal.refusal:
+            known = self.unworthy.get(candidate.pod, deal)
+            self.unworthy[candidate.pod] = max(deal, known, key=lambda each: each.gain)
+            return None
+        return Offer(candidate, offer.destination, offer.gain, deal)
 
     def givers(self) -> list[str]:
         """Return all nodes as sources: first those that are furthest above their band, then those above the mean.
@@ -198,26 +192,29 @@ class Offers:
         One node of a move has to be roused, which means that it is, or was, outside its band.  So there are roused
         sources, and for roused destinations the fullest nodes.
         """
-        roused = [name for name in givers if self._is_roused(name)][:_MOST_SOURCES]
-        count = min(sum(map(self._is_roused, takers)), MOST_DESTINATIONS)
-        return list(dict.fromkeys((*roused, *(givers[: _MOST_PAIRS // count] if count else ()))))
+        count = min(len(self._roused_of(takers)), MOST_DESTINATIONS)
+        fullest = givers[: _MOST_PAIRS // count] if count else ()
+        return list(dict.fromkeys((*self._roused_of(givers)[:_MOST_SOURCES], *fullest)))
 
     def destinations(self, takers: Sequence[str], most: int) -> list[str]:
         """Return which of these nodes to look at as destinations: the emptiest, and the emptiest roused ones."""
-        roused = [name for name in takers if self._is_roused(name)]
-        return list(dict.fromkeys((*takers[:most], *roused[:most])))
+        return list(dict.fromkeys((*takers[:most], *self._roused_of(takers)[:most])))
 
     def _room(self, name: str) -> tuple[bool, float]:
         """Return the place among destinations: those below their band first, then by the fullest resource."""
         peak = self._fullness.peak(name)
         return (not self._goal.is_below(peak), self._goal.highest(peak))
 
-    def _is_roused(self, name: str) -> bool:
-        """Return whether a node is outside its band, or was: then it is brought in as far as the goal says."""
-        return self._is_out(name) or name in self._roused
+    def _roused_of(self, names: Sequence[str]) -> list[str]:
+        return [name for name, is_roused in zip(names, self._states(names)[1], strict=True) if is_roused]
 
-    def _is_out(self, name: str) -> bool:
-        out = self._goal.is_over(self._fullness.fill(name)) or self._goal.is_below(self._fullness.peak(name))
-        if out:
-            self._roused.add(name)
-        return out
+    def _states(self, names: Sequence[str]) -> tuple[Mask, Mask]:
+        """Return for each node whether it is outside its band, and whether it is roused.
+
+        That means that it is outside, or was: then it is brought in as far as the goal says.
+        """
+        if not names:
+            return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+        out = self._goal.over(self._fullness.fills(names)) | self._goal.below(self._fullness.peak_fills(names))
+        self._roused.update([names[number] for number in np.flatnonzero(out).tolist()])
+        return out, np.array([name in self._roused for name in names])

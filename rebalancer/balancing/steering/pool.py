@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.cause_details import why_relieved
@@ -26,38 +27,34 @@ class Pool:
         targets: Percentages,
         limit: int | None,
     ) -> None:
-        self._cluster = cluster
         self._selection = selection
         self._fullness = fullness
         self._targets = targets
         self._limit = limit
-        self._known: dict[str, list[tuple[object, Candidate]]] = {}
+        self._known: dict[str, list[tuple[int, Candidate]]] = {}
         self._lost: dict[str, int] = {}
         self._excluded: set[Pod] = set()
         self._gone: defaultdict[str, set[Pod]] = defaultdict(set)
-        self._present: dict[str, tuple[frozenset[Pod], list[Candidate]]] = {}
+        self._present: dict[str, tuple[AbstractSet[Pod] | None, list[Candidate]]] = {}
         cluster.follow(self)
 
     def on(self, nodes: Iterable[str]) -> list[Candidate]:
         """Return the candidates of nodes; of pods that are all alike on one node, only the oldest."""
-        return [candidate for name in nodes for candidate in self._still_on(name)]
+        return [candidate for name in nodes for candidate in self.on_node(name)]
 
-    def _still_on(self, name: str) -> list[Candidate]:
+    def on_node(self, name: str) -> list[Candidate]:
+        """Return the same for one node; the same list until something changes there."""
         if self._limit is not None and self._lost.get(name, 0) >= self._limit:
             return []
-        gone = frozenset(self._gone[name])
+        gone = self._gone[name]
         before, present = self._present.get(name, (None, []))
         if before != gone:
-            oldest: dict[object, Candidate] = {}
+            oldest: dict[int, Candidate] = {}
             for alike, candidate in self._on(name):
-                if (
-                    alike not in oldest
-                    and candidate.pod not in self._excluded
-                    and self._cluster.contains(candidate.pod)
-                ):
-                    oldest[alike] = candidate
+                if candidate.pod not in gone and candidate.pod not in self._excluded:
+                    oldest.setdefault(alike, candidate)
             present = list(oldest.values())
-            self._present[name] = gone, present
+            self._present[name] = frozenset(gone), present
         return present
 
     def exclude(self, pod: Pod) -> None:
@@ -76,7 +73,7 @@ class Pool:
         """Count a pod that goes towards the limit of its node."""
         self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
 
-    def _on(self, name: str) -> list[tuple[object, Candidate]]:
+    def _on(self, name: str) -> list[tuple[int, Candidate]]:
         """Return the candidates of a node, each with what is the same for pods that are all alike."""
         known = self._known.get(name)
         if known is None:
@@ -84,7 +81,10 @@ class Pool:
             is_over = bool(source.above(self._targets).points)
             because = why_relieved(source, self._targets, filling=False) if is_over else None
             groups = self._selection.groups(source, because)
-            known = self._known[name] = [(_shape(each), each) for group in groups for each in group]
+            shapes: dict[object, int] = {}
+            known = self._known[name] = [
+                (shapes.setdefault(_shape(each), len(shapes)), each) for group in groups for each in group
+            ]
         return known
 
 

@@ -21,6 +21,7 @@ An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mea
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
+from operator import attrgetter
 
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.broad import BroadWaves
@@ -34,7 +35,7 @@ from rebalancer.balancing.steering.foresight import (
     takes_pods,
     total,
 )
-from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Offer, in_order
+from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Offer
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.simulator.answer import Answer
@@ -105,12 +106,12 @@ class Waves:
         for each in found:
             groups[(each.candidate.pod, each.destination) in self._failed].append(each)
         for group in groups:
-            yield from in_order(group)
+            yield from self._planning.offers.in_order(group)
 
     def _offers(self) -> list[Offer]:
-        """Return the moves that bring most, each to a node that the pod may use, whatever runs there."""
+        """Return the moves that bring most, by that, each to a node that the pod may use, whatever runs there."""
         offers, pool = self._planning.offers, self._planning.pool
-        givers = [name for name in offers.givers() if pool.on([name])]
+        givers = [name for name in offers.givers() if pool.on_node(name)]
         takers = offers.takers(self._takers)
         reaching: dict[frozenset[str], list[Candidate]] = {}
         for candidate in pool.on(offers.sources(givers, takers)):
@@ -118,7 +119,7 @@ class Waves:
         found: list[Offer] = []
         for names, candidates in reaching.items():
             found += offers.offers(candidates, self._emptiest([name for name in takers if name in names]))
-        return found
+        return sorted(found, key=attrgetter("gain"), reverse=True)
 
     def _emptiest(self, takers: Sequence[str]) -> list[str]:
         """Return which of these nodes are looked at as destinations, as many in each zone: pods may have to stay in it.
@@ -136,7 +137,9 @@ class Waves:
         """
         least = _WORTH_JOINING * first.gain
         names = self._eligible.by_constraints(first.candidate.pod.spec)
-        others = in_order(each for each in found if each.gain > least and each.destination in names)
+        others = self._planning.offers.in_order(
+            each for each in found if each.gain > least and each.destination in names
+        )
         known = {first.destination: True}
         for name in (each.destination for each in others):
             if sum(known.values()) == _MOST_OF_A_WAVE:
@@ -267,7 +270,7 @@ class Waves:
         candidates = [each for each in self._planning.pool.on(sources) if each.pod not in refused]
         found = self._planning.offers.offers(candidates, draft.destinations)
         in_a_row = 0
-        for offer in in_order(each for each in found if each.gain >= least):
+        for offer in self._planning.offers.in_order(each for each in found if each.gain >= least):
             pod = offer.candidate.pod
             if len(draft.offers) == MOST_MOVES or in_a_row == _TRIES:
                 break
@@ -287,7 +290,7 @@ class Waves:
         if self._has_sibling(draft, pod):
             return None
         offers = planning.offers.offers([offer.candidate], draft.destinations)
-        gains = {each.destination: each for each in in_order(each for each in offers if self._spreads_well(each))}
+        gains = {each.destination: each for each in planning.offers.in_order(filter(self._spreads_well, offers))}
         answers: list[Answer] = []
         fine = [name for name, each in gains.items() if each.gain >= least]
         shares = self._lands_well(draft, pod, fine, answers)
