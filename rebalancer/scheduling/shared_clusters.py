@@ -5,15 +5,16 @@ gets a copy of the cluster, and both follow their own worlds from then on.  If t
 back, and the three share one cluster again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.simulator import Simulator
 
+_Made = tuple[str, Pod | None, Pod | None]
 #: What happens in a world: on a node a pod goes and another one comes, or nothing does.
-Exchange = tuple[str, Pod | None, Pod | None] | None
+Exchange = _Made | None
 
 _FIRST = 32
 
@@ -23,9 +24,9 @@ class _Followed:
 
     __slots__ = ("made", "simulated")
 
-    def __init__(self, simulated: Simulator) -> None:
+    def __init__(self, simulated: Simulator, made: Iterable[Exchange]) -> None:
         self.simulated = simulated
-        self.made: dict[tuple[str, Pod | None, Pod | None], None] = {}  # in order
+        self.made = dict.fromkeys(filter(None, made))  # in order
 
     def make(self, exchange: Exchange) -> None:
         if exchange:
@@ -42,19 +43,32 @@ class _Followed:
         """Return how many of the first exchanges the other one has made too: they tell whether old pods have ended."""
         return sum(each in other.made for each in islice(self.made, _FIRST))
 
-    def become(self, other: "_Followed") -> None:
-        """Make what the other one has made, and nothing else."""
-        for exchange in [each for each in reversed(self.made) if each not in other.made]:
+    def copy(self) -> "_Followed":
+        return _Followed(self.simulated.copy(), self.made)
+
+    def become(self, made: Collection[_Made]) -> None:
+        """Make these exchanges, and nothing else."""
+        for exchange in [each for each in reversed(self.made) if each not in made]:
             self.take_back(exchange)
-        for exchange in [each for each in other.made if each not in self.made]:
+        for exchange in [each for each in made if each not in self.made]:
             self.make(exchange)
 
 
 class SharedClusters:
-    """The simulated cluster of each of so many worlds, which begin with the same."""
+    """The simulated cluster of each world.
 
-    def __init__(self, simulated: Simulator, count: int) -> None:
-        self._clusters = [_Followed(simulated)] * count
+    Args:
+        simulated: one in which the exchanges `made` were made.
+        made: these exchanges.
+        histories: by world, the exchanges that are made there.
+    """
+
+    def __init__(self, simulated: Simulator, made: Iterable[Exchange], histories: Sequence[Sequence[Exchange]]) -> None:
+        start = _Followed(simulated, made)
+        different = {each: start.copy() for each in dict.fromkeys(histories)}
+        for history, cluster in different.items():
+            cluster.become(dict.fromkeys(filter(None, history)))
+        self._clusters = [different[each] for each in histories]
         self._spare: list[_Followed] = []  # a copy costs more than to make some exchanges anew
         self._steps: list[tuple[object, list[_Followed]]] = []  # the latest ones, each with the clusters before it
 
@@ -93,8 +107,6 @@ class SharedClusters:
         if self._spare:
             spare = max(self._spare, key=cluster.likeness)
             self._spare.remove(spare)
-            spare.become(cluster)
+            spare.become(cluster.made)
             return spare
-        new = _Followed(cluster.simulated.copy())
-        new.made = dict(cluster.made)
-        return new
+        return cluster.copy()

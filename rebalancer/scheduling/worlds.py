@@ -311,11 +311,7 @@ class Worlds:
         if self._simulated is None:
             if not self._gone and not self._landed:
                 return self._simulation.soon_and_later[0]
-            self._simulated, self._taints = SharedClusters(self._simulation.as_read(), SAMPLES), self._simulation.taints
-            for pod in self._gone:
-                self._step(("left", pod), 1, self._leaving)
-            for pod in self._landed:
-                self._step(("came", pod), 1, self._arrivals)
+            self._simulated, self._taints = self._in_all_worlds(), self._simulation.taints
         for step, sign, exchanges in self._due:
             (self._simulated.make if sign > 0 else self._simulated.take_back)(step, exchanges)
         self._due.clear()
@@ -323,6 +319,14 @@ class Worlds:
             self._taints = self._simulation.taints
             self._simulated.suppose(self._taints)
         return self._simulated[draw.number]
+
+    def _in_all_worlds(self) -> SharedClusters:
+        """Return the clusters as they are now, made of the one where all old pods are gone and all others are there."""
+        steps = [*map(self._leaving, self._gone), *map(self._arrivals, self._landed)]
+        made: list[Exchange] = [(pod.node, pod, None) for pod in self._gone]
+        for node in self._cluster.snapshot.nodes:
+            made += [(node.name, None, self._coming(pod)) for pod in self._cluster.expected_on(node)]
+        return SharedClusters(self._simulation.soon_and_later[-1], made, list(zip(*steps, strict=True)))
 
     def _step(self, step: tuple[str, Pod], sign: int, exchanges: Callable[[Pod], Sequence[Exchange]]) -> None:
         """Note a step, which is taken when somebody asks: many are tried and taken back before."""
