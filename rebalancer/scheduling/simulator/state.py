@@ -7,8 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,9 @@ from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
 from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes, OneNode
 from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Counts, RuleBook, Tallies
+
+T = TypeVar("T")
+S = TypeVar("S", bound=np.generic)
 
 #: The newest version of Kubernetes whose rules are known; some rules of the scheduler depend on it.
 NEWEST_MINOR = 36
@@ -99,6 +101,7 @@ class State:
         self.claims_on: Counts[int, tuple[str, str]] = Counts()
         self.claimants: Counter[tuple[str, str]] = Counter()
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}
+        self._of_nodes: dict[object, Any] = {}  # copies share it
         self._owned: set[int] | None = None  # None for all nodes
         self._amounts = BySpec(self._amounts_of)
         for pod in snapshot.pods:
@@ -135,10 +138,17 @@ class State:
         elif pod.active and not pod.node and pod.nominated_node in self.index:
             self.nominated.setdefault(self.index[pod.nominated_node], []).append(pod)
 
-    @cached_property
+    @property
     def orders(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The orders in which the scheduler may go through the nodes (see `sampling.orders`)."""
-        return orders(self.nodes)
+        return self.of_nodes(orders)
+
+    def of_nodes(self, make: Callable[[Sequence[Node]], T]) -> T:
+        """Return what is made of the nodes as they were read: once for the cluster and its copies."""
+        if make not in self._of_nodes:
+            self._of_nodes[make] = make(self.nodes)
+        found: T = self._of_nodes[make]
+        return found
 
     def room(self, name: str) -> tuple[ByNode, ByNode]:
         """Return what is offered of a resource and what is taken, by index of the node."""
@@ -267,8 +277,6 @@ def newest_minor(nodes: Iterable[Node]) -> int:
     versions = (_KUBERNETES.match(node.kubelet_version) for node in nodes)
     return max((int(version[1]) for version in versions if version), default=NEWEST_MINOR)
 
-
-S = TypeVar("S", bound=np.generic)
 
 #: So many nodes are asked about one by one.
 _FEW = 8

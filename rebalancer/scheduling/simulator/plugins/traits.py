@@ -203,14 +203,7 @@ class ImageLocality:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._sizes: dict[str, int] = {}
-        nodes: dict[str, dict[int, None]] = {}
-        for index, node in enumerate(state.nodes):
-            for image in node.images:
-                for name in image.names:
-                    self._sizes.setdefault(name, image.size)
-                    nodes.setdefault(name, {})[index] = None
-        self._nodes = {name: Nodes(list(found)) for name, found in nodes.items()}
+        self._images = state.of_nodes(_images)
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return 0 where the pod's images are small, rare or absent, 100 where they are large and common."""
@@ -220,7 +213,18 @@ class ImageLocality:
         count = len(self._state.nodes)
         sizes = np.zeros(count, dtype=np.int64)
         for image in (*containers, *volumes):
-            if there := self._nodes.get(image):
-                sizes[there.indexes] += int(float(self._sizes[image]) * (len(there) / count))
+            if image in self._images:
+                size, there = self._images[image]
+                sizes[there.indexes] += int(float(size) * (len(there) / count))
         most = _MOST * max(len(containers), 1)
         return WHOLE * (np.maximum(np.minimum(nodes.of(sizes), most), _LEAST) - _LEAST) // (most - _LEAST)
+
+
+def _images(nodes: Sequence[Node]) -> Mapping[str, tuple[int, Nodes]]:
+    """Return the size of each image, as the first node reports it, and the nodes that have it."""
+    found: dict[str, tuple[int, dict[int, None]]] = {}
+    for index, node in enumerate(nodes):
+        for image in node.images:
+            for name in image.names:
+                found.setdefault(name, (image.size, {}))[1][index] = None
+    return {name: (size, Nodes(list(there))) for name, (size, there) in found.items()}
