@@ -5,17 +5,25 @@ the later pages on that state, so that all pages together show one consistent st
 be cheaper for the server, but may be stale and ignores the limit.  A token is valid for some minutes; when it has
 expired (410), the list is read again from its first page.  The token that the 410 itself offers is not used: it
 continues from a later state, so the pages would mix two states.
+
+A server takes some ten milliseconds for a page, and so does decoding it: the next page is asked for before the present
+one is decoded.
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from rebalancer.kube.answers import Expired, Rejected
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
 from rebalancer.kube.tries import Deadline
-from rebalancer.kube.wire.pages import PATHS, ListPage, items_of
+from rebalancer.kube.wire.pages import PATHS, ListPage, PageMetadata, items_of
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, decode_json
+from rebalancer.untrusted.exchange import begin
 
 logger = logging.getLogger(__name__)
 
@@ -111,11 +119,33 @@ def _add_pages(
     after_page: Callable[[CollectorT], None],
 ) -> None:
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
+
+    def fetch(token: str) -> bytes:
+        more = {"continue": token} if token else {}
+        return client.get(path, {**query, **more}, deadline=until, largest=largest)
+
+    asked, page = "", fetch("")
     while True:
-        token = collector.add_page(client.get(path, query, deadline=until, largest=largest))
+        foreseen = _token(page)
+        # The server works on the next page while this one is decoded.
+        following = begin(partial(fetch, foreseen)) if foreseen not in ("", asked) else None
+        token = collector.add_page(page)
         after_page(collector)
         if not token:
             return
-        if token == query.get("continue"):
+        if token == asked:
             raise Rejected(f"GET {path} gives the same page again and again: does a proxy leave the query out?")
-        query["continue"] = token
+        asked, page = token, following.result() if following and token == foreseen else fetch(token)
+
+
+#: What stands before the items of a page: API servers write the metadata first.
+_HEAD = re.compile(rb'\{[^][{}]*"metadata":\s*(\{[^][{}]*\})[^][{}]*"items":\s*\[')
+
+
+def _token(page: bytes) -> str:
+    """Return the continue token of a page that is not decoded yet; empty if it does not stand before the items."""
+    found = _HEAD.match(page)
+    try:
+        return (msgspec.json.decode(found[1], type=PageMetadata).continue_ or "") if found else ""
+    except msgspec.MsgspecError:
+        return ""

@@ -89,13 +89,24 @@ def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] 
     """
     exchange = _Exchange(work)
     try:
-        if not _idle.acquire(blocking=False):
-            threading.Thread(target=_serve, name="request", daemon=True).start()
-        _given.put(exchange)
+        _begin(exchange)
         return exchange.result(seconds, is_ending)
     finally:  # also where a signal's handler raises
         if not exchange.outcome.done():
             exchange.cut()
+
+
+def begin(work: Callable[[], T]) -> "Future[T]":
+    """Let another thread do the work, which ends by itself; a program that ends does not wait for it."""
+    exchange = _Exchange(work)
+    _begin(exchange)
+    return exchange.outcome
+
+
+def _begin(exchange: _Exchange[Any]) -> None:
+    if not _idle.acquire(blocking=False):
+        threading.Thread(target=_serve, name="request", daemon=True).start()
+    _given.put(exchange)
 
 
 def _serve() -> None:

@@ -1,4 +1,5 @@
 import json
+import threading
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -43,6 +44,19 @@ def test_all_pages_are_folded_in_order(client, server, three):
     assert [each.query["limit"] for each in server.requests] == ["1", "1", "1"]
     assert {each.query["fieldSelector"] for each in server.requests} == {"x=y"}
     assert ["continue" in each.query for each in server.requests] == [False, True, True]
+
+
+def test_the_next_page_is_under_way_while_one_is_folded_in(client, server, three):
+    """The first page is folded in once the server has been asked for the second."""
+    asked = threading.Event()
+    server.on("GET", PODS, lambda _: asked.set(), when=lambda request: "continue" in request.query)
+
+    class Slow(Names):
+        def add_page(self, page):
+            assert asked.wait(30)
+            return super().add_page(page)
+
+    assert read_list(client, PODS, Slow, page_size=2).names == ["a", "b", "c"]
 
 
 def test_the_pages_are_of_one_moment(client, server, three, pod):
