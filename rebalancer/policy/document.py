@@ -251,9 +251,17 @@ class _Reader:
         try:
             return scalar(node)
         except ValueError:
-            kind = node.tag.removeprefix(TAG)
-            self._findings.error(place, f"{node.value[:_QUOTED]!r} cannot be used as {kind}")
+            self._findings.error(place, _unusable(node))
             return None
+
+
+def _unusable(node: yaml.ScalarNode) -> str:
+    kind = node.tag.removeprefix(TAG)
+    if kind.startswith("!"):
+        text = f"{kind} {node.value}".strip()[:_QUOTED]
+        return f"YAML takes {kind[:_QUOTED]} for a tag, which means nothing here; write {text!r} if it is text"
+    kinds = {"int": "whole number of 64 bits", "float": "finite number"}
+    return f"{node.value[:_QUOTED]!r} is not a {kinds.get(kind, kind)}"
 
 
 def _line(node: yaml.Node | yaml.Event) -> int:

@@ -13,7 +13,7 @@ _FEW = 20
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the end of a message: the nearest known word, or all known words if none is near and they are few."""
-    words = {each.lower(): each for each in known}
+    words = {each.lower(): each for each in known if each}
     near = get_close_matches(word.lower(), words, n=1)
     if near:
         return f"; did you mean {words[near[0]]!r}?"

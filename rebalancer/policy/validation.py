@@ -40,6 +40,11 @@ _BOUNDS = {
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "less than"),
 }
+_ELSEWHERE = {
+    "tracing": "; traces are asked for by flags, like --otel-collector-endpoint",
+    "maxNoOfPodsToEvictTotal": "; it is a key of descheduler/v1alpha2",
+}
+_QUOTED_BOOLEANS = ("'true'", "'false'")
 _QUOTED = 60
 
 
@@ -95,13 +100,14 @@ def _unknown_key(model: type[Args], location: Location, effect: str = "") -> str
     here = tuple(_models_at(model, location[:-1]))
     homes = [field.alias for field in _fields(here) if key in _aliases(_models(field.annotation)) and field.alias]
     hint = f"; it belongs under {' or '.join(homes)}" if homes else did_you_mean(key, _aliases(here))
-    return f"unknown key {key!r}{effect}{hint}"
+    return f"unknown key {key!r}{effect}{_ELSEWHERE.get(key, hint)}"
 
 
 def _about_value(error: ErrorDetails) -> str:
     kind, shown = error["type"], _shown(error["input"])
     if kind in _EXPECTED:
-        return f"{_EXPECTED[kind]} is expected, not {shown}"
+        cure = f"; write {error['input']} without quotes" if kind == "bool_type" and shown in _QUOTED_BOOLEANS else ""
+        return f"{_EXPECTED[kind]} is expected, not {shown}{cure}"
     if kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
         return f"{shown} is out of range: {words} {error['ctx'][bound]}"

@@ -58,6 +58,7 @@ OUTSIDE = rows("""
 Profiles: [] | Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?
 watching: {} | watching: unknown key 'watching' has no effect; known are apiVersion, kind
 watching: | watching: unknown key 'watching' has no effect
+tracing: {} | tracing: unknown key 'tracing' has no effect; traces are asked for by flags, like --otel
 metricsCollector: {enable: true} | metricsCollector.enable: unknown key 'enable' has no effect; did
 enabled: true | enabled: unknown key 'enabled' has no effect; it belongs under metricsCollector
 metricsProviders: [{source: KubernetesMetrics, prometheus: {}}] | metricsProviders[0].prometheus: only the source Prom

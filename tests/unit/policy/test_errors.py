@@ -107,7 +107,7 @@ def test_a_missing_version_hides_no_other_problem():
     nodeSelector: {a: b} | nodeSelector: text is expected, not a map
     nodeSelector: 5 | nodeSelector: text is expected, not 5
     nodeSelector: a==b,,c | nodeSelector: 'a==b,,c' is not a label selector (at ',c'): try a=b,c in (d,e),!f
-    evictionFailureEventNotification: "true" | evictionFailureEventNotification: true or false is expected, not
+    metricsCollector: {enabled: "true"} | metricsCollector.enabled: true or false is expected, not 'true'; write true
     metricsCollector: true | metricsCollector: a map (key: value) is expected, not true
     profiles: {name: a} | profiles: a list is expected, not a map
     profiles: [a] | profiles[0]: a map (key: value) is expected, not 'a'
@@ -166,6 +166,7 @@ def test_arguments_are_strict_and_problems_name_the_argument(args, problem):
     ("plugin", "args", "problem"),
     rows("""
     HighNodeUtilization | ~ | : give at least one resource
+    DefaultEvictor | {noEvictionPolicy: Xyz} | .noEvictionPolicy: 'Xyz' is not known here; known are Preferred
     HighNodeUtilization | {thresholds: {example.com/gpu: "5"}} | .thresholds["example.com/gpu"]: a number is expected
     """),
 )

@@ -186,6 +186,12 @@ def test_what_has_no_effect_is_a_warning_and_strictly_an_error(strategy, warning
     assert problem.startswith(expected)
 
 
+def test_a_key_of_the_newer_form_is_not_taken_for_another_limit():
+    (problem,) = problems(OLD_HEAD + "maxNoOfPodsToEvictTotal: 5\nstrategies: {}", strict=True)
+
+    assert problem.endswith("unknown key 'maxNoOfPodsToEvictTotal' has no effect; it is a key of descheduler/v1alpha2")
+
+
 def test_node_fit_has_no_effect_on_pod_life_time():
     """The conversion never gave it to that strategy's evictor."""
     params = "{nodeFit: true, podLifeTime: {maxPodLifeTimeSeconds: 5}}"
