@@ -29,18 +29,19 @@ _SPELLINGS = {
     "DaemonSet": ("ds", "daemonset"),
     "Node": ("node", "no", "nodes"),
 }
+_OTHERS = "deploy/NAME, sts/NAME, rs/NAME, job/NAME, ds/NAME and node/NAME can be explained too"
 _KINDS = {each: kind for kind, spellings in _SPELLINGS.items() for each in spellings}
 
 
 def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:
     """Return the node that a target (`NAME`, `deploy/NAME`, `node/NAME` ...) names, if it is one, and its pods.
 
-    The namespace is that of the pod or of its owner; raise UsageError where there is none, or no such kind.
+    The namespace is that of the pod or owner; `NAMESPACE/NAME` is a pod too.  Raise UsageError if there is none.
     """
-    short, slash, name = target.rpartition("/")
-    kind = _KINDS.get(short.lower()) if slash else "Pod"
-    if kind is None:
-        raise UsageError(f"{target}: explain a pod, deploy/NAME, sts/NAME, rs/NAME, job/NAME, ds/NAME or node/NAME")
+    short, _, name = target.rpartition("/")
+    kind = _KINDS.get(short.lower(), "Pod")
+    if short and short.lower() not in _KINDS:
+        namespace = short
     if kind == "Node":
         node = cluster.node(name)
         if node is None:
@@ -48,7 +49,8 @@ def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tup
         return name, tuple(each for each in cluster.snapshot.pods if each.node == name)
     pods = tuple(each for each in cluster.snapshot.pods if each.namespace == namespace and _is_meant(each, kind, name))
     if not pods:
-        raise UsageError(f"there is no pod of {target} in namespace {namespace}; -n names another one")
+        what = f"pod {name}" if kind == "Pod" else f"{kind} {name} with pods"
+        raise UsageError(f"there is no {what} in namespace {namespace}; -n names another one; {_OTHERS}")
     return "", pods
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -161,19 +161,18 @@ class Options:
         offline = self.snapshot is not None
         if not offline and self.now is not None:
             raise UsageError("--now goes with --snapshot: a live cluster has its own time")
-        if offline and (self.client.kubeconfig is not None or self.client.context is not None):
-            raise UsageError("--kubeconfig and --context name a live cluster: leave them out, or --snapshot")
-        if offline and replace(self.client, kubeconfig=None, context=None) != ClientOptions():
+        if offline and (self.client, self.export) != (ClientOptions(), ExportOptions()):
             raise UsageError(
-                "--as, --as-group, --request-timeout, --exec-timeout and --insecure-skip-tls-verify are about a live "
-                "cluster: leave them out, or --snapshot"
+                "--kubeconfig, --context, --as, --as-group, --request-timeout, --exec-timeout, "
+                "--insecure-skip-tls-verify, --metrics-textfile and --pushgateway are about a live cluster: leave them "
+                "out, or --snapshot"
             )
         if offline and self.interval:
             raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
         if self.detailed_exitcode and (self.interval or not (self.dry_run or self.snapshot)):
             raise UsageError("--detailed-exitcode goes with a single --dry-run or --snapshot")
-        if self.policy == self.scheduler_config == "-":
-            raise UsageError("--policy and --scheduler-config cannot both be standard input")
+        if [self.policy, self.scheduler_config, self.snapshot].count("-") > 1:
+            raise UsageError("only one of --policy, --scheduler-config and --snapshot can be standard input")
         if self.lease.leader_elect and not self.interval:
             raise UsageError(
                 "--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself"

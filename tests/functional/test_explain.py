@@ -34,6 +34,10 @@ def test_all_that_holds_a_pod_is_named(explain):
     assert "belongs to a DaemonSet" in told
 
 
+def test_a_pod_may_be_named_as_reports_name_it(explain):
+    assert "agent-01, on node-01: stays" in explain("kube-system/agent-01").stdout
+
+
 def test_owners_and_nodes_stand_for_their_pods(explain):
     owner = json.loads(explain("deploy/search", "-n", "shop", "-o", "json").stdout)
     node = json.loads(explain("node/node-04", "-o", "json").stdout)
@@ -45,7 +49,14 @@ def test_owners_and_nodes_stand_for_their_pods(explain):
 
 @pytest.mark.parametrize(
     ("target", "message"),
-    [("ghost", "there is no pod of ghost in namespace default; -n names another one"), ("node/ghost", "no node ghost")],
+    [
+        ("ghost", "there is no pod ghost in namespace default; -n names another one; deploy/NAME, "),
+        ("pod/ghost", "there is no pod ghost in namespace default"),
+        ("shop/ghost", "there is no pod ghost in namespace shop"),
+        ("cronjob/ghost", "there is no pod ghost in namespace cronjob"),
+        ("deploy/ghost", "there is no Deployment ghost with pods in namespace default"),
+        ("node/ghost", "no node ghost"),
+    ],
 )
 def test_what_is_not_there_is_said(explain, target, message):
     done = explain(target)

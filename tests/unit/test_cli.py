@@ -102,21 +102,24 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
         ),
         pytest.param([*RUN, "--now", NOW], "--now goes with --snapshot", id="a clock for a live cluster"),
         *(
-            pytest.param(
-                [*OFFLINE, option, "production"],
-                "--kubeconfig and --context name a live cluster",
-                id=f"a file and a live cluster ({option})",
+            pytest.param([*OFFLINE, *flag], "are about a live cluster: leave them out, or --snapshot", id=flag[0])
+            for flag in (
+                ("--kubeconfig", "x"),
+                ("--context", "x"),
+                ("--as", "x"),
+                ("--insecure-skip-tls-verify",),
+                ("--request-timeout", "1s"),
+                ("--metrics-textfile", "x"),
+                ("--pushgateway", "http://x"),
             )
-            for option in ("--kubeconfig", "--context")
         ),
         *(
-            pytest.param([*OFFLINE, *flag], "are about a live cluster: leave them out, or --snapshot", id=flag[0])
-            for flag in (("--as", "x"), ("--insecure-skip-tls-verify",), ("--request-timeout", "1s"))
-        ),
-        pytest.param(
-            ["run", "--policy", "-", "--scheduler-config", "-"],
-            "--policy and --scheduler-config cannot both be standard input",
-            id="two that are standard input",
+            pytest.param(
+                ["run", "--policy", "-", other, "-"],
+                "only one of --policy, --scheduler-config and --snapshot can be standard input",
+                id=f"standard input twice ({other})",
+            )
+            for other in ("--scheduler-config", "--snapshot")
         ),
         pytest.param([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time", id="a clock that is none"),
         pytest.param(
