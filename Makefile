@@ -73,15 +73,15 @@ fidelity: $(READY) ## hold the simulated scheduler against the real one, 25 minu
 	@$(VENV)/bin/python tests/e2e/binaries.py
 	@$(VENV)/bin/python -m tests.fidelity.fidelity $(OPTIONS)
 
-schema: $(READY) ## write the JSON schemas in policies/schema anew
+schema: $(READY) ## write the JSON schemas of policies anew, in policies/schema and in the chart
 	@$(VENV)/bin/rebalancer schema > policies/schema/v1alpha2.json
 	@$(VENV)/bin/python -m rebalancer.report.plan > policies/schema/plan-v1.json
 	@$(VENV)/bin/python -m rebalancer.marking.rules > policies/schema/marking-rules-v1.json
+	@$(VENV)/bin/python -m tests.chart.policy_schema
 
-chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, the policy's schema, examples/kubernetes
+chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
 	@$(VENV)/bin/python tests/e2e/binaries.py helm
 	@$(VENV)/bin/python -m tests.chart.described
-	@$(VENV)/bin/python -m tests.chart.policy_schema
 	@$(VENV)/bin/python -m tests.chart.examples
 
 pictures: $(READY) ## draw the README's pictures of the terminal anew

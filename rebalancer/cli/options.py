@@ -263,7 +263,7 @@ detailed_option = click.option(
     "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
 )
 verbosity_option = value(
-    "-v --v verbosity", "N", "Say more: 0 to 5; 1 lists all, 2 says what is done.", _Verbosity(min=0), default=0
+    "-v --v verbosity", "N", "Say more: 1 lists all, 2 and more say what is done.", _Verbosity(min=0), default=0
 )
 log_format_option = click.option(
     "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."

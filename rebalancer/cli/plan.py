@@ -244,7 +244,7 @@ def diff(
         raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")
     if policy:
         pair = [_planned(policy=policy, snapshot=each, **options) for each in (first, second)]
-    elif snapshot or not (_is_plan(first) and _is_plan(second)):
+    elif snapshot or not (_is_plan(first) or _is_plan(second)):
         pair = [_planned(policy=each, snapshot=snapshot, **options) for each in (first, second)]
     else:
         pair = [(_read(each), 0) for each in (first, second)]

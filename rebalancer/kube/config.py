@@ -144,7 +144,7 @@ def _load(path: Path) -> Document:
     except FileNotFoundError:
         raise NoCredentials(f"kubeconfig {path} does not exist: give another one with --kubeconfig") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise NoCredentials(f"kubeconfig {path} cannot be read: {error}") from error
+        raise NoCredentials(f"kubeconfig {path} cannot be read: {getattr(error, 'strerror', '') or error}") from error
     except yaml.YAMLError as error:
         # The error's own text quotes the file, and with it perhaps a token.
         mark = getattr(error, "problem_mark", None)

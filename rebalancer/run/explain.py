@@ -40,8 +40,7 @@ def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tup
     """
     short, _, name = target.rpartition("/")
     kind = _KINDS.get(short.lower(), "Pod")
-    if short and short.lower() not in _KINDS:
-        namespace = short
+    namespace = namespace if not short or short.lower() in _KINDS else short
     if kind == "Node":
         node = cluster.node(name)
         if node is None:

@@ -134,6 +134,8 @@ def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
 
 def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
     """Yield a warning about each kind that matters and that the file does not hold."""
+    if "Pod" not in seen:
+        yield "the snapshot holds no pods: `rebalancer snapshot` writes all kinds"
     if "PodDisruptionBudget" not in seen:
         yield "the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised"
     if work.asks_scheduler and (unread := ", ".join(sorted(SCHEDULER_KINDS - seen))):

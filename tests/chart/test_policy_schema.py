@@ -82,7 +82,7 @@ def is_refused(policy: Object) -> bool:
 
 
 def test_it_is_the_programs_own() -> None:
-    """`make chart` was run after the last change of an argument."""
+    """`make schema` was run after the last change of an argument."""
     assert PATH.read_text() == written(with_policy(SCHEMA))
 
 

@@ -177,6 +177,18 @@ def test_two_snapshots_and_two_plans_are_compared(rebalancer):
     assert [[each["name"] for each in document[side]] for side in ("onlyFirst", "onlySecond")] == [["a"], ["c"]]
     assert json.loads(of_plans.stdout) == document
     assert rebalancer("diff", *files, "--policy", asked, "--snapshot", files[0]).exit_code == 2
+    assert "there is no plan nothing" in rebalancer("diff", plans[0], "nothing").stderr
+
+
+def test_a_file_without_pods_is_warned_of(rebalancer):
+    """An empty list of pods is something else."""
+    asked, nodes = rebalancer.policy(policy(OLD)), two_nodes_with()
+    empty = {"apiVersion": "v1", "kind": "PodList", "items": []}
+    files = (rebalancer.cluster(*nodes, name="nodes.json"), rebalancer.cluster(*nodes, empty, name="both.json"))
+
+    told = [rebalancer("plan", "--policy", asked, "--snapshot", file).stderr for file in files]
+
+    assert ["the snapshot holds no pods" in each for each in told] == [True, False]
 
 
 def test_a_strategy_that_failed_is_told_by_the_exit_code(rebalancer):

@@ -238,7 +238,7 @@ _STAYS = words(
         Code.NOT_PLANNED: "not in the plan",
         Code.GONE: "already evicted in this cycle, or gone",
         Code.IN_PROGRESS: "another controller is already moving it",
-        Code.MIN_REPLICAS: "owner has {pods} pods, fewer than {minimum}",
+        Code.MIN_REPLICAS: "its owner has too few pods: {pods}, and minReplicas is {minimum}",
         Code.NAMESPACE_LABEL_SELECTOR: _namespace,
         Code.NAMESPACE_LIMIT: "{used} of {limit} evictions in namespace {namespace} are used",
         Code.NEWCOMER: lambda details: f"started {age_text(details['age_seconds'])} ago: it may just have been moved",

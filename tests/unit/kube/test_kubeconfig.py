@@ -166,7 +166,7 @@ def test_a_missing_explicit_file_is_an_error(tmp_path, environ, account):
 
 
 def test_a_folder_is_no_kubeconfig(tmp_path):
-    with pytest.raises(NoCredentials, match="cannot be read"):
+    with pytest.raises(NoCredentials, match=r"cannot be read: Is a directory$"):
         connect(str(tmp_path), None, environ={})
 
 
