@@ -22,7 +22,7 @@ from pydantic import Field, field_validator, model_validator
 
 from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.relocation import Relocation
-from rebalancer.balancing.usage import usage_by
+from rebalancer.balancing.usage import usage_for
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import POD_STATES, Condition, ContainerStatus, Pod
@@ -76,17 +76,17 @@ __all__ = [
     "Thresholds",
     "Topology",
     "UtilizationArgs",
-    "by_usage",
     "cheapest_first",
     "field_validator",
     "model_validator",
+    "moves_by_usage",
     "unmet",
     "untolerated",
-    "usage_by",
+    "usage_for",
 ]
 
 
-def by_usage(args: UtilizationArgs, cluster: Cluster, evict: Evict, wanted: Callable[[Pod], bool]) -> "ByUsage":
+def moves_by_usage(args: UtilizationArgs, cluster: Cluster, evict: Evict, wanted: Callable[[Pod], bool]) -> "ByUsage":
     """Return what moves pods by usage; a kube-scheduler is imported with it, which most runs do without.
 
     The arguments, and the errors raised, are those of `ByUsage`.

@@ -51,9 +51,9 @@ from rebalancer.api import (
     Relocation,
     Thresholds,
     UtilizationArgs,
-    by_usage,
     model_validator,
-    usage_by,
+    moves_by_usage,
+    usage_for,
 )
 
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
@@ -129,10 +129,10 @@ class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
         """Evict pods from underutilized nodes, the emptiest first."""
         args, groups = self.args, self.args.node_groups
         if not (args.selection or args.relief):
-            usage = usage_by(args, cluster, evict)
+            usage = usage_for(args, cluster, evict)
             Relocation(cluster, evict, usage, self._wanted).empty(args.thresholds, args.number_of_nodes)
             return
-        moves = by_usage(args, cluster, evict, self._wanted)
+        moves = moves_by_usage(args, cluster, evict, self._wanted)
         if args.selection:
             label, keep = (groups.label, groups.keep) if groups else ("", 0)
             moves.compact(args.destination_thresholds, args.keep_free, label, keep)

@@ -51,9 +51,9 @@ from rebalancer.api import (
     Relocation,
     Thresholds,
     UtilizationArgs,
-    by_usage,
     model_validator,
-    usage_by,
+    moves_by_usage,
+    usage_for,
 )
 
 
@@ -109,9 +109,9 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         bounds = Bounds(args.thresholds, args.target_thresholds, args.use_deviation_thresholds)
         limit = args.eviction_limits.node
         if args.relief:
-            by_usage(args, cluster, evict, self._wanted).relieve(bounds, limit)
+            moves_by_usage(args, cluster, evict, self._wanted).relieve(bounds, limit)
         else:
-            usage = usage_by(args, cluster, evict)
+            usage = usage_for(args, cluster, evict)
             Relocation(cluster, evict, usage, self._wanted, limit).relieve(bounds, args.number_of_nodes)
 
     def _wanted(self, pod: Pod) -> bool:

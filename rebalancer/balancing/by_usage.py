@@ -9,7 +9,7 @@ from rebalancer.balancing.compaction import Compaction, NodesInUse
 from rebalancer.balancing.destinations import Destinations, placements_by
 from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
-from rebalancer.balancing.measured_usage import measured_usage_by
+from rebalancer.balancing.measured_usage import measured_usage_for
 from rebalancer.balancing.moves import Moves, Worth
 from rebalancer.balancing.placement_choice import Replicas, SteeredPlacement, UnsteeredPlacement, destination_order
 from rebalancer.balancing.relief import Relief, furthest_first, staying_over
@@ -54,7 +54,7 @@ class ByUsage:
         self._args = args
         self._cluster = cluster
         self._evict = evict.with_owner_limit()
-        self._usage = measured_usage_by(args, cluster, evict)
+        self._usage = measured_usage_for(args, cluster, evict)
         self._selection = Selection(cluster, self._evict, self._usage, wanted, args.rest)
         self._pooling = args.metrics_utilization.pools if args.metrics_utilization else None
 

@@ -20,7 +20,7 @@ from datetime import timedelta
 from math import ceil
 from statistics import median_low
 
-from rebalancer.balancing.usage import FallingUsage, check_measured, figures_by
+from rebalancer.balancing.usage import FallingUsage, check_measured, figures_for
 from rebalancer.balancing.utilization import NO_OFFSET, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad, Course, Measured
@@ -254,15 +254,15 @@ def _above(course: Course, bound: int) -> Sequence[int]:
     return [ahead for ahead, used in course.items() if used > bound]
 
 
-def measured_usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> MeasuredUsage:
+def measured_usage_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> MeasuredUsage:
     """Return measured usage as relief needs it; what pods request stands in if the arguments name no source.
 
     Raises:
-        StrategyError: as for `usage_by`.
+        StrategyError: as for `usage_for`.
     """
     if args.metrics_utilization is None:
         return MeasuredUsage(cluster, _requested(cluster, args.thresholds), args.thresholds, requested=True)
-    return MeasuredUsage(cluster, figures_by(args, cluster, evict), args.thresholds)
+    return MeasuredUsage(cluster, figures_for(args, cluster, evict), args.thresholds)
 
 
 def _requested(cluster: Cluster, names: Iterable[str]) -> Measured:

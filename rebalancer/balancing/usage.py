@@ -66,7 +66,7 @@ class FallingUsage:
         """Count nothing: a pod uses nothing yet on the node where it is expected."""
 
 
-def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
+def usage_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
     """Return what nodes and pods use: measured if the arguments say so, else requested.
 
     Raises:
@@ -74,10 +74,10 @@ def usage_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
     """
     if args.metrics_utilization is None:
         return requested(cluster, args.thresholds)
-    return measured(cluster, figures_by(args, cluster, evict), args.thresholds)
+    return measured(cluster, figures_for(args, cluster, evict), args.thresholds)
 
 
-def figures_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:
+def figures_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:
     """Return the figures of the source that the arguments name; its warnings go into the report.
 
     Raises:

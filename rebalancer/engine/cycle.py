@@ -30,57 +30,10 @@ if TYPE_CHECKING:
     from rebalancer.scheduling.worlds import Worlds  # a kube-scheduler: only where it was asked
 
 _LOG = logging.getLogger(__name__)
+_FEWEST_NODES = 2
 #: More than this share of the candidates is said first, with so many of the reasons.
 _MUCH = 0.1
 _NAMED = 3
-
-
-def widen_destinations(ledger: Ledger, cluster: Cluster) -> None:
-    """Name in each destination all nodes where the replacement lands in some possible history, with their shares.
-
-    The first node stays the one that the plan counts on.  To be called when the cycle's evictions are all decided.
-    """
-    gone = [each for each in (*ledger.evictions, *ledger.unknown) if each.destination]
-    if not any(each.destination.shares for each in gone if each.destination):
-        return
-    from rebalancer.scheduling.worlds import Worlds  # noqa: PLC0415  as above
-
-    worlds = cluster.index(Worlds)
-    worlds.played({each.pod: each.destination.nodes[0] for each in gone if each.destination})
-    ledger.evictions[:] = [_wider(each, worlds) for each in ledger.evictions]
-    ledger.unknown[:] = [_wider(each, worlds) for each in ledger.unknown]
-
-
-def tell_unknown(ledger: Ledger) -> None:
-    """Say first if more than a tenth of the candidates stay since it is not known where they would land."""
-    found = {}
-    for entry in ledger.refusals:
-        why = entry.verdict.cause if isinstance(entry.verdict, Refused) else None
-        if why and why.code is Code.NO_DESTINATION and "unknown" in why.details:
-            found[entry.pod.key] = str(why.details["unknown"])
-    candidates = {each.pod.key for each in (*ledger.evictions, *ledger.unknown, *ledger.refusals)}
-    if len(found) > _MUCH * len(candidates):
-        reasons = "; ".join(sorted(set(found.values()))[:_NAMED])
-        told = cause(Code.LANDINGS_UNKNOWN, pods=len(found), candidates=len(candidates), reasons=reasons)
-        ledger.warnings.insert(0, Notice(told, ""))
-
-
-def _wider(entry: Entry, worlds: "Worlds") -> Entry:
-    from rebalancer.scheduling.worlds import SAMPLES  # noqa: PLC0415  as above
-
-    shares = worlds.shares(entry.pod)
-    if entry.destination is None or not entry.destination.shares or not shares:  # without: it has landed
-        return entry
-    expected = entry.destination.nodes[0]
-    because, others = entry.because, [name for name in shares if name != expected]
-    lands_on = because.details.get("lands_on")
-    if lands_on and others:
-        seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
-        because = because.with_details(lands_on={**lands_on, **seen})
-    return msgspec.structs.replace(entry, because=because, destination=Destination.among(expected, shares))
-
-
-_FEWEST_NODES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +145,48 @@ def _run(strategy: Strategy[Any], gate: Gate, asking: Evict) -> str | None:
         _LOG.debug("strategy %s failed", strategy.name, exc_info=True)
         return f"{type(error).__name__}: {error}"
     return None
+
+
+def widen_destinations(ledger: Ledger, cluster: Cluster) -> None:
+    """Name in each destination all nodes where the replacement lands in some possible history, with their shares.
+
+    The first node stays the one that the plan counts on.  To be called when the cycle's evictions are all decided.
+    """
+    gone = [each for each in (*ledger.evictions, *ledger.unknown) if each.destination]
+    if not any(each.destination.shares for each in gone if each.destination):
+        return
+    from rebalancer.scheduling.worlds import Worlds  # noqa: PLC0415  as above
+
+    worlds = cluster.index(Worlds)
+    worlds.played({each.pod: each.destination.nodes[0] for each in gone if each.destination})
+    ledger.evictions[:] = [_wider(each, worlds) for each in ledger.evictions]
+    ledger.unknown[:] = [_wider(each, worlds) for each in ledger.unknown]
+
+
+def tell_unknown(ledger: Ledger) -> None:
+    """Say first if more than a tenth of the candidates stay since it is not known where they would land."""
+    found = {}
+    for entry in ledger.refusals:
+        why = entry.verdict.cause if isinstance(entry.verdict, Refused) else None
+        if why and why.code is Code.NO_DESTINATION and "unknown" in why.details:
+            found[entry.pod.key] = str(why.details["unknown"])
+    candidates = {each.pod.key for each in (*ledger.evictions, *ledger.unknown, *ledger.refusals)}
+    if len(found) > _MUCH * len(candidates):
+        reasons = "; ".join(sorted(set(found.values()))[:_NAMED])
+        told = cause(Code.LANDINGS_UNKNOWN, pods=len(found), candidates=len(candidates), reasons=reasons)
+        ledger.warnings.insert(0, Notice(told, ""))
+
+
+def _wider(entry: Entry, worlds: "Worlds") -> Entry:
+    from rebalancer.scheduling.worlds import SAMPLES  # noqa: PLC0415  as above
+
+    shares = worlds.shares(entry.pod)
+    if entry.destination is None or not entry.destination.shares or not shares:  # without: it has landed
+        return entry
+    expected = entry.destination.nodes[0]
+    because, others = entry.because, [name for name in shares if name != expected]
+    lands_on = because.details.get("lands_on")
+    if lands_on and others:
+        seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
+        because = because.with_details(lands_on={**lands_on, **seen})
+    return msgspec.structs.replace(entry, because=because, destination=Destination.among(expected, shares))

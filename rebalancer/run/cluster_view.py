@@ -29,10 +29,10 @@ FRESH_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What all cycles of one process share: `cluster` is the client of its API server."""
+    """What all cycles of one process share: `client` speaks to the API server."""
 
     options: Options
-    cluster: Client
+    client: Client
     telemetry: Telemetry
     interruption: Interruption
     deliver: Deliver
@@ -40,7 +40,7 @@ class LiveRun:
     @property
     def description(self) -> dict[str, str | None]:
         """The cluster, as reports name it."""
-        return described(self.cluster)
+        return described(self.client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,19 @@ class LiveView:
 
 def view_cluster(run: LiveRun, work: Work) -> LiveView:
     """Read the cluster as it is now."""
-    options, cluster, telemetry = run.options, run.cluster, run.telemetry
-    taken_at = cluster.retry_policy.clock()
-    halt = Halt(options.deadline, cluster.retry_policy.clock, began=taken_at)
+    options, client, telemetry = run.options, run.client, run.telemetry
+    taken_at = client.retry_policy.clock()
+    halt = Halt(options.deadline, client.retry_policy.clock, began=taken_at)
     with telemetry.stage("read"):
         helpful = work.helpful_kinds | ({"Namespace"} if options.identify else frozenset())
         helpful |= SCHEDULER_KINDS if options.explains else frozenset()
-        source = MemorySource.of(cluster, options.lease)
+        source = MemorySource.of(client, options.lease)
         found = source.read(datetime.now(UTC)) if work.trust else None
         reading, evicts = telemetry.progress.reading, not options.dry_run
-        snapshot = work.seen(read_cluster(cluster, work.needed_kinds, halt, helpful, reading, evicts=evicts))
+        snapshot = work.seen(read_cluster(client, work.needed_kinds, halt, helpful, reading, evicts=evicts))
     if options.chosen:
         options.chosen.demand(snapshot)
-    ask = partial(live_providers, work.policy, cluster, halt.deadline, telemetry.samples, METRICS_KINDS)
+    ask = partial(live_providers, work.policy, client, halt.deadline, telemetry.samples, METRICS_KINDS)
     providers = cache(ask)  # they are asked when a strategy first wants to know, and not after the deadline
     measure = telemetry.measure(lambda cluster, wanted: providers().measure(cluster, wanted))
     recollection = recollect(found, work.trust, snapshot) if work.trust and found else None
@@ -148,7 +148,7 @@ class Consent:
         return view
 
     def _is_fresh(self, view: LiveView) -> bool:
-        age = self.run.cluster.retry_policy.clock() - view.taken_at
+        age = self.run.client.retry_policy.clock() - view.taken_at
         return age < min(FRESH_SECONDS, self.run.options.deadline)
 
     def _planned(self) -> tuple[LiveView, Finished]:

@@ -57,15 +57,15 @@ def run_live(
         return deliver(replace(outcome, exit_code=_exit_code(outcome, interruption)))
 
     with attended(options, progress) as telemetry:
-        cluster = live.open_cluster(options.client, retry_policy, telemetry.request)
-        interruption.ending = cluster.ending
-        run = LiveRun(options, cluster, telemetry, interruption, show)
+        client = live.open_cluster(options.client, retry_policy, telemetry.request)
+        interruption.ending = client.ending
+        run = LiveRun(options, client, telemetry, interruption, show)
         if options.dry_run:
             return attempt(run, work)
         if not person.must_be_asked(run.description):
             warn_of_no_limits(work)
             return attempt(run, work)
-        steered.demand_permissions(cluster, work)
+        steered.demand_permissions(client, work)
         consent = Consent(person, run, work)
         while True:  # the Lease is not held while waiting for the answer
             consent.obtain()
@@ -86,7 +86,7 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Con
         run.telemetry.metrics.report_made(outcome.report)
         return replace(outcome, exit_code=run.deliver(outcome))
     finally:
-        ending = run.cluster.ending
+        ending = run.client.ending
         export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
 
@@ -108,11 +108,11 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
         return _skipped(run, closed)
     if run.options.dry_run:
         return _plan(run, work, view_cluster(run, work))
-    with turn(run.cluster, run.options, permit) as ours:
+    with turn(run.client, run.options, permit) as ours:
         if ours.skipped:
             return _skipped(run, ours.skipped)
         agreed = consent.fresh_view(waited=ours.waited) if consent else None
-        before = steered.prepare(run.cluster, run.options.lease, work, ours.permit)
+        before = steered.prepare(run.client, run.options.lease, work, ours.permit)
         return _act(run, work, agreed or view_cluster(run, work), ours, before)
 
 
@@ -131,7 +131,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
-    cluster, telemetry, left = run.cluster, run.telemetry, view.cluster(work)
+    client, telemetry, left = run.client, run.telemetry, view.cluster(work)
     known, found = view.recollection, view.found
     diary = Diary(view.source, found, known, left.snapshot) if known and found else None
     restarted = restarting(work.trust, left)
@@ -139,14 +139,14 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     def permit() -> str:
         return turn.permit() or watch.reason()
 
-    halt = Halt(run.options.deadline, cluster.retry_policy.clock, permit, view.taken_at, cluster.ending)
+    halt = Halt(run.options.deadline, client.retry_policy.clock, permit, view.taken_at, client.ending)
     run.interruption.then(halt.signal)
     telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
-    sink = live.LiveSink(cluster, work.policy.grace_period_seconds, halt, is_shared=run.options.max_parallel > 1)
-    watch = Watch(cluster, work, diary, restarted, sink, halt, telemetry)
-    litter = steered.clear_up(cluster, before, work, view.snapshot)
-    events = live.EventLog(cluster, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(cluster, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
+    sink = live.LiveSink(client, work.policy.grace_period_seconds, halt, is_shared=run.options.max_parallel > 1)
+    watch = Watch(client, work, diary, restarted, sink, halt, telemetry)
+    litter = steered.clear_up(client, before, work, view.snapshot)
+    events = live.EventLog(client, halt, failures=work.policy.eviction_failure_event_notification)
+    with steered.steering(client, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
         ledger = _evict(run, work, left, watch, events, halt, steer)
     _defer(ledger, view, work, halt)
     with telemetry.stage("events"):
@@ -172,7 +172,7 @@ def _evict(
             hear(entry)
 
     recount = steer.marks.recount if steer else lambda _: None
-    hold = steered.holding(run.cluster, halt, work.hold, recount) if work.hold else None
+    hold = steered.holding(run.client, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
         ledger = run_cycle(
             left,

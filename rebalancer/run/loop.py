@@ -154,7 +154,7 @@ class Rounds:
         try:
             while not leads:
                 self._act_and_wait(None)
-            self._lead(candidate(self._live.cluster, options.lease, LEADER))
+            self._lead(candidate(self._live.client, options.lease, LEADER))
         except Interrupted as signal:
             _LOG.info("the loop ends: %s", signal)
 

@@ -158,20 +158,20 @@ class _Marking:
         """
         run = self.run
         try:
-            with run.telemetry.cycle(), turn(run.cluster, run.options, permit, doing="marking nodes") as ours:
+            with run.telemetry.cycle(), turn(run.client, run.options, permit, doing="marking nodes") as ours:
                 outcome = self._evaluated(ours)
             self.board.show(outcome)
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
             return run.deliver(shown), not outcome.problems
         finally:
-            ending = run.cluster.ending
+            ending = run.client.ending
             export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
     def _evaluated(self, turn: Turn) -> MarkingOutcome:
         if turn.skipped:
             self.run.telemetry.ended("skipped")
             return self._outcome(_now(), skipped=turn.skipped)
-        policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.cluster
+        policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.client
         telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
         with telemetry.stage("read"):
             seen = see_nodes(cluster)
@@ -205,11 +205,11 @@ class _Marking:
         run = self.run
         if run.options.dry_run:
             return changes.problems(seen.carried)
-        halt = Halt(permit=permit, signalled=run.cluster.ending)
+        halt = Halt(permit=permit, signalled=run.client.ending)
         run.interruption.then(halt.signal)
         with run.telemetry.stage("mark"):
             record.note_signs(changes.texts() if due else ())
-            return write(run.cluster, changes, due, halt)
+            return write(run.client, changes, due, halt)
 
     def _tell(self, outcome: MarkingOutcome) -> None:
         telemetry = self.run.telemetry
