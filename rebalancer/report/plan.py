@@ -302,13 +302,16 @@ def difference_lines(first: Plan, second: Plan) -> Iterator[str]:
             yield f"{sign} {move}  {move.node} -> {move.likely or '?'}  {move.strategy}: {move.reason}"
     for one, two in elsewhere:
         yield f"~ {one}  {one.node} -> {one.likely or '?'}, then {two.likely or '?'}"
-    for node in difference(first, second)["nodes"]:
-        if node["first"] != node["second"]:
-            yield f"  {node['name']}: {_full(node['first'])} in the end, then {_full(node['second'])}"
+    left, right = ({node.name: _course(node) for node in plan.nodes} for plan in (first, second))
+    for name in sorted({*left, *right}):
+        if left.get(name) != right.get(name):
+            yield f"  {name}: {left.get(name) or 'unknown'} by the first, {right.get(name) or 'unknown'} by the second"
 
 
-def _full(shares: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{name} {share:.0f} %" for name, share in shares.items() if share is not None) or "unknown"
+def _course(node: PlannedNode) -> str:
+    """Return how full a node is before and after: a plan by requests and one by usage begin with other figures."""
+    known = [(name, node.before.get(name), share) for name, share in node.after.items()]
+    return ", ".join(f"{name} {was:.0f} -> {will:.0f} %" for name, was, will in known if None not in (was, will))
 
 
 if __name__ == "__main__":  # for `make schema`

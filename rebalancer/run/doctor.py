@@ -129,7 +129,7 @@ def _without_budget(snapshot: Snapshot) -> Finding:
         if pod.controller and pod.controller.kind in ("ReplicaSet", "StatefulSet") and not budgets.selecting(pod)
     )
     several = sorted(name for name, count in owners.items() if count > 1)
-    cure = "a PDB says how many may go at once; without one a run spares most of an owner's pods by itself"
+    cure = "a PDB says how many may go at once; without one only relief spares most of an owner's pods"
     return _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
 
 

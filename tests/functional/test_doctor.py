@@ -57,6 +57,7 @@ def test_all_is_well(doctor, cluster):
     ("change", "check", "says", "cure"),
     [
         (pdb("web", allowed=0), "PDBs", "default/web", "drains"),
+        (pdb("web", allowed=2, app="other"), "owners without a PDB", "web", "only relief spares most"),
         (pod("alone", owner="lonely"), "single replicas", "default/ReplicaSet/lonely", "minReplicas: 2"),
         (a_node("n3", cpu="50m"), "room", "each of 3 ready nodes", ""),
         (OTHER, "other deschedulers", "CronJob kube-system/old", "suspend it"),

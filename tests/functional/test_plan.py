@@ -5,9 +5,11 @@ import json
 import pytest
 import yaml
 
+from tests.commands import ROOT
 from tests.functional.objects import OLD, old_pods, pod, policy, two_nodes_with
 from tests.functional.test_usage import by_usage, low
 
+CLUSTER = ROOT / "examples" / "cluster.json"
 WHO = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": "this-cluster"}}
 
 
@@ -178,6 +180,16 @@ def test_two_snapshots_and_two_plans_are_compared(rebalancer):
     assert json.loads(of_plans.stdout) == document
     assert rebalancer("diff", *files, "--policy", asked, "--snapshot", files[0]).exit_code == 2
     assert "there is no plan nothing" in rebalancer("diff", plans[0], "nothing").stderr
+
+
+def test_nodes_are_shown_as_each_policy_counts_them(rebalancer):
+    """A policy by requests and one by usage do not begin with the same figures."""
+    requests = rebalancer.policy(policy(low(None), balance=True))
+    told = rebalancer("diff", requests, "demo", "--snapshot", CLUSTER).stdout
+
+    (line,) = (each for each in told.splitlines() if each.startswith("  node-12: "))
+    assert line.startswith("  node-12: cpu 1 -> 1 %, memory 0 -> 0 %")
+    assert line.endswith(" by the first, cpu 4 -> 34 %, memory 7 -> 14 % by the second")
 
 
 def test_a_file_without_pods_is_warned_of(rebalancer):
