@@ -91,7 +91,7 @@ class PressureRule(Part):
         if self.resource and self.model_fields_set & {"node", "lasting"}:
             raise ValueError("node and for go with query only; for a resource the policy says them (window)")
         if self.below > self.above:
-            raise ValueError(f"below ({self.below:g}) is more than above ({self.above:g}): no value clears a mark")
+            raise ValueError(f"below ({self.below:g}) is more than above ({self.above:g}): values between do both")
         return self
 
 

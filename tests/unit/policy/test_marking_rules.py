@@ -59,7 +59,7 @@ foo: 1
     assert found[3, 'rules["c p u"].abov'] == "unknown key 'abov'; did you mean 'above'?"
     assert found[3, 'rules["c p u"].for'].startswith("for is at least 1m")
     assert "write 80, a percentage has no sign" in found[4, "rules.memory.above"]
-    assert found[5, "rules.disk"] == "below (2) is more than above (1): no value clears a mark"
+    assert found[5, "rules.disk"] == "below (2) is more than above (1): values between do both"
     assert "write a whole percentage between 1% and 100%, like 50%" in found[6, "maxNodes"]
     assert found[7, "expiry"] == "expiry has to be between 5s and 24h"
     assert "belong to Kubernetes" in found[8, "mark.label"]
