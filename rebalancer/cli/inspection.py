@@ -184,7 +184,7 @@ _now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by
 @flags.packed(
     "history",
     HistoryOptions,
-    flags.value("--prometheus", "URL", "Or a Prometheus that asks for no credentials."),
+    flags.value("--prometheus", "URL", "Or a Prometheus that asks for no credentials.", flags.URL),
     *_where_options,
     flags.duration("--step", "Of Prometheus: from sample to sample.", "5m"),
     flags.value("--queries", "FILE", "How Prometheus is asked for cpu and memory, as YAML.", flags.FILE),
@@ -294,7 +294,7 @@ def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | No
 @flags.packed(
     "history",
     HistoryOptions,
-    flags.value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials."),
+    flags.value("--prometheus", "URL", "What nodes used over days; one that asks for no credentials.", flags.URL),
     *_where_options,
     _now_option,
 )

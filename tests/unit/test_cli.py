@@ -121,6 +121,9 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
             )
             for other in ("--scheduler-config", "--snapshot")
         ),
+        pytest.param(
+            ["recommend", "--prometheus", "ftp://x"], "it is not a URL like http://HOST:PORT", id="no address"
+        ),
         pytest.param([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time", id="a clock that is none"),
         pytest.param(
             [*OFFLINE, "--now", "2026-01-01T00:00:00"], "is not an RFC 3339 time", id="a clock without a zone"
