@@ -194,7 +194,8 @@ class CertainRoom:
         names = [node.labels[HOSTNAME] for node in cluster.snapshot.nodes if HOSTNAME in node.labels]
         self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=len(set(names)) == len(names))
         self._kinds: dict[object, ReplacementKind] = {}
-        self._anyway = dict(self._coming_anyway(cluster.snapshot.pods))
+        pods = sorted(cluster.snapshot.pods, key=lambda pod: pod.age_order)  # a cause names the first that is tied
+        self._anyway = dict(self._coming_anyway(pods))
         self._gone: dict[Pod, ReplacementKind] = {}
         self._coming = Counter(self._anyway.values())
         self._claims: dict[Pod, _Claim] = {}
@@ -202,7 +203,7 @@ class CertainRoom:
         self._earlier: dict[_Claim, dict[Pod, None]] = {}
         self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
         self._blockers: dict[ReplacementKind, int] = {}
-        for pod in cluster.snapshot.pods:
+        for pod in pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
 

@@ -116,6 +116,18 @@ def test_of_pods_tied_by_a_rule_over_zones_one_goes(rule: dict[str, Any]) -> Non
     }
 
 
+def test_which_pod_another_is_tied_to_does_not_hang_on_the_order_of_a_file() -> None:
+    """Two pods that wait for a node are tied to a; the older one is named."""
+    near = {"labels": WEB, "placement": Placement(affinity=(PodAffinityTerm(ZONE, selector(app="web")),))}
+    nodes = [node(f"n{number}", labels={ZONE: f"z{number}"}) for number in range(2)]
+    pods = [pod("a", **near), pod("old", node="", age=90, **near), pod("new", node="", age=60, **near)]
+    told = [why(decide(cluster(nodes, each), Polite(), evictor=FIT))["a"] for each in (pods, pods[::-1])]
+
+    assert (
+        told == ["a rule between pods ties its replacement to that of default/old: which comes first is not known"] * 2
+    )
+
+
 def test_a_pod_that_was_only_tried_takes_no_room() -> None:
     """What a strategy supposes is taken back: the one free place is there for the other pod."""
     nodes = [node("n1", cpu="1"), node("n2", cpu="500m")]
