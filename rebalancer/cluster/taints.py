@@ -5,7 +5,7 @@ taken to be enabled.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -61,14 +61,20 @@ def untolerated(
     tolerations: Iterable[Toleration], taints: Iterable[Taint], counts: Callable[[Taint], bool] = hard
 ) -> Taint | None:
     """Return the first counting taint that no toleration matches, or None."""
+    return next(all_untolerated(tolerations, taints, counts), None)
+
+
+def all_untolerated(
+    tolerations: Iterable[Toleration], taints: Iterable[Taint], counts: Callable[[Taint], bool] = hard
+) -> Iterator[Taint]:
+    """Yield the counting taints that no toleration matches."""
     held, found = tuple(tolerations), tuple(taints)
     by_label = _by_label(held) if len(held) * len(found) > _MANY else None
     for taint in found:
         if by_label is not None:
             held = (*by_label.get((taint.key, taint.value), ()), *by_label.get(None, ()))
         if counts(taint) and not any(each.tolerates(taint) for each in held):
-            return taint
-    return None
+            yield taint
 
 
 def _by_label(tolerations: Iterable[Toleration]) -> dict[object, list[Toleration]]:

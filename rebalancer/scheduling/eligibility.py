@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import PODS
-from rebalancer.cluster.taints import untolerated
+from rebalancer.cluster.taints import all_untolerated
 from rebalancer.eviction.causes import Cause
 from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_labels
 from rebalancer.scheduling.fit import (
@@ -40,11 +40,15 @@ _ONE_BY_ONE = 64
 
 
 class ConstraintGroup:
-    """The pods with the same constraints; `names` are the nodes that meet them, cordoned or not."""
+    """The pods with the same constraints; `suiting` are the ready nodes that meet them, cordoned or not.
 
-    __slots__ = ("_causes", "_spec", "names")
+    Of these, `names` are the ones that the cycle works on.
+    """
 
-    def __init__(self, spec: PodSpec, names: frozenset[str]) -> None:
+    __slots__ = ("_causes", "_spec", "names", "suiting")
+
+    def __init__(self, spec: PodSpec, suiting: frozenset[str], names: frozenset[str]) -> None:
+        self.suiting = suiting
         self.names = names
         self._spec = spec
         self._causes: dict[str, Cause | None] = {}
@@ -65,9 +69,14 @@ class EligibleNodes:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._alike = EquivalentNodes(cluster.nodes)
+        self._alike = EquivalentNodes(cluster.ready_nodes)
+        self._names = [node.name for node in cluster.ready_nodes]
+        self._worked_on = frozenset(node.name for node in cluster.nodes)
         self._demands = Demands()
         self._groups: dict[int, ConstraintGroup] = {}
+        self._shared: dict[object, ConstraintGroup] = {}
+        self._selected: dict[object, frozenset[str]] = {}
+        self._taints = {each for node in cluster.ready_nodes for each in node.taints}
         self.steps = 0
         self._emptied: dict[str, int] = {}
         self._rooms: dict[str, _Room] = {}
@@ -80,19 +89,33 @@ class EligibleNodes:
         return self.constraints(spec).names
 
     def constraints(self, spec: PodSpec) -> ConstraintGroup:
-        """Return what a spec demands of nodes, whatever runs there; the same object for equal demands."""
+        """Return what a spec demands of nodes, whatever runs there; the same object where that has the same effect.
+
+        Each pod may tolerate what no node has.
+        """
         number = self._demands.of(spec)
         if number not in self._groups:
-            nodes = self._cluster.nodes
-            names = (
-                nodes[position].name
-                for group in self._alike.groups(asked_labels(spec.node_selector, spec.node_terms or ()))
-                if untolerated(spec.tolerations, nodes[group[0]].taints) is None
-                and spec.selects_node(nodes[group[0]].labels, nodes[group[0]].name)
-                for position in group
-            )
-            self._groups[number] = ConstraintGroup(spec, frozenset(names))
+            selected = self._selected_by(spec)
+            taints = frozenset(all_untolerated(spec.tolerations, self._taints))
+            effect = taints, selected
+            if effect not in self._shared:
+                suiting = frozenset(name for name in selected if taints.isdisjoint(self._nodes_by_name[name].taints))
+                self._shared[effect] = ConstraintGroup(spec, suiting, suiting & self._worked_on)
+            self._groups[number] = self._shared[effect]
         return self._groups[number]
+
+    def _selected_by(self, spec: PodSpec) -> frozenset[str]:
+        """Return the ready nodes that a spec's selector and required affinity match, whatever their taints."""
+        asked = frozenset((spec.node_selector or {}).items()), spec.node_terms
+        if asked not in self._selected:
+            nodes = self._cluster.ready_nodes
+            matching = (
+                map(self._names.__getitem__, group)
+                for group in self._alike.groups(asked_labels(spec.node_selector, spec.node_terms or ()))
+                if spec.selects_node(nodes[group[0]].labels, nodes[group[0]].name)
+            )
+            self._selected[asked] = frozenset(chain.from_iterable(matching))
+        return self._selected[asked]
 
     def repelling(self, pod: Pod) -> tuple[object, set[str]]:
         """Return the nodes where the pod's own anti-affinity excludes others, and what such pods have in common."""
@@ -109,7 +132,7 @@ class EligibleNodes:
         return why_too_full(pod.spec, self._cluster.free(node))
 
     def _is_repelled(self, pod: Pod, node: Node) -> bool:
-        return bool(pod.spec.anti_affinity and self._cluster.index(Repellers).on(pod, node))
+        return bool(pod.spec.anti_affinity) and any(True for _ in self._cluster.index(Repellers).on(pod, node))
 
     def fits(self, pod: Pod, node: Node) -> bool:
         """Return whether the pod could run on the node."""
@@ -127,19 +150,19 @@ class EligibleNodes:
         return not self.constraints(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
 
     def candidates(self, pod: Pod) -> set[str]:
-        """Return the nodes that may take a pod, and some that do not: all others lack room, or repel it."""
+        """Return the ready nodes that may take a pod, and some that do not: all others do not suit it, or lack room."""
         rooms = [(self._room(name), request) for name, request in {PODS: 1, **pod.spec.requests}.items()]
         scarcest, request = min(rooms, key=lambda each: each[0].count(each[1]))
-        found = scarcest.with_at_least(request)
+        found = scarcest.with_at_least(request) & self.constraints(pod.spec).suiting
         return found - self.repelling(pod)[1] if found else found
 
     @cached_property
     def _nodes_by_name(self) -> dict[str, Node]:
-        return {node.name: node for node in self._cluster.nodes}
+        return {node.name: node for node in self._cluster.ready_nodes}
 
     def _room(self, name: str) -> "_Room":
         if name not in self._rooms:
-            self._rooms[name] = _Room({node.name: self._cluster.free(node)(name) for node in self._cluster.nodes})
+            self._rooms[name] = _Room({node.name: self._cluster.free(node)(name) for node in self._cluster.ready_nodes})
         return self._rooms[name]
 
     def has_namesake(self, pod: Pod) -> bool:

@@ -48,13 +48,15 @@ class EquivalentNodes:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = tuple(nodes)
+        self._labels = frozenset(key for node in self._nodes for key in node.labels)
         self._known: dict[frozenset[str] | None, list[list[int]]] = {}
 
     def groups(self, keys: frozenset[str] | None) -> list[list[int]]:
         """Return the positions of the nodes, grouped by their taints and the values of these labels.
 
-        If keys is None, each node is on its own.
+        If keys is None, each node is on its own.  Labels that no node has do not count: pods may ask for any.
         """
+        keys = None if keys is None else keys & self._labels
         known = self._known.get(keys)
         if known is None:
             groups: dict[object, list[int]] = {}

@@ -3,10 +3,13 @@
 import msgspec
 import pytest
 
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import PodAffinityTerm
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.eligibility import EligibleNodes
 from tests import make
 
+AVOIDS_L = NodeSelectorTerm((Requirement("l", "DoesNotExist"),))
 APART = (PodAffinityTerm("kubernetes.io/hostname", make.selector(app="web"), ("ns0-0", "ns1-0")),)
 
 
@@ -36,3 +39,24 @@ def test_what_a_pod_keeps_apart_from_goes_by_its_name_too() -> None:
     others = on.index(EligibleNodes).among(on.nodes)
 
     assert [others.first_for(each) for each in (namesake, msgspec.structs.replace(namesake, name="p2"))] == ["n1", ""]
+
+
+def test_a_node_that_the_policy_does_not_select_takes_pods_however_many_others_are_full() -> None:
+    """An evictor may look at all ready nodes; of these the first 64 are asked one by one."""
+    full = [make.node(f"n{number:03}", labels={"pool": "x"}, pods=1) for number in range(100)]
+    pods = [make.pod(f"p{number}", node=each.name) for number, each in enumerate(full)]
+    on = Cluster(make.snapshot([*full, make.node("other")], pods), make.selector(pool="x"))
+
+    assert on.index(EligibleNodes).among(on.ready_nodes).first_for(pods[0]) == "other"
+
+
+def test_specs_that_ask_for_what_no_node_has_are_one_to_all_nodes() -> None:
+    on = make.cluster([make.node("n1"), make.node("n2", taints=["k"])], [])
+    plain, tolerant, evasive, avowed = (
+        make.pod("p", tolerations=tolerations, node_terms=terms).spec
+        for tolerations, terms in (((), None), (("l",), None), ((), (AVOIDS_L,)), (("k",), None))
+    )
+    eligible = on.index(EligibleNodes)
+
+    assert eligible.constraints(plain) is eligible.constraints(tolerant) is eligible.constraints(evasive)
+    assert [eligible.by_constraints(each) for each in (plain, avowed)] == [{"n1"}, {"n1", "n2"}]
