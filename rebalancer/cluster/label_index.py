@@ -58,6 +58,11 @@ class LabelIndex(Generic[T]):
         found = (group for group in self._worth_a_look(selector) if group.members and selector.matches(group.labels))
         return [member for group in found for member in group.members]  # type: ignore[misc]  # a group holds what T is
 
+    def most(self, selector: LabelSelector, limit: int) -> int:
+        """Return how many members a selector matches at most; no number beyond the limit is exact."""
+        groups = self._worth_a_look(selector)
+        return len(groups) if len(groups) >= limit else sum(len(group.members) + 1 for group in groups)
+
     def _worth_a_look(self, selector: LabelSelector) -> Sequence[_Group]:
         narrowed = [
             [self._by_label.get(label, ()) for label in _labels_of(each)]

@@ -12,10 +12,11 @@ anti-affinity of running pods too; nodeFit, like the descheduler's, looks at the
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.label_index import is_narrow, of_pods
+from rebalancer.cluster.label_index import LabelIndex, is_narrow, of_pods
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
 from rebalancer.cluster.selectors import Labels, LabelSelector
@@ -106,6 +107,8 @@ class DeclaredAntiAffinity:
         return any(declarer is not pod for declarers in domains for declarer in declarers)
 
 
+#: So many pods may be sorted into domains for each pod, and for each question.
+_SORTED = 16
 #: Some pods of a domain in their order, and which of them count.
 _Peers = tuple[list[Pod], Callable[[Pod], bool]]
 
@@ -124,8 +127,12 @@ class AntiAffinityIndex:
         for pod in pods:
             by_namespace[pod.namespace].append(pod)
         self._labelled = {namespace: of_pods(each) for namespace, each in by_namespace.items()}
+        self._namespaces: LabelIndex[str] = LabelIndex()
+        for namespace, labels in (cluster.snapshot.namespaces or {}).items():
+            self._namespaces.add(labels, namespace)
         self._domains: dict[SeparationRule, dict[Domain, list[Pod]]] = {}
         self._everywhere: dict[str, dict[Domain, list[Pod]]] = {}
+        self._may_sort = _SORTED * len(pods)
 
     def conflict(self, pod: Pod) -> Cause | None:
         """Return with which other pod this one breaks its own required anti-affinity; None if with none.
@@ -175,10 +182,11 @@ class AntiAffinityIndex:
     def _peers(self, rule: SeparationRule, domain: Domain) -> _Peers:
         """Return the pods of a domain that a rule selects.
 
-        A rule that asks for no label selects most pods as a rule: those are looked at one by one, from the last on, and
-        not sorted into domains for each pod with a rule of its own.
+        Where sorting what it selects into domains is not worth it, the pods are looked at one by one, from the last on:
+        a rule that selects many finds one soon.
         """
-        if is_narrow(rule.selector) or rule in self._domains:
+        self._may_sort += _SORTED
+        if rule in self._domains or self._is_worth_sorting(rule):
             return self._by_domain(rule).get(domain, []), lambda _: True
         known = self._cluster.snapshot.namespaces
         if rule.topology_key not in self._everywhere:
@@ -188,6 +196,33 @@ class AntiAffinityIndex:
             return rule.covers(pod.namespace, known) and rule.selector.matches(pod.labels)
 
         return self._everywhere[rule.topology_key].get(domain, []), selects
+
+    def _is_worth_sorting(self, rule: SeparationRule) -> bool:
+        """Return whether a rule selects few pods, or many have asked: each pod may have a rule of its own.
+
+        A rule that asks for no label selects most pods as a rule, or most namespaces.
+        """
+        if not is_narrow(rule.selector) or (rule.namespace_selector and not is_narrow(rule.namespace_selector)):
+            return False
+        number = 0
+        for labelled in self._among(rule):
+            number += 1 + labelled.most(rule.selector, self._may_sort - number)
+            if number >= self._may_sort:
+                return False
+        self._may_sort -= number
+        return True
+
+    def _among(self, rule: SeparationRule) -> Iterable[LabelIndex[Pod]]:
+        """Return the pods of the namespaces that a rule is about, by their labels."""
+        if rule.namespace_selector is not None and not rule.namespace_selector:
+            return [self._all]
+        selected = self._namespaces.matching(rule.namespace_selector) if rule.namespace_selector else ()
+        names = dict.fromkeys((*rule.namespaces, *selected))
+        return [self._labelled[name] for name in names if name in self._labelled]
+
+    @cached_property
+    def _all(self) -> LabelIndex[Pod]:
+        return of_pods(self._rank)
 
     def _stays(self, pod: Pod) -> bool:
         return self._cluster.contains(pod) and not pod.terminating and not pod.evacuating
@@ -205,8 +240,7 @@ class AntiAffinityIndex:
 
     def _by_domain(self, rule: SeparationRule) -> dict[Domain, list[Pod]]:
         if rule not in self._domains:
-            known = self._cluster.snapshot.namespaces
-            labelled = [pods for namespace, pods in self._labelled.items() if rule.covers(namespace, known)]
+            labelled = self._among(rule)
             found = sorted(
                 (pod for each in labelled for pod in each.matching(rule.selector)), key=self._rank.__getitem__
             )

@@ -6,10 +6,15 @@ key, if the node has that label; pods with the same name never count.
 Example: 5,000 nodes have 30 pods each, and a pod wants to be apart from the 50 replicas of its owner.  These are found
 once, by their labels.  From then on each node costs a look into a table, and not one at 30 pods; and a pod that goes
 changes the tables of those selectors alone that match it.
+
+No table is kept for a selector that matches many pods, if there are many such selectors: each pod may have one of its
+own that matches all others.  Then the pods of a node are looked at, and one of the first is a match as a rule.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import LabelIndex, SelectorIndex
@@ -18,6 +23,8 @@ from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.selectors import LabelSelector
 
 _NOBODY: dict[Pod, None] = {}
+#: So many pods may be in tables for each pod of the cluster, and for each selector.
+_KEPT = 16
 
 #: A pod, and the node that it is on or expected on.
 _There = tuple[Pod, str]
@@ -40,6 +47,22 @@ class _Selected:
         self.by_node: defaultdict[str, dict[Pod, None]] = defaultdict(dict)
         self.names: Counter[str] = Counter()
 
+    def on(self, node: Node) -> Iterable[Pod]:
+        """Return the pods on a node."""
+        return self.by_node.get(node.name, _NOBODY)
+
+    def is_on(self, node: Node) -> bool:
+        """Return whether there are any."""
+        return bool(self.by_node.get(node.name))
+
+    def has_namesake(self, pod: Pod) -> bool:
+        """Return whether another pod of this name is selected."""
+        return self.names[pod.name] > (pod in self.by_node.get(pod.node, _NOBODY))
+
+    def nodes(self, nodes: Mapping[str, Node]) -> Iterator[Node]:
+        """Yield those of some nodes that have such pods."""
+        return (nodes[name] for name, there in self.by_node.items() if there and name in nodes)
+
     def count(self, pod: Pod, name: str, sign: int) -> None:
         """Note that a pod came to a node (1), or left it (-1)."""
         self.names[pod.name] += sign
@@ -49,16 +72,45 @@ class _Selected:
             del self.by_node[name][pod]
 
 
+class _Many:
+    """The same without tables: whoever asks looks at pods."""
+
+    __slots__ = ("_cluster", "_named", "_namespaces", "_selector")
+
+    def __init__(self, cluster: Cluster, named: Mapping[str, Sequence[Pod]], asked: _Asked) -> None:
+        self._cluster = cluster
+        self._named = named
+        self._selector, self._namespaces = asked[0], frozenset(asked[1])
+
+    def _selects(self, pod: Pod) -> bool:
+        return pod.namespace in self._namespaces and self._selector.matches(pod.labels)
+
+    def on(self, node: Node) -> Iterable[Pod]:
+        return filter(self._selects, self._cluster.residents(node))
+
+    def is_on(self, node: Node) -> bool:
+        return any(map(self._selects, self._cluster.residents(node)))
+
+    def has_namesake(self, pod: Pod) -> bool:
+        """Return whether another pod of this name is or was selected: then each node is asked about this pod itself."""
+        return any(each is not pod and self._selects(each) for each in self._named[pod.name])
+
+    def nodes(self, nodes: Mapping[str, Node]) -> Iterator[Node]:
+        return filter(self.is_on, nodes.values())
+
+
 class Repellers:
     """Answers for one cluster, which it follows: get it with `cluster.index(Repellers)`."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._may_keep = _KEPT * len(cluster.snapshot.pods)
         self._there: defaultdict[str, LabelIndex[_There]] = defaultdict(LabelIndex)
-        self._selected: dict[_Asked, _Selected] = {}
+        self._selected: dict[_Asked, _Selected | _Many] = {}
         self._selectors: SelectorIndex[_Selected] = SelectorIndex()
         self._steps = 0
         self._nodes: dict[tuple[tuple[str, int], ...], tuple[int, set[str]]] = {}
-        self._known: dict[tuple[int, str], tuple[PodSpec, list[tuple[str, _Selected]]]] = {}
+        self._known: dict[tuple[int, str], tuple[PodSpec, list[tuple[str, _Selected | _Many]]]] = {}
         for pod in cluster.snapshot.pods:
             if pod.active and cluster.contains(pod):
                 self._count(pod, pod.node, 1)
@@ -66,14 +118,14 @@ class Repellers:
             for pod in cluster.expected_on(node):
                 self._count(pod, node.name, 1)
 
-    def on(self, pod: Pod, node: Node) -> Collection[Pod]:
-        """Return the pods on a node that the pod's own required anti-affinity excludes."""
-        there = [each.by_node.get(node.name) for key, each in self._of(pod) if key in node.labels]
-        return [other for pods in there if pods for other in pods if other.name != pod.name]
+    def on(self, pod: Pod, node: Node) -> Iterator[Pod]:
+        """Yield the pods on a node that the pod's own required anti-affinity excludes."""
+        there = (each.on(node) for key, each in self._of(pod) if key in node.labels)
+        return (other for pods in there for other in pods if other.name != pod.name)
 
     def on_for_others(self, pod: Pod, node: Node) -> bool:
         """Return whether a pod on a node keeps others of this pod's template away; this pod itself may be the one."""
-        return any(each.by_node.get(node.name) for key, each in self._of(pod) if key in node.labels)
+        return any(each.is_on(node) for key, each in self._of(pod) if key in node.labels)
 
     def key(self, pod: Pod) -> tuple[tuple[str, int], ...]:
         """Return what is the same for pods whose terms select the same pods."""
@@ -84,21 +136,16 @@ class Repellers:
 
         It is kept for pods of the same terms until one comes or goes.
         """
-        terms, key = self._of(pod), self.key(pod)
-        step, found = self._nodes.get(key, (-1, set()))
+        terms, asked = self._of(pod), self.key(pod)
+        step, found = self._nodes.get(asked, (-1, set()))
         if step != self._steps:
-            found = {
-                name
-                for topology_key, each in terms
-                for name, there in each.by_node.items()
-                if there and name in nodes and topology_key in nodes[name].labels
-            }
-            self._nodes = {key: (self._steps, found)}
+            found = {node.name for key, each in terms for node in each.nodes(nodes) if key in node.labels}
+            self._nodes = {asked: (self._steps, found)}
         return found
 
     def namesake(self, pod: Pod) -> bool:
         """Return whether terms of the pod select another pod of its name: it keeps others away, but not this one."""
-        return any(each.names[pod.name] > (pod in each.by_node.get(pod.node, _NOBODY)) for _, each in self._of(pod))
+        return any(each.has_namesake(pod) for _, each in self._of(pod))
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a pod is gone (1), or back (-1)."""
@@ -117,7 +164,7 @@ class Repellers:
             if pod.namespace in selected.namespaces:
                 selected.count(pod, name, sign)
 
-    def _of(self, pod: Pod) -> Sequence[tuple[str, _Selected]]:
+    def _of(self, pod: Pod) -> Sequence[tuple[str, _Selected | _Many]]:
         """Return the topology key of each term of a pod, with the pods that it selects; replicas share the answer."""
         known = self._known.get((id(pod.spec), pod.namespace))
         if known is None:
@@ -130,13 +177,29 @@ class Repellers:
             known = self._known[id(pod.spec), pod.namespace] = (pod.spec, found)
         return known[1]
 
-    def _found(self, selector: LabelSelector, namespaces: tuple[str, ...]) -> _Selected:
+    def _found(self, selector: LabelSelector, namespaces: tuple[str, ...]) -> _Selected | _Many:
         asked = (selector, namespaces)
-        selected = self._selected.get(asked)
-        if selected is None:
-            selected = self._selected[asked] = _Selected(namespaces)
-            self._selectors.add(selector, selected)
-            for namespace in selected.namespaces:
-                for pod, name in self._there[namespace].matching(selector):
-                    selected.count(pod, name, 1)
+        if asked not in self._selected:
+            self._selected[asked] = self._table(*asked) or _Many(self._cluster, self._named, asked)
+        return self._selected[asked]
+
+    def _table(self, selector: LabelSelector, namespaces: tuple[str, ...]) -> _Selected | None:
+        """Return what a term selects; None if that may be too much to keep."""
+        self._may_keep += _KEPT
+        indices = [self._there[each] for each in dict.fromkeys(namespaces)]
+        number = sum(each.most(selector, self._may_keep) for each in indices)
+        if number > self._may_keep:
+            return None
+        self._may_keep -= number
+        selected = _Selected(namespaces)
+        self._selectors.add(selector, selected)
+        for pod, name in chain.from_iterable(each.matching(selector) for each in indices):
+            selected.count(pod, name, 1)
         return selected
+
+    @cached_property
+    def _named(self) -> Mapping[str, Sequence[Pod]]:
+        found: defaultdict[str, list[Pod]] = defaultdict(list)
+        for pod in self._cluster.snapshot.pods:
+            found[pod.name].append(pod)
+        return found

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rebalancer.cluster.pod import PodAffinityTerm
-from rebalancer.scheduling import eligibility, fit
+from rebalancer.scheduling import eligibility, fit, repellers
 from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 from tests import make
 from tests.properties.crowds import NODES, pods
@@ -86,13 +86,13 @@ def crowded(dice: Random):
     return nodes, pods
 
 
-@given(st.integers(0, 2**32).map(Random), st.sampled_from((0, 1, 64)))
-def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every_node(dice, one_by_one):
+@given(st.integers(0, 2**32).map(Random), st.sampled_from((0, 1, 64)), st.sampled_from((0, 1, 16)))
+def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every_node(dice, one_by_one, kept):
     nodes, pods = crowded(dice)
     on = make.cluster(nodes, pods)
     eligible = on.index(EligibleNodes)
     others, obstacles = eligible.among(nodes), Obstacles(on, nodes)
-    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one):
+    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one), patch.object(repellers, "_KEPT", kept):
         for gone in [None, *dice.sample(pods, len(pods) // 2)]:
             if gone is not None:
                 on.evicted(gone)

@@ -1,12 +1,14 @@
 """Strategies by the descheduler's rules decide as slow and obvious models do: the same pods in the same order."""
 
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.pod import PodAffinityTerm, PreferredTerm, SpreadConstraint
 from rebalancer.engine.limits import Limits
+from rebalancer.scheduling import anti_affinity, repellers
 from rebalancer.scheduling.spread import moves
 from strategies.high_node_utilization import HighNodeUtilization
 from strategies.low_node_utilization import LowNodeUtilization
@@ -176,10 +178,12 @@ def with_anti_affinity(dice):
 NAMESPACES = st.sampled_from((None, {"shop": {"team": "x"}, "bank": {}}))
 
 
-@given(clusters.clusters(with_anti_affinity), st.booleans(), NAMESPACES)
-def test_inter_pod_anti_affinity(drawn, node_fit, namespaces):
+@given(clusters.clusters(with_anti_affinity), st.booleans(), NAMESPACES, st.sampled_from((0, 2, 16)))
+def test_inter_pod_anti_affinity(drawn, node_fit, namespaces, enough):
+    """Whether all that terms select is sorted, and kept, or what is too much is looked at pod by pod."""
     on = make.cluster(*drawn, namespaces=namespaces)
-    gone = evictions(RemovePodsViolatingInterPodAntiAffinity, {}, on, node_fit=node_fit, limits={})
+    with patch.object(anti_affinity, "_SORTED", enough), patch.object(repellers, "_KEPT", enough):
+        gone = evictions(RemovePodsViolatingInterPodAntiAffinity, {}, on, node_fit=node_fit, limits={})
 
     expected = inter_pod_anti_affinity.evictions(World(*drawn, namespaces, node_fit))
     assert [str(pod) for pod in gone] == expected

@@ -14,7 +14,7 @@ import pytest
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod, PodAffinityTerm, SpreadConstraint
-from rebalancer.cluster.selectors import LabelSelector, Requirement
+from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
 from strategies.remove_pods_violating_node_taints import RemovePodsViolatingNodeTaints
 from strategies.remove_pods_violating_topology_spread_constraint import RemovePodsViolatingTopologySpreadConstraint
@@ -27,6 +27,7 @@ HOST, ZONE = "kubernetes.io/hostname", "zone"
 #: Work may grow with the objects and a little more: sorting, and trees of indices.
 MOST_GROWTH = 2.4
 FEW = 60
+APP_X = Requirement("app", "In", ("x",))
 
 Shape = tuple[Cluster, Any, dict[str, Any]]
 
@@ -41,6 +42,10 @@ def nodes_of(number: int, **fields: Any) -> list[Any]:
 
 def apart(number: int, *, key: str = HOST, **fields: Any) -> tuple[PodAffinityTerm, ...]:
     return (PodAffinityTerm(key, make.selector(app=f"a{number}"), **fields),)
+
+
+def apart_from_all(**fields: Any) -> tuple[PodAffinityTerm, ...]:
+    return (PodAffinityTerm(HOST, LabelSelector((APP_X,)), **fields),)
 
 
 def full_nodes_with_anti_affinity(size: int) -> Shape:
@@ -96,6 +101,55 @@ def selectors_of_their_own(size: int) -> Shape:
         default(RemovePodsViolatingInterPodAntiAffinity),
         {},
     )
+
+
+def selectors_of_everything(size: int, **evictor: Any) -> Shape:
+    """Each pod has a selector of its own that matches all the others."""
+    pods = [
+        pod_of_three(
+            each,
+            labels={"app": "x", "number": str(each)},
+            anti_affinity=(PodAffinityTerm(HOST, LabelSelector((APP_X, Requirement(f"key-{each}", "DoesNotExist")))),),
+        )
+        for each in range(size)
+    ]
+    on = make.cluster(nodes_of(3), pods, namespaces={"default": {}})
+    return on, default(RemovePodsViolatingInterPodAntiAffinity), evictor
+
+
+def selectors_of_everything_and_node_fit(size: int) -> Shape:
+    """The same where each pod is asked whether another node takes it."""
+    return selectors_of_everything(size, nodeFit=True)
+
+
+def namespaces_of_their_own(size: int) -> Shape:
+    """Each pod has a namespace of its own, and keeps apart from those of another one, which it finds by a label."""
+    pods = [
+        pod_of_three(
+            each,
+            namespace=f"s{each}",
+            labels={"app": "x"},
+            anti_affinity=apart_from_all(namespace_selector=make.selector(number=str(each + 1))),
+        )
+        for each in range(size)
+    ]
+    namespaces = {f"s{each}": {"number": str(each)} for each in range(size)}
+    return make.cluster(nodes_of(3), pods, namespaces=namespaces), default(RemovePodsViolatingInterPodAntiAffinity), {}
+
+
+def demands_of_their_own(size: int) -> Shape:
+    """Each pod tolerates a taint and avoids a label that no node has, and all nodes are full."""
+    pods = [
+        make.pod(
+            f"p{each}",
+            f"n{each:05}",
+            owners=f"o{each}",
+            tolerations=[f"key-{each}"],
+            node_terms=(NodeSelectorTerm((Requirement(f"key-{each}", "DoesNotExist"),)),),
+        )
+        for each in range(size)
+    ]
+    return make.cluster(nodes_of(size, pods=1), pods), Polite(), {"nodeFit": True}
 
 
 def spreads_of_their_own(size: int) -> Shape:
@@ -176,6 +230,10 @@ SHAPES = (
     mutual_anti_affinity,
     mismatching_label_keys,
     selectors_of_their_own,
+    selectors_of_everything,
+    selectors_of_everything_and_node_fit,
+    namespaces_of_their_own,
+    demands_of_their_own,
     spreads_of_their_own,
     budgets_and_label_sets,
     budgets_by_expression,
