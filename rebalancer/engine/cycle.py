@@ -34,6 +34,7 @@ _FEWEST_NODES = 2
 #: More than this share of the candidates is said first, with so many of the reasons.
 _MUCH = 0.1
 _NAMED = 3
+_DECIMALS = 9  # smaller differences of shares are floating-point noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,10 @@ def _wider(entry: Entry, worlds: "Worlds") -> Entry:
     expected = entry.destination.nodes[0]
     because, others = entry.because, [name for name in shares if name != expected]
     lands_on = because.details.get("lands_on")
-    if lands_on and others:
-        seen = {"worlds": round(shares.get(expected, 0.0) * SAMPLES), "of": SAMPLES, "else": others}
+    missing = SAMPLES * round(1 - sum(shares.values()), _DECIMALS)  # in a drawn order it fits nowhere
+    nowhere = max(int(missing), 1) if missing else 0
+    if lands_on and (others or nowhere):
+        often = min(round(shares.get(expected, 0.0) * SAMPLES), SAMPLES - nowhere - bool(others))
+        seen = {"worlds": often, "of": SAMPLES, "else": others, **({"nowhere": nowhere} if nowhere else {})}
         because = because.with_details(lands_on={**lands_on, **seen})
     return msgspec.structs.replace(entry, because=because, destination=Destination.among(expected, shares))

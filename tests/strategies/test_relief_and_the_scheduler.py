@@ -1,11 +1,11 @@
 """A pod goes only if the scheduler, which scores nodes by requests, would likely put it where it does no harm."""
 
-from rebalancer.cluster.pod import HostPort, Placement
+from rebalancer.cluster.pod import HostPort, Placement, PodAffinityTerm
 from rebalancer.eviction.verdict import Unknown
 from rebalancer.report.words import notice_text
 from rebalancer.scheduling.worlds import Worlds
 from tests import make
-from tests.make import decide, evicted, lands, pdb, refused, why
+from tests.make import because, decide, evicted, lands, pdb, refused, why
 from tests.measured import cluster, low, low_anywhere, node, points
 from tests.measured import pod as small_pod
 from tests.unit.engine.stand_ins import AnsweringSink
@@ -151,6 +151,17 @@ def named(ledger):
 def test_both_nodes_are_named_where_the_one_evicted_later_may_come_first():
     """In turn db-a lands on n2; but the old db-b may end first, and its replacement takes n2."""
     assert named(decide(hot("db-a", "db-b"), low())) == {"db-a": ("n2", "n3"), "db-b": ("n2", "n3")}
+
+
+def test_how_often_a_pod_may_land_nowhere_is_told():
+    """b has to be near a, which moves with it from a cordoned node; in some orders it comes first, and fits nowhere."""
+    near = Placement(affinity=(PodAffinityTerm("kubernetes.io/hostname", make.selector(app="a")),))
+    pods = [pod("a", labels={"app": "a"}), pod("b", placement=near), pod("rest", cpu="6", owners=None)]
+    ledger = decide(
+        cluster([node("n1", unschedulable=True), NODES[1]], pods, {"a": 20, "b": 20, "rest": 40}), low(targets=45)
+    )
+
+    assert because(ledger)["b"].endswith("likely lands on n2 (14 of 16, cpu 20 % -> 40 %), nowhere in 2 of 16")
 
 
 def test_pods_that_may_have_gone_count_as_gone():

@@ -59,11 +59,10 @@ def _likely(lands_on: Figures) -> str:
     histories = [f"{lands_on['worlds']} of {lands_on['of']}"] if "worlds" in lands_on else []
     details = ", ".join([*histories, *map(_rise, lands_on["filled"])])
     likely = f"{lands_on['node']} ({details})" if details else str(lands_on["node"])
-    others = lands_on.get("else", [])
-    if not others:
-        return likely
+    others, nowhere = lands_on.get("else", []), lands_on.get("nowhere")
     more = len(others[_NAMED:])
-    return f"{likely}, else {', '.join(others[:_NAMED])}" + (f" or {more} more" if more else "")
+    elsewhere = f", else {', '.join(others[:_NAMED])}" + (f" or {more} more" if more else "") if others else ""
+    return likely + elsewhere + (f", nowhere in {nowhere} of {lands_on['of']}" if nowhere else "")
 
 
 def _rise(filled: dict[str, Any]) -> str:
