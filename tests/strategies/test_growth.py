@@ -40,8 +40,18 @@ def nodes_of(number: int, **fields: Any) -> list[Any]:
     return [make.node(f"n{each:05}", labels={ZONE: f"z{each % 3}"}, **fields) for each in range(number)]
 
 
-def apart(number: int, *, key: str = HOST, **fields: Any) -> tuple[PodAffinityTerm, ...]:
-    return (PodAffinityTerm(key, make.selector(app=f"a{number}"), **fields),)
+def pods_on_nodes_of_their_own(size: int, app: Callable[[int], str]) -> list[Pod]:
+    """Each keeps apart from those of its app."""
+    return [
+        make.pod(
+            f"p{each}",
+            f"n{each:05}",
+            owners=f"o{each}",
+            labels={"app": app(each)},
+            anti_affinity=(PodAffinityTerm(HOST, make.selector(app=app(each))),),
+        )
+        for each in range(size)
+    ]
 
 
 def apart_from_all(**fields: Any) -> tuple[PodAffinityTerm, ...]:
@@ -50,22 +60,12 @@ def apart_from_all(**fields: Any) -> tuple[PodAffinityTerm, ...]:
 
 def full_nodes_with_anti_affinity(size: int) -> Shape:
     """Each pod keeps apart from itself, and no node has room for another."""
-    nodes = nodes_of(size, pods=1)
-    pods = [
-        make.pod(f"p{each}", f"n{each:05}", owners=f"o{each}", labels={"app": f"a{each}"}, anti_affinity=apart(each))
-        for each in range(size)
-    ]
-    return make.cluster(nodes, pods), Polite(), {"nodeFit": True}
+    return make.cluster(nodes_of(size, pods=1), pods_on_nodes_of_their_own(size, str)), Polite(), {"nodeFit": True}
 
 
 def mutual_anti_affinity(size: int) -> Shape:
     """All pods keep apart from all others, and each node has one."""
-    term = (PodAffinityTerm(HOST, make.selector(app="x")),)
-    pods = [
-        make.pod(f"p{each}", f"n{each:05}", owners=f"o{each}", labels={"app": "x"}, anti_affinity=term)
-        for each in range(size)
-    ]
-    return make.cluster(nodes_of(size), pods), Polite(), {"nodeFit": True}
+    return make.cluster(nodes_of(size), pods_on_nodes_of_their_own(size, lambda _: "x")), Polite(), {"nodeFit": True}
 
 
 def pod_of_three(number: int, **fields: Any) -> Pod:
@@ -86,21 +86,23 @@ def mismatching_label_keys(size: int) -> Shape:
     return make.cluster(nodes, pods, namespaces={"default": {}}), default(RemovePodsViolatingInterPodAntiAffinity), {}
 
 
-def selectors_of_their_own(size: int) -> Shape:
-    """Pods with one label in common, each keeping apart from one other."""
-    pods = [
-        pod_of_three(
-            each,
-            labels={"app": "x", "number": str(each)},
-            anti_affinity=(PodAffinityTerm(HOST, make.selector(app="x", number=str(each + 1))),),
-        )
+def numbered(size: int, **fields: Callable[[int], Any]) -> list[Pod]:
+    """Pods with one label in common; fields of each by its number."""
+    return [
+        pod_of_three(each, labels={"app": "x", "number": str(each)}, **{name: of(each) for name, of in fields.items()})
         for each in range(size)
     ]
-    return (
-        make.cluster(nodes_of(3), pods, namespaces={"default": {}}),
-        default(RemovePodsViolatingInterPodAntiAffinity),
-        {},
-    )
+
+
+def selecting(number: int) -> LabelSelector:
+    return make.selector(app="x", number=str(number))
+
+
+def selectors_of_their_own(size: int) -> Shape:
+    """Each pod keeps apart from one other."""
+    pods = numbered(size, anti_affinity=lambda each: (PodAffinityTerm(HOST, selecting(each + 1)),))
+    on = make.cluster(nodes_of(3), pods, namespaces={"default": {}})
+    return on, default(RemovePodsViolatingInterPodAntiAffinity), {}
 
 
 def selectors_of_everything(size: int, **evictor: Any) -> Shape:
@@ -154,40 +156,32 @@ def demands_of_their_own(size: int) -> Shape:
 
 def spreads_of_their_own(size: int) -> Shape:
     """The same with spread constraints."""
-    pods = [
-        pod_of_three(
-            each,
-            labels={"app": "x", "number": str(each)},
-            spread=(SpreadConstraint(1, HOST, "DoNotSchedule", make.selector(app="x", number=str(each))),),
-        )
-        for each in range(size)
-    ]
+    pods = numbered(size, spread=lambda each: (SpreadConstraint(1, HOST, "DoNotSchedule", selecting(each)),))
     return make.cluster(nodes_of(3), pods), default(RemovePodsViolatingTopologySpreadConstraint), {}
+
+
+def with_budgets(pods: list[Pod], selector: Callable[[int], LabelSelector], **evictor: Any) -> Shape:
+    budgets = tuple(make.pdb(f"b{each}", 1, selector=selector(each)) for each in range(len(pods)))
+    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), evictor
+
+
+WITHOUT_PDB = {"podProtections": {"extraEnabled": ["PodsWithoutPDB"]}}
 
 
 def budgets_and_label_sets(size: int) -> Shape:
     """As many PDBs as sets of labels, in one namespace, with one label in common."""
-    pods = [pod_of_three(each, labels={"app": "x", "number": str(each)}) for each in range(size)]
-    budgets = tuple(make.pdb(f"b{each}", 1, selector=make.selector(app="x", number=str(each))) for each in range(size))
-    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {}
+    return with_budgets(numbered(size), selecting)
 
 
 def budgets_by_expression(size: int) -> Shape:
     """The same, where each PDB asks for a key of its own to exist."""
     pods = [pod_of_three(each, labels={f"key-{each}": ""}) for each in range(size)]
-    budgets = tuple(
-        make.pdb(f"b{each}", 1, selector=LabelSelector((Requirement(f"key-{each}", "Exists"),))) for each in range(size)
-    )
-    protections = {"extraEnabled": ["PodsWithoutPDB"]}
-    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {"podProtections": protections}
+    return with_budgets(pods, lambda each: LabelSelector((Requirement(f"key-{each}", "Exists"),)), **WITHOUT_PDB)
 
 
 def budgets_over_everything(size: int) -> Shape:
     """Each PDB selects every pod, and each pod has labels of its own."""
-    pods = [pod_of_three(each, labels={"n": str(each)}) for each in range(size)]
-    budgets = tuple(make.pdb(f"b{each}", 1, selector=LabelSelector(())) for each in range(size))
-    protections = {"extraEnabled": ["PodsWithoutPDB"]}
-    return make.cluster(nodes_of(3), pods, budgets=budgets), Polite(), {"podProtections": protections}
+    return with_budgets(numbered(size), lambda _: LabelSelector(()), **WITHOUT_PDB)
 
 
 def replicas_for_certain_room(size: int) -> Shape:
@@ -202,9 +196,9 @@ def replicas_for_certain_room(size: int) -> Shape:
 
 def conflicts_of_replicas(size: int) -> Shape:
     """The fewest of replicas that all keep apart from each other, in one zone."""
+    term = (PodAffinityTerm(ZONE, make.selector(app="a0")),)
     pods = [
-        make.pod(f"p{each}", "n00000", owners="o", labels={"app": "a0"}, anti_affinity=apart(0, key=ZONE))
-        for each in range(size)
+        make.pod(f"p{each}", "n00000", owners="o", labels={"app": "a0"}, anti_affinity=term) for each in range(size)
     ]
     strategy = RemovePodsViolatingInterPodAntiAffinity
     return make.cluster(nodes_of(3), pods), strategy(strategy.Args(selection="fewest")), {}

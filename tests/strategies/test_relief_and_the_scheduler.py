@@ -1,5 +1,7 @@
 """A pod goes only if the scheduler, which scores nodes by requests, would likely put it where it does no harm."""
 
+import pytest
+
 from rebalancer.cluster.pod import HostPort, Placement, PodAffinityTerm
 from rebalancer.eviction.verdict import Unknown
 from rebalancer.report.words import notice_text
@@ -27,21 +29,29 @@ def test_a_pod_that_would_come_back_stays():
     assert evicted(decide(on, low_anywhere())) == ["a"]
 
 
-def test_a_pod_that_would_lift_another_node_above_target_stays():
-    """n3 requests nothing and is at 40: with the 30 of `a` it would be at 70."""
-    pods = [pod("a"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
-    ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "b": 5}, rest={"n3": 40}), low())
+@pytest.mark.parametrize(
+    ("fields", "third", "scene", "harm"),
+    [
+        pytest.param({}, {}, {"rest": {"n3": 40}}, "cpu above 50 %", id="it would be at 70"),
+        pytest.param(
+            {},
+            {},
+            {"measured": {"nodes": {"n1": points(75), "n2": points(5)}}},
+            "whose usage is unknown",
+            id="no figure",
+        ),
+        pytest.param(
+            {"tolerations": ["*"]}, {"unschedulable": True}, {}, "cordoned", id="cordoned, which the pod tolerates"
+        ),
+    ],
+)
+def test_a_pod_that_would_land_where_it_does_harm_stays(fields, third, scene, harm):
+    """Of n3 nothing is requested, so that the scheduler takes it."""
+    pods = [pod("a", **fields), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
 
-    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, cpu above 50 %"
+    ledger = decide(cluster([*NODES[:2], node("n3", **third)], pods, {"a": 30, "rest": 45, "b": 5}, **scene), low())
 
-
-def test_a_pod_that_would_land_on_a_node_of_unknown_usage_stays():
-    """There is not a figure of n3."""
-    pods = [pod("a"), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
-    figures = {"n1": points(75), "n2": points(5)}
-    ledger = decide(cluster(NODES, pods, {"a": 30, "rest": 45, "b": 5}, measured={"nodes": figures}), low())
-
-    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, whose usage is unknown"
+    assert why(ledger)["a"] == f"no destination: the scheduler would likely choose n3, {harm}"
 
 
 def test_what_is_refused_after_all_leaves_no_trace():
@@ -81,15 +91,6 @@ def test_a_pod_that_the_scheduler_could_not_place_stays():
         "no destination: the scheduler would find none, 0/2 nodes are available: "
         "2 node(s) didn't have free ports for the requested pod ports."
     )
-
-
-def test_a_pod_that_would_land_on_a_cordoned_node_stays():
-    """It tolerates everything, and n3 requests nothing."""
-    pods = [pod("a", tolerations=["*"]), pod("rest", cpu="3"), pod("b", on="n2", cpu="2")]
-    nodes = [*NODES[:2], node("n3", unschedulable=True)]
-    ledger = decide(cluster(nodes, pods, {"a": 30, "rest": 45, "b": 5}), low())
-
-    assert why(ledger)["a"] == "no destination: the scheduler would likely choose n3, cordoned"
 
 
 def test_pods_that_nobody_knows_where_they_land_stay_and_that_is_said_first():

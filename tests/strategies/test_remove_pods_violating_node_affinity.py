@@ -33,21 +33,18 @@ def nodes(**better):
     return [node("n1"), node("n2", labels={"disk": "ssd"}, **better)]
 
 
-def test_a_pod_leaves_a_node_that_its_required_affinity_does_not_match():
-    """The reason says what is missing and which node would take it."""
-    ledger = decide(cluster(nodes(), [requiring("p1"), requiring("p2", node="n2")]), strategy())
+@pytest.mark.parametrize(
+    ("made", "kind", "because"),
+    [
+        (requiring, REQUIRED, "disk=ssd required, n1 does not match, n2 would take it"),
+        (preferring, PREFERRED, "preferred affinity weighs 0 on n1, 50 on n2"),
+    ],
+)
+def test_a_pod_leaves_a_node_that_its_affinity_does_not_match_or_likes_less(made, kind, because):
+    """The reason says what is missing and which node would take it, or both weights."""
+    ledger = decide(cluster(nodes(), [made("p1"), made("p2", node="n2")]), strategy(kind))
 
-    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
-        ("p1", "disk=ssd required, n1 does not match, n2 would take it")
-    ]
-
-
-def test_a_pod_leaves_a_node_that_it_likes_less_than_another():
-    ledger = decide(cluster(nodes(), [preferring("p1"), preferring("p2", node="n2")]), strategy(PREFERRED))
-
-    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [
-        ("p1", "preferred affinity weighs 0 on n1, 50 on n2")
-    ]
+    assert [(each.pod.name, text(each.because)) for each in ledger.evictions] == [("p1", because)]
 
 
 @pytest.mark.parametrize(
