@@ -1,31 +1,28 @@
-"""Random clusters as an API server holds them: all objects are well formed, and rules meet often.
+"""Random clusters as an API server holds them: nodes and pods as `make fidelity` draws them, PDBs and figures beside.
 
-Few names, labels and templates, so that pods are siblings, dislike each other and share PDBs; ages are whole days, so
-that no answer hangs on when the test runs.
+All objects are well formed, and rules meet often: few apps, so that pods are siblings, dislike each other and share
+PDBs.  Ages are whole days, so that no answer hangs on when the test runs.
 """
 
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from tests.functional.objects import DAY, node, node_usage, pdb, pod, pod_usage
+from tests.fidelity.clusters import NAMESPACES, random_nodes
+from tests.fidelity.pods import random_template
+from tests.functional.objects import DAY, node_usage, pdb, pod, pod_usage
 
 Object = dict[str, Any]
 
-ZONES = ("a", "b", "c")
-NAMESPACES = ("default", "shop")
-APPS = ("db", "web", "cache")
-_SYSTEM_CRITICAL = 2_000_000_000
-_TAINTS = (
-    {"key": "k", "value": "v", "effect": "NoSchedule"},
-    {"key": "k", "effect": "NoExecute"},
-    {"key": "soft", "effect": "PreferNoSchedule"},
-)
+APPS = range(3)
+_NOT_READY = [{"type": "Ready", "status": "False"}]
 
 
 def cluster(dice: Random) -> list[Object]:
     """Return nodes, pods, PDBs, namespaces and what metrics-server says."""
-    nodes = [_node(dice, f"n{number}") for number in range(dice.randint(2, 8))]
+    nodes = random_nodes(dice, dice.randint(2, 8))
+    for each in nodes:
+        each["status"]["conditions"] = _NOT_READY if dice.random() < 1 / 10 else []
     templates = [_template(dice) for _ in range(dice.randint(1, 5))]
     names = [each["metadata"]["name"] for each in nodes]
     crowded = dice.sample(names, 2)
@@ -34,81 +31,34 @@ def cluster(dice: Random) -> list[Object]:
         for number in range(dice.randint(1, 40))
     ]
     pdbs = [_pdb(dice, f"pdb{number}") for number in range(dice.randint(0, 4))]
-    namespaces = [{"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}} for name in NAMESPACES]
+    namespaces = [
+        {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name, "labels": labels}}
+        for name, labels in NAMESPACES.items()
+    ]
     return [*nodes, *pods, *pdbs, *namespaces, *_metrics(dice, nodes, pods)]
 
 
-def _node(dice: Random, name: str) -> Object:
-    taints = [dice.choice(_TAINTS)] if dice.random() < 1 / 5 else []
-    made = node(name, ready=dice.random() < 9 / 10, taints=taints, cpu=dice.choice(("2", "4")))
-    made["metadata"]["labels"] |= {"zone": dice.choice(ZONES), "disk": dice.choice(("ssd", "hdd"))}
-    made["status"]["allocatable"] |= {"memory": "8Gi", "pods": dice.choice(("6", "110"))}
-    if dice.random() < 1 / 10:
-        made["spec"]["unschedulable"] = True
-    return made
+_PECULIAR: Object = {
+    "priority": 2_000_000_000,
+    "hostNetwork": True,
+    "terminationGracePeriodSeconds": 0,
+    "volumes": [{"name": "v", "emptyDir": {}}],
+}
 
 
 def _template(dice: Random) -> Object:
     """Return what replicas share: labels, owner and spec."""
-    app = dice.choice(APPS)
-    spec: Object = {"containers": [_container(dice)]}
-    for key, value in _PECULIAR.items():
-        if dice.random() < 1 / 8:
-            spec[key] = value
-    if dice.random() < 1 / 3:
-        spec["affinity"] = _affinity(dice)
-    if dice.random() < 1 / 3:
-        spec["topologySpreadConstraints"] = [_spread(dice, app)]
-    if dice.random() < 1 / 4:
-        spec["volumes"] = [dice.choice(({"name": "v", "emptyDir": {}}, {"name": "v", "hostPath": {"path": "/x"}}))]
-    return {
-        "labels": {"app": app, "tier": dice.choice("xy")},
-        "owner": dice.choice(("ReplicaSet",) * 6 + ("StatefulSet", "DaemonSet", "Job", "")),
-        "spec": spec,
-    }
-
-
-_PECULIAR: Object = {
-    "priority": _SYSTEM_CRITICAL,
-    "nodeSelector": {"disk": "ssd"},
-    "tolerations": [{"key": "k", "operator": "Exists"}],
-    "hostNetwork": True,
-    "terminationGracePeriodSeconds": 0,
-}
-
-
-def _container(dice: Random) -> Object:
-    amounts = {"cpu": dice.choice(("100m", "300m", "1")), "memory": dice.choice(("64Mi", "1Gi"))}
-    resources = dice.choice(({"requests": amounts}, {"requests": amounts, "limits": amounts}, {}))
-    return {"name": "main", "image": "web:1", "resources": resources}
-
-
-def _affinity(dice: Random) -> Object:
-    apart = {"topologyKey": dice.choice(("kubernetes.io/hostname", "zone")), "labelSelector": _selector(dice)}
-    fast = {"matchExpressions": [{"key": "disk", "operator": dice.choice(("In", "NotIn")), "values": ["ssd"]}]}
-    return dice.choice(
-        (
-            {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
-            {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [fast]}}},
-            {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "preference": fast}]}},
-        )
-    )
-
-
-def _spread(dice: Random, app: str) -> Object:
-    return {
-        "maxSkew": dice.choice((1, 2)),
-        "topologyKey": dice.choice(("zone", "kubernetes.io/hostname")),
-        "whenUnsatisfiable": dice.choice(("DoNotSchedule", "ScheduleAnyway")),
-        "labelSelector": {"matchLabels": {"app": app}},
-    }
+    made = random_template(dice, dice.choice(APPS))
+    peculiar = {key: value for key, value in _PECULIAR.items() if dice.random() < 1 / 8}
+    kinds = ("ReplicaSet",) * 6 + ("StatefulSet", "DaemonSet", "Job", "")
+    return {"labels": made["metadata"]["labels"], "owner": dice.choice(kinds), "spec": {**made["spec"], **peculiar}}
 
 
 def _selector(dice: Random) -> Object:
     return dice.choice(
         (
-            {"matchLabels": {"app": dice.choice(APPS)}},
-            {"matchExpressions": [{"key": "tier", "operator": dice.choice(("In", "NotIn")), "values": ["x"]}]},
+            {"matchLabels": {"app": f"app-{dice.choice(APPS)}"}},
+            {"matchExpressions": [{"key": "version", "operator": dice.choice(("In", "NotIn")), "values": ["v1"]}]},
             {"matchExpressions": [{"key": "app", "operator": dice.choice(("Exists", "DoesNotExist"))}]},
         )
     )
@@ -119,7 +69,7 @@ def _pod(dice: Random, name: str, node: str, template: Object) -> Object:
     made = pod(
         name,
         node,
-        namespace=dice.choice(NAMESPACES),
+        namespace=dice.choice(tuple(NAMESPACES)),
         age=dice.randint(1, 9) * DAY,
         owner=template["labels"]["app"] if template["owner"] else "",
         phase=phase,
@@ -148,7 +98,7 @@ _ANNOTATIONS = (
 
 
 def _pdb(dice: Random, name: str) -> Object:
-    made = pdb(name, allowed=dice.randint(0, 3), namespace=dice.choice(NAMESPACES))
+    made = pdb(name, allowed=dice.randint(0, 3), namespace=dice.choice(tuple(NAMESPACES)))
     made["spec"]["selector"] = _selector(dice)
     made["status"] |= {
         "observedGeneration": dice.choice((1, 1, 1, 0)),

@@ -41,7 +41,7 @@ _EVICTOR: tuple[Object, ...] = (
     {"nodeFit": True},
     {"minReplicas": 3},
     {"minPodAge": "48h"},
-    {"labelSelector": {"matchLabels": {"tier": "x"}}},
+    {"labelSelector": {"matchLabels": {"version": "v1"}}},
     {"noEvictionPolicy": "Mandatory"},
     {"priorityThreshold": {"value": 10}},
     {"podProtections": {"defaultDisabled": ["PodsWithLocalStorage", "DaemonSetPods", "FailedBarePods"]}},
