@@ -44,12 +44,6 @@ def test_every_policy_that_is_shown_loads_strictly(text: str) -> None:
     assert not loaded.warnings or "profiles: []" in text
 
 
-def test_every_preset_says_whom_it_suits() -> None:
-    """In a comment at its beginning."""
-    for path in (ROOT / "policies/presets").iterdir():
-        assert path.read_text().startswith("# "), path.name
-
-
 def test_the_published_schema_is_the_programs_own() -> None:
     """`make schema` was run after the last change of an argument."""
     published = (ROOT / "policies/schema/v1alpha2.json").read_text()

@@ -136,6 +136,8 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
         ),
         pytest.param([*RUN, "--output", "xml"], "'xml' is not one of", id="an unknown output"),
         pytest.param(["strategies", "PodLifetime"], "there is no strategy 'PodLifetime'", id="an unknown strategy"),
+        pytest.param([*RUN, "--leader-elect"], "goes with --descheduling-interval", id="a leader of one cycle"),
+        pytest.param([*RUN, "--secure-port", "70000"], "--secure-port", id="a port that is none"),
     ],
 )
 def test_bad_usage_ends_with_2_and_says_what_is_wrong(folder: Path, arguments: list[str], words: str) -> None:

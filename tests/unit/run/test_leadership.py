@@ -5,15 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rebalancer.errors import Unreachable, UsageError
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.run.leadership import GIVEN_BACK, Leadership, Timing
-from tests.unit.kube.conftest import FakeTime
 
 #: Never renewed in the background within a test.
 SLOW = Timing(3600.0, 1800.0, 900.0)
@@ -300,31 +297,6 @@ def test_what_others_note_on_the_lease_stays(alone):
     assert store.lease.annotations == {GIVEN_BACK: "one", "team": "blue"}
 
 
-FORGED = st.builds(
-    lambda holder, duration: Lease(holder, duration, None, None, 0, ""),
-    st.sampled_from(["", "somebody", "part-0", "part-1", "part-2"]),
-    st.sampled_from([0.0, 1.0, 15.0, 137.0, 3600.0]),
-)
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.0, 150.0), st.none() | st.just("gone") | FORGED), max_size=20))
-@settings(max_examples=200)
-def test_two_may_never_write_at_once(steps):
-    """Whoever tries when, however long a process is stopped in between, and whatever is done to the Lease."""
-    store, time = InMemory(), FakeTime()
-    parts = [Leadership(store, Timing(137.0, 107.0, 26.0), f"part-{n}", time.clock, wall_of(time)) for n in range(3)]
-    try:
-        for number, seconds, change in steps:
-            parts[number].take()
-            store.change(change)
-            for passed in (0.0, min(seconds, 1.0), seconds):
-                time.now += passed
-                assert sum(not part.permit() for part in parts) <= 1
-    finally:
-        for part in parts:
-            part.release()
-
-
 class InMemory:
     namespace, name = "kube-system", "rebalancer"
 
@@ -334,12 +306,6 @@ class InMemory:
         self.is_silent = False
         self.takes = self.written = lambda: None
         self._version = 100
-
-    def change(self, how):
-        if how == "gone":
-            self.lease = None
-        elif how is not None and self.lease is not None:
-            self._store(how)
 
     def read(self, seconds=None):
         self.reads += 1
