@@ -64,7 +64,10 @@ class LabelSelector(msgspec.Struct, frozen=True, gc=False):
 
     def matches(self, labels: Labels) -> bool:
         """Return whether these labels satisfy every requirement."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        for each in self.requirements:  # noqa: SIM110  all() takes twice as long
+            if not _OPERATORS[each.operator](labels.get(each.key), each.values):
+                return False
+        return True
 
     def __bool__(self) -> bool:
         return bool(self.requirements)

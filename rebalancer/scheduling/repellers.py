@@ -40,10 +40,9 @@ class _Selected:
         names: how many pods have each name.
     """
 
-    __slots__ = ("by_node", "names", "namespaces")
+    __slots__ = ("by_node", "names")
 
-    def __init__(self, namespaces: tuple[str, ...]) -> None:
-        self.namespaces = frozenset(namespaces)
+    def __init__(self) -> None:
         self.by_node: defaultdict[str, dict[Pod, None]] = defaultdict(dict)
         self.names: Counter[str] = Counter()
 
@@ -107,7 +106,7 @@ class Repellers:
         self._may_keep = _KEPT * len(cluster.snapshot.pods)
         self._there: defaultdict[str, LabelIndex[_There]] = defaultdict(LabelIndex)
         self._selected: dict[_Asked, _Selected | _Many] = {}
-        self._selectors: SelectorIndex[_Selected] = SelectorIndex()
+        self._selectors: defaultdict[str, SelectorIndex[_Selected]] = defaultdict(SelectorIndex)
         self._steps = 0
         self._nodes: dict[tuple[tuple[str, int], ...], tuple[int, set[str]]] = {}
         self._known: dict[tuple[int, str], tuple[PodSpec, list[tuple[str, _Selected | _Many]]]] = {}
@@ -160,9 +159,8 @@ class Repellers:
         self._steps += 1
         index = self._there[pod.namespace]
         (index.add if sign > 0 else index.remove)(pod.labels, (pod, name))
-        for selected in self._selectors.matching(pod.labels):
-            if pod.namespace in selected.namespaces:
-                selected.count(pod, name, sign)
+        for selected in self._selectors[pod.namespace].matching(pod.labels):
+            selected.count(pod, name, sign)
 
     def _of(self, pod: Pod) -> Sequence[tuple[str, _Selected | _Many]]:
         """Return the topology key of each term of a pod, with the pods that it selects; replicas share the answer."""
@@ -191,8 +189,9 @@ class Repellers:
         if number > self._may_keep:
             return None
         self._may_keep -= number
-        selected = _Selected(namespaces)
-        self._selectors.add(selector, selected)
+        selected = _Selected()
+        for namespace in dict.fromkeys(namespaces):
+            self._selectors[namespace].add(selector, selected)
         for pod, name in chain.from_iterable(each.matching(selector) for each in indices):
             selected.count(pod, name, 1)
         return selected

@@ -194,6 +194,22 @@ def replicas_for_certain_room(size: int) -> Shape:
     return make.cluster(nodes_of(3, pods=4 * size), pods), Polite(), {"nodeFit": "scheduler"}
 
 
+def tenants_with_equal_labels(size: int) -> Shape:
+    """Each namespace has a pod with the same labels and rules; the scheduler is asked about each, and has no room."""
+    pods = [
+        pod_of_three(
+            each,
+            namespace=f"s{each}",
+            labels={"app": "x"},
+            anti_affinity=apart_from_all(),
+            spread=(SpreadConstraint(1, HOST, "DoNotSchedule", make.selector(app="x")),),
+        )
+        for each in range(size)
+    ]
+    namespaces: dict[str, dict[str, str]] = {f"s{each}": {} for each in range(size)}
+    return make.cluster(nodes_of(3, pods=1), pods, namespaces=namespaces), Polite(), {"nodeFit": "scheduler"}
+
+
 def conflicts_of_replicas(size: int) -> Shape:
     """The fewest of replicas that all keep apart from each other, in one zone."""
     term = (PodAffinityTerm(ZONE, make.selector(app="a0")),)
@@ -233,6 +249,7 @@ SHAPES = (
     budgets_by_expression,
     budgets_over_everything,
     replicas_for_certain_room,
+    tenants_with_equal_labels,
     conflicts_of_replicas,
     conflicts_in_a_chain,
     taints_and_tolerations,

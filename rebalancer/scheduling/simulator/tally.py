@@ -7,10 +7,11 @@ Which groups, tallies and rules there are is known to a cluster and its copies a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from typing import Generic, TypeVar
 
 import msgspec
@@ -131,6 +132,7 @@ class Tallies:
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
         self._labelled: LabelIndex[Group] = LabelIndex()
+        self._of_namespace: defaultdict[str, LabelIndex[Group]] = defaultdict(LabelIndex)
         self._tallies: dict[Matcher, _Tally] = {}
         self.nodes: Counts[Group, int] = Counts()
         self._leaving: Counts[Group, int] = Counts()
@@ -157,6 +159,7 @@ class Tallies:
             if namespace not in self._namespaces:
                 self.unlabelled.append(group)
             self._labelled.add(labels, group)
+            self._of_namespace[namespace].add(labels, group)
             for tally in self._tallies.values():
                 self._take_in(tally, group)
         return group
@@ -188,8 +191,7 @@ class Tallies:
         tally = self._tallies.get(matcher)
         if tally is None:
             tally = self._tallies[matcher] = _Tally(matcher)
-            selector = matcher.conditions[0].selector
-            for group in self._labelled.matching(selector) if selector is not None else ():
+            for group in self._selected(matcher.conditions[0]):
                 self._take_in(tally, group)
         if tally not in self._counts:
             self._counts.begin(tally)
@@ -199,6 +201,14 @@ class Tallies:
                     if counted := count - leaving.get(node, 0):
                         self._counts.add(tally, node, counted)
         return self._counts.of(tally)
+
+    def _selected(self, condition: MatchedPods) -> Iterator[Group]:
+        """Return the groups that a condition may select, namespace by namespace where it names them."""
+        indices = [self._labelled]
+        if condition.namespace_selector is None:
+            indices = [self._of_namespace[each] for each in sorted(condition.namespaces & self._of_namespace.keys())]
+        selector = condition.selector
+        return chain.from_iterable(each.matching(selector) for each in indices) if selector is not None else iter(())
 
 
 class Strength(Enum):
@@ -250,7 +260,7 @@ class RuleBook:
         self._topology = topology
         self._namespaces = namespaces
         self._rules: dict[Term, AffinityRule] = {}
-        self._selectors: SelectorIndex[AffinityRule] = SelectorIndex()
+        self._selectors: defaultdict[str | None, SelectorIndex[AffinityRule]] = defaultdict(SelectorIndex)
         self._on_namespaces: list[AffinityRule] = []
         self._known: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
         self._matching: dict[tuple[str, int], tuple[int, Labels, list[AffinityRule]]] = {}
@@ -280,7 +290,8 @@ class RuleBook:
         key = (pod.namespace, id(pod.labels))  # the value keeps the labels alive
         known = self._matching.get(key)
         if known is None or known[0] != len(self._rules):
-            labels, rules = self._namespaces.get(pod.namespace, {}), self._selectors.matching(pod.labels)
+            labels = self._namespaces.get(pod.namespace, {})
+            rules = chain.from_iterable(self._selectors[each].matching(pod.labels) for each in (pod.namespace, None))
             found = [rule for rule in rules if rule.term.condition.takes(pod.namespace, labels, pod.labels)]
             known = self._matching[key] = (len(self._rules), pod.labels, found)
         return known[2]
@@ -306,8 +317,10 @@ class RuleBook:
         rule = self._rules.get(term)
         if rule is None:
             rule = self._rules[term] = AffinityRule(term)
-            if term.condition.selector is not None:
-                self._selectors.add(term.condition.selector, rule)
+            condition = term.condition
+            if condition.selector is not None:  # those of labelled namespaces are under None
+                for place in condition.namespaces if condition.namespace_selector is None else (None,):
+                    self._selectors[place].add(condition.selector, rule)
             if term.condition.namespace_selector:
                 self._on_namespaces.append(rule)
         return rule
