@@ -12,21 +12,18 @@ from typing import Any
 
 import click
 
-from rebalancer.cli.options import FILE, GRPC_TARGET, URL, Decorator, accept, duration, options, packed, switch, value
+from rebalancer.cli.options import GRPC_TARGET, URL, Decorator, accept, duration, file, options, packed, switch, value
 from rebalancer.run.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
 
 #: Source: Go's strconv.ParseBool.
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-
 _REPEATED_V = re.compile(r"-v{2,}")
+_PORTS = click.IntRange(0, 65535)
 
 
 def spelled(arguments: Sequence[str], switches: Collection[str]) -> Iterator[str]:
-    """Yield the arguments with dashes for underscores, and switches, which take no value, without one.
-
-    What follows `--` stays as it is.
-    """
+    """Yield the arguments with dashes for underscores, and switches without a value; not what follows `--`."""
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     for argument, following in zip_longest(arguments[:end], arguments[1:end], fillvalue=""):
         name, equals, value = argument.partition("=")
@@ -63,91 +60,47 @@ class Spelled(click.Group):
         return super().parse_args(ctx, list(spelled(with_command(args), found)))
 
 
+_UNUSED: Any = {"hidden": True, "expose_value": False}
+_serving = (
+    value("--secure-port", "PORT", "Health and metrics; 0: none.  Default: 10258 inside a pod, else 0.", _PORTS),
+    value("--bind-address", "ADDRESS", "The address to serve on; default: all."),
+    switch("--disable-metrics", "Serve health only."),
+    switch("--insecure-http", "Serve plain HTTP, without TLS."),
+    file("--tls-cert-file", "The certificate to serve with; default: one made at the start."),
+    file("--tls-private-key-file", "The key of that certificate."),
+    value("--tls-min-version", "VERSION", "VersionTLS12 (default) or VersionTLS13."),
+    value("--tls-cipher-suites", "SUITES", "Suites of TLS 1.2, separated by commas."),
+)
+_lease = (
+    switch("--leader-elect", "Of the replicas of a loop, let the holder of a Lease work."),
+    duration("--leader-elect-lease-duration", "When others may take it; default 15s, with --leader-elect 137s."),
+    duration("--leader-elect-renew-deadline", "When its holder gives up; default 10s, with --leader-elect 107s."),
+    duration("--leader-elect-retry-period", "Between two tries; default 2s, with --leader-elect 26s."),
+    value("--leader-elect-resource-lock", "KIND", "There is only leases.", click.Choice(["leases"]), **_UNUSED),
+    value("--leader-elect-resource-name", "NAME", "The Lease; default: rebalancer, of `mark` rebalancer-mark."),
+    value("--leader-elect-resource-namespace", "NAME", "Its namespace; default: kube-system."),
+    value("--memory", "NAME", "The ConfigMap beside it in which cycles remember; default: kube-rebalancer-memory."),
+    switch("--no-lease", "Work without holding a Lease; another run may be at work at the same time."),
+    duration("--lease-wait", "How long to wait for another run to end; default 30s."),
+)
+_export = (
+    file("--metrics-textfile", "Write the metrics here too, for node-exporter."),
+    value("--pushgateway", "URL", "Push the metrics here too.", URL),
+)
+_tracing = (
+    value("--otel-collector-endpoint", "HOST:PORT", "Send traces to this OTLP collector (gRPC).", GRPC_TARGET),
+    file("--otel-transport-ca-cert", "The authorities of its certificate; without: no TLS."),
+    value("--otel-service-name", "NAME", "The service that spans name; default: descheduler."),
+    value("--otel-trace-namespace", "NAME", "The namespace of that service."),
+    value("--otel-sample-rate", "RATE", "The share of cycles that are traced; default 1.", float),
+    switch("--otel-fallback-no-op-on-error", "No traces where they cannot be set up; always so.", **_UNUSED),
+)
 #: Flags of a run that serves, loops or takes turns: the descheduler's, and our own.
 service_flags = options(
-    packed(
-        "serving",
-        ServingOptions,
-        value(
-            "--secure-port",
-            "PORT",
-            "Health and metrics; 0 serves nothing.  Default: 10258 inside a pod, else 0.",
-            click.IntRange(0, 65535),
-        ),
-        value("--bind-address", "ADDRESS", "The address to serve on; default: all."),
-        switch("--disable-metrics", "Serve health only."),
-        switch("--insecure-http", "Serve plain HTTP, without TLS."),
-        value("--tls-cert-file", "FILE", "The certificate to serve with; default: one made at the start.", FILE),
-        value("--tls-private-key-file", "FILE", "The key of that certificate.", FILE),
-        value("--tls-min-version", "VERSION", "VersionTLS12 (default) or VersionTLS13."),
-        value("--tls-cipher-suites", "SUITES", "Suites of TLS 1.2, separated by commas."),
-    ),
-    packed(
-        "lease",
-        LeaseOptions,
-        switch("--leader-elect", "Of the replicas of a loop, let the holder of a Lease work."),
-        duration(
-            "--leader-elect-lease-duration lease_duration",
-            "When others may take it; default 15s, with --leader-elect 137s.",
-        ),
-        duration(
-            "--leader-elect-renew-deadline renew_deadline",
-            "When its holder gives up; default 10s, with --leader-elect 107s.",
-        ),
-        duration("--leader-elect-retry-period retry_period", "Between two tries; default 2s, with --leader-elect 26s."),
-        value(
-            "--leader-elect-resource-lock",
-            "KIND",
-            "There is only leases.",
-            click.Choice(["leases"]),
-            hidden=True,
-            expose_value=False,
-        ),
-        value(
-            "--leader-elect-resource-name resource_name",
-            "NAME",
-            "The Lease; default: rebalancer, of `rebalancer mark` rebalancer-mark.",
-        ),
-        value("--leader-elect-resource-namespace resource_namespace", "NAME", "Its namespace; default: kube-system."),
-        value(
-            "--memory",
-            "NAME",
-            "The ConfigMap, beside the Lease, in which cycles remember; default: kube-rebalancer-memory.",
-        ),
-        switch("--no-lease", "Work without holding a Lease; another run may be at work at the same time."),
-        duration("--lease-wait", "How long to wait for another run to end; default 30s."),
-    ),
-    packed(
-        "export",
-        ExportOptions,
-        value("--metrics-textfile", "FILE", "Write the metrics here too, for node-exporter.", FILE),
-        value("--pushgateway", "URL", "Push the metrics here too.", URL),
-    ),
-    packed(
-        "tracing",
-        TracingOptions,
-        value(
-            "--otel-collector-endpoint collector_endpoint",
-            "HOST:PORT",
-            "Send traces to this OTLP collector (gRPC).",
-            GRPC_TARGET,
-        ),
-        value(
-            "--otel-transport-ca-cert transport_ca_cert",
-            "FILE",
-            "The authorities of its certificate; without: no TLS.",
-            FILE,
-        ),
-        value("--otel-service-name service_name", "NAME", "The service that spans name; default: descheduler."),
-        value("--otel-trace-namespace trace_namespace", "NAME", "The namespace of that service."),
-        value("--otel-sample-rate sample_rate", "RATE", "The share of cycles that are traced; default 1.", float),
-        switch(
-            "--otel-fallback-no-op-on-error",
-            "No traces where they cannot be set up; always so.",
-            hidden=True,
-            expose_value=False,
-        ),
-    ),
+    packed("serving", ServingOptions, *_serving),
+    packed("lease", LeaseOptions, *_lease, prefix="leader_elect_"),
+    packed("export", ExportOptions, *_export),
+    packed("tracing", TracingOptions, *_tracing, prefix="otel_"),
 )
 
 _NO_THROTTLE = "requests are not throttled here; the API server's own fairness has the last word"
@@ -183,13 +136,8 @@ GONE = {
 }
 #: Those of them that take no value, or one as programs in Go accept it: `--flag=true`.
 _SWITCHES = {
-    "--enable-http2",
-    "--disable-http2-serving",
-    "--permit-address-sharing",
-    "--permit-port-sharing",
-    "--log-text-split-stream",
-    "--log-json-split-stream",
-    *GONE,
+    *("--enable-http2", "--disable-http2-serving", "--permit-address-sharing", "--permit-port-sharing"),
+    *("--log-text-split-stream", "--log-json-split-stream", *GONE),
 }
 
 

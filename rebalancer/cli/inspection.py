@@ -23,14 +23,11 @@ from rebalancer.untrusted.printable import printable, printable_lines
 if TYPE_CHECKING:
     from rebalancer.recommendation.workloads import Recommendation
 
-#: So many pods of an owner or of a node are explained on a terminal.
-_MOST = 20
+_MOST = 20  # so many pods of an owner or of a node are explained on a terminal
 
 
 @click.command(short_help="Check what runs depend on, and say how to mend it.")
-@flags.value(
-    "--policy", "FILE|PRESET", "The policy that is to be run.", flags.POLICY, default="safe", show_default=True
-)
+@flags.value("--policy", "FILE|PRESET", "The policy that is to be run.", flags.POLICY, **flags.shown("safe"))
 @flags.cluster_options
 @flags.value("--snapshot", "FILE", "Check the cluster of a file: without what only a server can say.", flags.FILE)
 @flags.scheduler_config_option
@@ -135,7 +132,6 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
 
 
 def _of_cluster(client: ClientOptions, snapshot: str | None) -> dict[str, Any]:
-    """Return the report of a cluster; a live one is read once, into a file that is not kept."""
     from rebalancer.run.capture import capture  # noqa: PLC0415  as above
     from rebalancer.run.start import cluster_report  # noqa: PLC0415
 
@@ -164,13 +160,18 @@ def _document(path: str) -> dict[str, Any]:
     return dict(document)
 
 
-_HOW_TO_APPLY = {
-    "--patches": "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
+_HOW_TO_APPLY = (
+    "; read them, then `kubectl apply --server-side --field-manager=rebalancer-recommend -f` the folder. "
     "A conflict names who has set these amounts: take them out of there, and apply with --force-conflicts"
-}
+)
 _where_options = (
     flags.value("--policy", "FILE|PRESET", "Or the Prometheus of a policy.", flags.POLICY),
     flags.duration("--history", "Of Prometheus: so long, until now.", "336h"),
+)
+_SHARE = "What is requested of the limit, for workloads that are not core."
+_CORE = (
+    "Core workloads: [NAMESPACE/]NAME, namespace:NAME, label:KEY[=VALUE], annotation:KEY[=VALUE], priority-class:NAME; "
+    "may be repeated."
 )
 _now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by default now.")
 
@@ -198,20 +199,8 @@ _now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by
 @click.option("--days", default="mon-sun", show_default=True, help="The days that count, like mon-fri.")
 @click.option("--timezone", default="UTC", show_default=True, help="Of the windows and of the times in file names.")
 @click.option("--rule", default="peak-mean", show_default=True, help="peak-mean, seed-literal, quantile, target.")
-@click.option(
-    "--request-share",
-    type=click.FloatRange(0.6, 0.9),
-    default=0.75,
-    show_default=True,
-    help="What is requested of the limit, for workloads that are not core.",
-)
-@click.option(
-    "--core",
-    multiple=True,
-    metavar="SELECTOR",
-    help="Core workloads: [NAMESPACE/]NAME, namespace:NAME, label:KEY[=VALUE], annotation:KEY[=VALUE], "
-    "priority-class:NAME; may be repeated.",
-)
+@flags.value("--request-share", None, _SHARE, click.FloatRange(0.6, 0.9), **flags.shown(0.75))
+@flags.value("--core", "SELECTOR", _CORE, multiple=True)
 @click.option("--min-days", type=click.IntRange(min=1), default=14, show_default=True, help="Fewer give no number.")
 @click.option("--min-samples", type=click.IntRange(min=1), default=100, show_default=True, help="Fewer give no number.")
 @flags.duration("--warmup", "Counts for limits only.", "5m")
@@ -286,7 +275,9 @@ def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | No
                 Path(folder, name).write_text(text)
         except OSError as error:
             raise UsageError(f"{option} {folder} cannot be written: {error.strerror}") from None
-        complain(f"Note: {count(len(written), 'file')} written to {folder}{_HOW_TO_APPLY.get(option, '')}")
+        complain(
+            f"Note: {count(len(written), 'file')} written to {folder}{_HOW_TO_APPLY if option == '--patches' else ''}"
+        )
 
 
 @recommend.command()
@@ -306,7 +297,7 @@ def nodes(snapshot: str, output: str, history: HistoryOptions) -> None:
     A snippet of a KubeletConfiguration for each size of nodes; nothing is written to a cluster.
     """
     from rebalancer.report.recommendations import reservations_as_text  # noqa: PLC0415  as above
-    from rebalancer.run.recommend_nodes import recommended_reservations  # noqa: PLC0415
+    from rebalancer.run.recommend import recommended_reservations  # noqa: PLC0415
 
     found, remarks = recommended_reservations(snapshot, history)
     for remark in remarks:

@@ -37,7 +37,6 @@ class SafeFormatter(logging.Formatter):
 
 
 P = ParamSpec("P")
-
 #: Characters in a line: a value of a document that is repeated may have millions.
 _LONGEST_COMPLAINT = 1_000
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -184,7 +184,6 @@ def completion(context: click.Context, shell: str) -> None:
     click.echo(complete(context.find_root().command, {}, "rebalancer", "_REBALANCER_COMPLETE").source())
 
 
-for _command in (run, plan, apply, diff, doctor, explain, report, recommend):
-    main.add_command(_command)
-for _command in (mark, unmark, memory, pause, resume, status, breaker, appetite):
+_STANDING = (mark, unmark, memory, pause, resume, status, breaker, appetite)
+for _command in (run, plan, apply, diff, doctor, explain, report, recommend, *_STANDING):
     main.add_command(_command)

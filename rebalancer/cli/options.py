@@ -20,17 +20,13 @@ from rebalancer.untrusted.address import AmbiguousUserinfo, read_address
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 Given = dict[str, Any]
-
 _LOG = logging.getLogger(__name__)
 #: A completion never fails, and waits for a cluster or a credentials plugin for so long at most.
 _COMPLETION_SECONDS = 2.0
 
 
 class Completed(click.ParamType[str]):
-    """A text that a shell completes: by the words that are `known`, given the other parameters, or by files.
-
-    `missing` is what to say where it is required and not given.
-    """
+    """A text that a shell completes by the words that are `known`, given the other parameters, or by files."""
 
     def __init__(
         self, name: str, known: Callable[[Given], Iterable[str]], *, or_file: bool = False, missing: str = ""
@@ -40,11 +36,7 @@ class Completed(click.ParamType[str]):
         self._or_file = or_file
         self._missing = missing
 
-    def get_missing_message(
-        self,
-        param: click.Parameter,  # noqa: ARG002  click gives both by name
-        ctx: click.Context | None,  # noqa: ARG002
-    ) -> str | None:
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:  # noqa: ARG002
         """Return what to say where it is required and not given."""
         return self._missing or None
 
@@ -150,13 +142,13 @@ def options(*decorators: Decorator) -> Decorator:
     return give
 
 
-def packed(name: str, kind: type[Any], *decorators: Decorator) -> Decorator:
-    """Return what gives a command several options, and hands them on as one value, which has the defaults."""
+def packed(name: str, kind: type[Any], *decorators: Decorator, prefix: str = "") -> Decorator:
+    """Return what gives a command several options, with or without the prefix, and hands them on as one value."""
 
     def give(command: Command) -> Command:
         @wraps(command)
         def packing(*args: Any, **given: Any) -> None:
-            values = {each.name: given.pop(each.name, None) for each in fields(kind)}
+            values = {each.name: given.pop(prefix + each.name, given.pop(each.name, None)) for each in fields(kind)}
             value = kind(**{each: found for each, found in values.items() if found is not None})
             command(*args, **{name: value}, **given)
 
@@ -211,24 +203,15 @@ def warn_of_insecurity(client: ClientOptions) -> None:
 
 
 def _one(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str:  # noqa: ARG001  click's
-    """Return the one policy; of two, neither is silently left out."""
     if len(given) > 1:
         raise click.UsageError("there are several policies: give one")
     return given[0]
 
 
 def _policy(dest: str, **more: Any) -> Decorator:
-    return click.option(
-        "--policy-config-file",
-        "--policy",
-        dest,
-        required=True,
-        multiple=True,
-        type=POLICY,
-        metavar="FILE|PRESET",
-        help="The DeschedulerPolicy: a file, - for standard input, or the name of a preset.",
-        **more,
-    )
+    text = "The DeschedulerPolicy: a file, - for standard input, or the name of a preset."
+    names = f"--policy-config-file --policy {dest}"
+    return value(names, "FILE|PRESET", text, POLICY, required=True, multiple=True, **more)
 
 
 def output_option(*values: str, **more: Any) -> Decorator:
@@ -237,9 +220,24 @@ def output_option(*values: str, **more: Any) -> Decorator:
     return click.option("-o", "--output", **forms)
 
 
-def value(names: str, metavar: str, text: str, kind: Any = None, **more: Any) -> Decorator:
+def shown(default: Any) -> Given:
+    """Return what makes this the default of an option, and the help say so."""
+    return {"default": default, "show_default": True}
+
+
+def value(names: str, metavar: str | None, text: str, kind: Any = None, **more: Any) -> Decorator:
     """Return an option that takes a value; without a kind, a text."""
     return click.option(*names.split(), type=kind, metavar=metavar, help=text, **more)
+
+
+def file(names: str, text: str, metavar: str = "FILE", **more: Any) -> Decorator:
+    """Return an option that takes a file."""
+    return value(names, metavar, text, FILE, **more)
+
+
+def flag(names: str, text: str, **more: Any) -> Decorator:
+    """Return an option that takes no value."""
+    return click.option(*names.split(), is_flag=True, help=text, **more)
 
 
 def duration(names: str, text: str, default: str | None = None, **more: Any) -> Decorator:
@@ -256,45 +254,33 @@ def switch(names: str, text: str, **more: Any) -> Decorator:
 
 policy_option = _policy("policy", callback=_one)
 policies_option = _policy("named")
-scheduler_config_option = value(
-    "--scheduler-config", "FILE|-", "The scheduler's KubeSchedulerConfiguration; without it, its defaults count.", FILE
+scheduler_config_option = file(
+    "--scheduler-config", "The scheduler's KubeSchedulerConfiguration; without it, its defaults count.", "FILE|-"
 )
-detailed_option = click.option(
-    "--detailed-exitcode", is_flag=True, help=f"Exit with {CHANGES} if there is something to do, with 0 if not."
-)
+detailed_option = flag("--detailed-exitcode", f"Exit with {CHANGES} if there is something to do, with 0 if not.")
 verbosity_option = value(
     "-v --v verbosity", "N", "Say more: 1 lists all, 2 and more say what is done.", _Verbosity(min=0), default=0
 )
 log_format_option = click.option(
     "--log-format", "--logging-format", type=click.Choice(["text", "json"]), default="text", help="Of log lines."
 )
-strict_option = click.option("--strict", is_flag=True, help="Take warnings about the policy for errors.")
+strict_option = flag("--strict", "Take warnings about the policy for errors.")
 now_option = value("--now", "TIME", "The clock, RFC 3339; goes with --snapshot.")
-file_option = value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster.", FILE)
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would be evicted, and change nothing.")
-steer_option = click.option("--steer", is_flag=True, help="As for `run`.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask before a live run outside a pod.")
+file_option = file("--snapshot", "Work on a cluster file instead of a cluster.", "FILE|-")
+dry_run_option = flag("--dry-run", "Say what would be evicted, and change nothing.")
+steer_option = flag("--steer", "As for `run`.")
+yes_option = flag("--yes", "Do not ask before a live run outside a pod.")
+_KUBECONFIG = "The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account."
+_TIMEOUT = "Give a request up after so long without a sign of the API server; 0 for 5m."
 #: How a command finds its cluster, and what it asks that for, as one value.
 cluster_options = packed(
     "client",
     ClientOptions,
-    value(
-        "--kubeconfig --client-connection-kubeconfig",
-        "FILE",
-        "The kubeconfig; else KUBECONFIG, ~/.kube/config, and in a pod its service account.",
-        FILE,
-    ),
+    file("--kubeconfig --client-connection-kubeconfig", _KUBECONFIG),
     value("--context", "NAME", "The context of the kubeconfig; else its current one.", Completed("context", _contexts)),
     value("--as as_user", "USER", "Act as this user, if the API server allows it.", default=""),
     value("--as-group", "GROUP", "Act in this group; may be repeated, and goes with --as.", multiple=True),
-    duration(
-        "--request-timeout",
-        "Give a request up after so long without a sign of the API server; 0 for 5m.",
-        "30s",
-        type=_SECONDS_OR_NUMBER,
-    ),
+    duration("--request-timeout", _TIMEOUT, "30s", type=_SECONDS_OR_NUMBER),
     duration("--exec-timeout", "Give a credentials plugin up after so long.", "60s", type=_SECONDS_OR_NUMBER),
-    click.option(
-        "--insecure-skip-tls-verify", is_flag=True, help="Do not look at the API server's certificate (dangerous)."
-    ),
+    flag("--insecure-skip-tls-verify", "Do not look at the API server's certificate (dangerous)."),
 )

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OUTPUTS = ("table", "wide", "json", "yaml", "html")
+_OUTPUT = "The report; wide lists every pod; default: table, with --log-format json an object a line."
+_PARALLEL = "Eviction requests under way at once, where their order does not matter: never of strategies that balance."
+_HOLD = "Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy."
 
 
 @click.command(short_help="Run one cycle, or a loop of cycles.")
@@ -32,19 +35,8 @@ OUTPUTS = ("table", "wide", "json", "yaml", "html")
 @flags.dry_run_option
 @flags.value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster; always a dry run.", flags.FILE)
 @flags.value("--now", "TIME", "The clock of the cycle, RFC 3339; goes with --snapshot.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(OUTPUTS),
-    help="The report; wide lists every pod; default: table, with --log-format json an object a line.",
-)
-@click.option(
-    "--color",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    show_default=True,
-    help="auto: on a terminal.",
-)
+@flags.output_option(*OUTPUTS, default=None, show_default=False, help=_OUTPUT)
+@flags.value("--color", None, "auto: on a terminal.", click.Choice(["auto", "always", "never"]), **flags.shown("auto"))
 @flags.log_format_option
 @flags.strict_option
 @flags.duration("--descheduling-interval", "0 runs one cycle and ends.", "0", type=str)
@@ -53,21 +45,10 @@ OUTPUTS = ("table", "wide", "json", "yaml", "html")
 @flags.detailed_option
 @flags.yes_option
 @flags.value("--max-evictions", "N", "No more in one cycle, whatever the policy allows.", click.IntRange(min=0))
-@flags.value(
-    "--max-parallel",
-    "N",
-    "Eviction requests under way at once, where their order does not matter: never of strategies that balance.",
-    click.IntRange(min=1),
-    default=1,
-    show_default=True,
-)
+@flags.value("--max-parallel", "N", _PARALLEL, click.IntRange(min=1), **flags.shown(1))
 @flags.scheduler_config_option
 @click.option("--steer", is_flag=True, help="Steer replacements by soft taints, as with `steering` in the policy.")
-@flags.value(
-    "--hold",
-    "DURATION",
-    "Keep nodes that selection: compaction empties empty for so long, by a soft taint; as `hold` in the policy.",
-)
+@flags.value("--hold", "DURATION", _HOLD)
 @service_flags
 @descheduler_flags
 @flags.logged
@@ -153,9 +134,7 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
 @flags.value("--only", "PATTERN", "Moves of these pods alone: `team-a/*`; repeatable.", multiple=True)
 @flags.value("--exclude", "PATTERN", "No moves of these pods; repeatable.", multiple=True)
 @flags.duration("--max-age", "Refuse an older plan.", "30m")
-@click.option(
-    "--force-premises", is_flag=True, help="Evict also what no strategy picks any more; protections hold as ever."
-)
+@flags.flag("--force-premises", "Evict also what no strategy picks any more; protections hold as ever.")
 @flags.output_option("table", "wide", "json", "yaml", show_default=False, help="The report.")
 @flags.duration("--deadline", "As for `run`.", "5m")
 @flags.yes_option
@@ -289,10 +268,7 @@ def dry_run(asked: Options, interruption: Interruption) -> Outcome:
 
 
 def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: bool, color: "Color" = "auto") -> int:
-    """Run a cycle, or a loop of them, show each report, and return the exit code.
-
-    A report that is lost does not make a run that has evicted fail: a Job would start it again.
-    """
+    """Run cycles, show each report, and return the exit code; a lost report fails no run that has evicted."""
     from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415  as above
     from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415
     from rebalancer.run import start  # noqa: PLC0415
@@ -340,7 +316,6 @@ def _read(path: str) -> "Plan":
 
 
 def _is_plan(path: str) -> bool:
-    """Return whether a file looks like a plan: a policy has another kind."""
     try:
         return '"Plan"' in (text := Path(path).read_text()[:4096]) or "kind: Plan" in text
     except (OSError, UnicodeDecodeError):

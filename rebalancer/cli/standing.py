@@ -17,6 +17,8 @@ from rebalancer.untrusted.printable import printable
 if TYPE_CHECKING:
     from rebalancer.run.standing import Standing
 
+_USUAL = LeaseOptions()
+
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
 @flags.policy_option
@@ -39,7 +41,7 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     """
     with Interruption("before a node was changed") as interruption:
         from rebalancer.report.marking import marking_lines  # noqa: PLC0415
-        from rebalancer.run.marking.mark import mark as marking  # noqa: PLC0415
+        from rebalancer.run.marking import mark as marking  # noqa: PLC0415
 
         asked = Options(**options)
         is_loop = bool(asked.interval)
@@ -60,23 +62,16 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
 
 @click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
 @flags.cluster_options
-@click.option(
-    "--all", "everything", is_flag=True, help="Also marks that have not expired: a run may still rely on them."
-)
+@flags.flag("--all everything", "Also marks that have not expired: a run may still rely on them.")
 @click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
 @flags.value(
-    "--key",
-    "KEY",
-    "The key of the soft taints of steered runs, as the policy has it.",
-    default="kube-rebalancer/avoid",
-    show_default=True,
+    "--key", "KEY", "Of the soft taints of steered runs, as the policy has it.", **flags.shown("kube-rebalancer/avoid")
 )
 @flags.value(
     "--mark",
     "KEY[=VALUE]",
-    "The label or soft taint of `rebalancer mark`, as its rules have it.",
-    default="kube-rebalancer/pressure",
-    show_default=True,
+    "The label or soft taint of `rebalancer mark`, by its rules.",
+    **flags.shown("kube-rebalancer/pressure"),
 )
 @flags.logged
 def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_run: bool) -> None:
@@ -112,26 +107,11 @@ _WHERE = flags.options(
         "lease",
         LeaseOptions,
         flags.value(
-            "--leader-elect-resource-namespace resource_namespace",
-            "NAMESPACE",
-            "The namespace of both.",
-            default="kube-system",
-            show_default=True,
+            "--leader-elect-resource-namespace", "NAMESPACE", "Of both.", **flags.shown(_USUAL.resource_namespace)
         ),
-        flags.value(
-            "--memory",
-            "NAME",
-            "The ConfigMap in which the runs remember.",
-            default="kube-rebalancer-memory",
-            show_default=True,
-        ),
-        flags.value(
-            "--leader-elect-resource-name resource_name",
-            "NAME",
-            "The Lease of the runs.",
-            default="rebalancer",
-            show_default=True,
-        ),
+        flags.value("--memory", "NAME", "The ConfigMap in which the runs remember.", **flags.shown(_USUAL.memory)),
+        flags.value("--leader-elect-resource-name", "NAME", "Their Lease.", **flags.shown(_USUAL.resource_name)),
+        prefix="leader_elect_",
     ),
 )
 _target = flags.options(

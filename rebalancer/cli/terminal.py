@@ -47,8 +47,6 @@ class Lines:
 
 @contextmanager
 def _retries_told(tell: Callable[[Stage], None]) -> Iterator[None]:
-    """Show requests that are tried again where the display shows what the run does, instead of logging them."""
-
     def hear(record: logging.LogRecord) -> bool:
         tell(Stage(printable(record.getMessage())))
         return False
@@ -65,12 +63,7 @@ def _retries_told(tell: Callable[[Stage], None]) -> Iterator[None]:
 
 
 class ProgressWatch(Progress):
-    """Shows from time to time how far a run is.
-
-    Args:
-        display: where it is shown, `first` after so many seconds, and then `every` so many.
-        hears_retries: requests that are tried again are shown too, instead of being logged.
-    """
+    """Shows from time to time how far a run is, and, if it hears retries, requests that are tried again."""
 
     def __init__(self, display: "Lines | MovingLine", *, hears_retries: bool = False) -> None:
         super().__init__()
@@ -105,10 +98,7 @@ class ProgressWatch(Progress):
 
 
 def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color = "auto") -> Progress:
-    """Return what shows signs of life beside a report; with one for programs there are none.
-
-    Without a terminal, a verbosity of 1 asks for lines.
-    """
+    """Return what shows signs of life beside a report: none with one for programs, lines where a verbosity asks."""
     if output not in ("table", "wide") or log_as_json:
         return Progress()
     # A dumb terminal cannot overwrite a line.
@@ -165,12 +155,7 @@ class MovingLine:
             BarColumn(bar_width=None, table_column=Column(max_width=40)),
         )
         bar = self._bar = Bar(
-            *columns,
-            console=console,
-            auto_refresh=False,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
+            *columns, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         bar.start()
         bar.add_task("", total=None)
@@ -236,7 +221,6 @@ def _show(label: str, text: str) -> int:
 
 
 def _show_moves(report: Mapping[str, Any], room: int) -> None:
-    """Print as many moves as there are lines, and how many more there are; the first ones in any case."""
     moves = list(move_lines(report))
     names = [(printable(name),) for name, _ in moves]
     shown = 0

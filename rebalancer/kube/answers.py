@@ -25,33 +25,19 @@ from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 T = TypeVar("T")
-
 _SECONDS = re.compile(r"[0-9]+", re.ASCII)
-
-#: Texts from the server are cut here, so that neither a log nor a report is flooded by one of them.
-TEXT_LIMIT = 256
+TEXT_LIMIT = 256  # texts from the server are cut here, so that neither a log nor a report is flooded by one of them
 
 
 class Transient(Unreachable):
-    """No usable answer now; a later try may get one.
-
-    Attributes:
-        retry_after: seconds that the server asks to wait; None where it does not say.
-        connected: whether a connection was established.
-        maybe_done: whether the server may have carried out the request.
-    """
+    """No usable answer now; a later try may get one."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        retry_after: float | None = None,
-        connected: bool = True,
-        maybe_done: bool = False,
+        self, message: str, *, retry_after: float | None = None, connected: bool = True, maybe_done: bool = False
     ) -> None:
-        self.retry_after = retry_after
-        self.connected = connected
-        self.maybe_done = maybe_done
+        self.retry_after = retry_after  # seconds that the server asks to wait; None where it does not say
+        self.connected = connected  # whether a connection was established
+        self.maybe_done = maybe_done  # whether the server may have carried out the request
         super().__init__(message)
 
 
@@ -67,9 +53,7 @@ class Expired(Rejected):
     """The continue token of a list is too old."""
 
 
-class StatusCause(msgspec.Struct, frozen=True):
-    """One cause in a Status."""
-
+class _Cause(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
 
@@ -78,25 +62,19 @@ class _Kinded(msgspec.Struct):
     kind: str = ""
 
 
-class Details(msgspec.Struct, frozen=True, rename="camel"):
-    """The details of a Status.
-
-    Attributes:
-        kind: the kind of what is refused, as the server calls it (`pods`, `poddisruptionbudget`).
-        retry_after_seconds: the older place of `Retry-After`; 0 means that it is not set.
-    """
-
-    kind: str = ""
-    causes: tuple[StatusCause, ...] = ()
-    retry_after_seconds: float = 0
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str = ""  # of what is refused, as the server calls it: `pods`, `poddisruptionbudget`
+    causes: tuple[_Cause, ...] = ()
+    retry_after_seconds: float = 0  # the older place of `Retry-After`; 0 means that it is not set
 
 
 class Status(msgspec.Struct, frozen=True):
-    """How the API server explains a refusal; empty where the answer's body is something else."""
+    """What the API server says of a request; empty where the answer's body is something else."""
 
     kind: str = ""
+    status: str = ""
     message: str = ""
-    details: Details = Details()
+    details: _Details = _Details()
 
     def has_cause(self, reason: str) -> bool:
         """Return whether one of the causes is `reason`."""
@@ -119,7 +97,7 @@ class HttpAnswer:
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     def demanded(self) -> bytes:
-        """Return the body; raise what the answer means if it is not a success."""
+        """Return the body; raise the `error` if the answer is not a success."""
         if not self.is_success:
             raise self.error()
         return self.body
@@ -165,20 +143,13 @@ class HttpAnswer:
         return cut(self.explanation().message) or responses.get(self.status, "no explanation")
 
     def retry_after(self) -> float | None:
-        """Return the seconds to wait before the next try; None where the server does not say.
-
-        It says it in seconds or by a date (RFC 9110, 10.2.3), or in the details of a Status.
-        """
+        """Return the seconds to wait before the next try (RFC 9110, 10.2.3); None where the server does not say."""
         text = self.headers.get("Retry-After", "").strip()
-        found = float(text) if _SECONDS.fullmatch(text) else _until(text, self.headers.get("Date", ""))
+        when, now = _time(text), _time(self.headers.get("Date", "")) or datetime.now(UTC)  # its clock may differ
+        until = (when - now).total_seconds() if when else 0
+        found = float(text) if _SECONDS.fullmatch(text) else until
         details = self.explanation().details.retry_after_seconds
         return next((seconds for seconds in (found, details) if seconds > 0), None)
-
-
-def _until(text: str, date: str) -> float:
-    """Return the seconds until a date, by the answer's own `Date`, since the server's clock may differ from ours."""
-    when = _time(text)
-    return (when - (_time(date) or datetime.now(UTC))).total_seconds() if when else 0
 
 
 def _time(text: str) -> datetime | None:
@@ -195,11 +166,7 @@ def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:
 
 
 def decoded(body: bytes, kind: type[T], path: str, what: str) -> T:
-    """Return the object in an answer.
-
-    Raises:
-        Rejected: it is none; the message calls it `what`.
-    """
+    """Return the object in an answer; raise Rejected if it is none (messages call it `what`)."""
     try:
         return decode_json(body, kind)
     except Unreadable as error:
@@ -207,10 +174,7 @@ def decoded(body: bytes, kind: type[T], path: str, what: str) -> T:
 
 
 def verb_and_resource(method: str, path: str) -> tuple[str, str]:
-    """Return what a role must allow for a request, like `("create", "pods/eviction")`.
-
-    The core group has no suffix; others do: `poddisruptionbudgets.policy`.
-    """
+    """Return what a role must allow for a request: `("create", "pods/eviction")`, `poddisruptionbudgets.policy`."""
     matched = re.fullmatch(
         r"/(?:api|apis/(?P<group>[^/]+))/[^/]+(?:/namespaces/[^/]+(?=/))?"
         r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?",

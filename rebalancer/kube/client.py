@@ -17,8 +17,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
 from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
-from rebalancer.kube.config import Connection
-from rebalancer.kube.proxies import named, unauthorised
+from rebalancer.kube.config import Connection, named, unauthorised
 from rebalancer.kube.tries import Deadline, Ending, RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.untrusted.exchange import GivenUp, within
@@ -29,21 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, and whether it has left this process.
-
-    Attributes:
-        until: when it is given up, headers and body together.
-        gate: called before a body is sent; raises to stop it.
-        largest: bytes of the largest answer that is accepted.
-        sent: set once the body is handed over to a connection: from then on the server may act on it.
-    """
+    """One HTTP request, and whether it has left this process."""
 
     method: str
     target: str
-    until: Deadline
+    until: Deadline  # when it is given up, headers and body together
     body: bytes | None = None
-    gate: Callable[[], None] = lambda: None
-    largest: int = LARGEST_PAGE
+    gate: Callable[[], None] = lambda: None  # called before a body is sent; raises to stop it
+    largest: int = LARGEST_PAGE  # bytes of the largest answer that is accepted
     content_type: str = "application/json"
     sent: threading.Event = field(default_factory=threading.Event)
 
@@ -59,10 +51,7 @@ class Request:
         return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
 
     def guarded(self, body: bytes) -> Iterator[bytes]:
-        """Yield the body once the connection is established: then urllib3 begins to read it.
-
-        Without its body a request does nothing, so this is the last moment at which the gate can stop it.
-        """
+        """Yield the body once the connection is established: the last moment at which the gate can stop the request."""
         self.gate()
         if not self.until.left():
             raise Transient("the time was up before the request was sent", connected=False)
@@ -77,8 +66,7 @@ _ASKS_WHO_WE_ARE = "Tunnel connection failed: 407"
 def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) -> ClusterError:
     """Return our error for an error of urllib3, which names the part that is missing: the server, or the proxy if any.
 
-    Whether a body was sent urllib3 does not tell: a connection through a proxy that breaks after that is the same
-    `ProxyError` as one that the proxy refuses.
+    A connection through a proxy that breaks after the body was sent is the same `ProxyError` as one that it refuses.
     """
     cause = error.args[0] if error.args else None
     if isinstance(error, SSLError) and isinstance(cause, ssl.SSLCertVerificationError):
@@ -91,27 +79,20 @@ def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) 
         return Unreachable(unauthorised(proxy))
     if proxy and isinstance(error, ProxyError):
         broken, refused = f"the connection through {named(proxy)} broke", f"{named(proxy)} refuses to connect us"
-        words = f"{broken if _is_broken_off(error) else refused}: {words}"
+        words = f"{broken if _is_connected(error) else refused}: {words}"
     return Transient(f"no answer from {server}: {words}", connected=sent or _is_connected(error), maybe_done=sent)
 
 
 def _is_connected(error: HTTPError) -> bool:
-    """Return whether the server was reached, as far as is known."""
     if isinstance(error, ProxyError):
-        return _is_broken_off(error)
+        return isinstance(error.original_error, ConnectionError)  # one that could not be made is an error of urllib3
     if isinstance(error, SSLError):
         # When a server dies, TLS ends without a closing message; any other TLS error comes from wrong settings.
         return bool(error.args) and isinstance(error.args[0], ssl.SSLEOFError)
     return not isinstance(error, NewConnectionError | ConnectTimeoutError)
 
 
-def _is_broken_off(error: ProxyError) -> bool:
-    """Return whether a connection through a proxy broke; one that could not be made is an error of urllib3."""
-    return isinstance(error.original_error, ConnectionError)
-
-
 def _in_words(error: HTTPError) -> str:
-    """Return what went wrong without urllib3's object names."""
     causes = list(_causes_of(error))
     if system := next((each for each in causes if isinstance(each, OSError)), None):
         return cut(system.strerror or str(system))
@@ -130,44 +111,29 @@ def _causes_of(error: BaseException) -> Iterator[BaseException]:
 
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.
 LONGEST_READ_SECONDS = 300.0
-
 #: Bytes of the largest answer to a request about one object: etcd holds no object of more than 1.5 MiB.
 LARGEST_OBJECT = 8 << 20
-
-#: The status code that observers get for a request without an answer.
-NO_ANSWER = 0
-
+NO_ANSWER = 0  # the status code that observers get for a request without an answer
 #: Called with a request: its method, its path without the query, and the status code of the answer.
 Observe = Callable[[str, str, int], None]
-
 _CHUNK = 1 << 18
-
 #: The share of a request's time in which the connection must be established.  Below 1, so that a failed connection is
 #: noticed before the request itself is given up: then it is certain that the request was not sent.
 _CONNECT_SHARE = 0.9
-
-#: The shortest time-out, in seconds: urllib3 does not accept zero.
-_BLINK = 0.001
+_BLINK = 0.001  # the shortest time-out, in seconds: urllib3 does not accept zero
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Speaks to one API server.
+    """Speaks to one API server; safe to share between threads.
 
-    Safe to share between threads.
-
-    Attributes:
-        request_timeout: seconds without any data from the server after which a request is given up.
-        observe: called with every request; the status code is `NO_ANSWER` where no answer came.
-        is_patient: whether loading credentials may take longer than the request that needs them: for short requests,
-            which would end a slow plugin again and again.
-        ending: set once the program is told to end: from then on a request takes a few seconds at most, and after
-            some more none is sent.
+    Where it is patient, loading credentials may take longer than the request that needs them: short requests would end
+    a slow plugin again and again.
     """
 
     connection: Connection
     _: KW_ONLY
-    request_timeout: float = 30.0
+    request_timeout: float = 30.0  # seconds without any data from the server after which a request is given up
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     observe: Observe = lambda _method, _path, _status: None
     is_patient: bool = False
@@ -181,11 +147,7 @@ class Client:
         deadline: Deadline | None = None,
         largest: int = LARGEST_PAGE,
     ) -> bytes:
-        """Read `path`, trying again as the retry policy and the deadline allow.
-
-        429, 5xx, lost connections and time-outs are tried again, 403 and 404 never.  An answer that is not a success is
-        the error that `answers` makes of it, and one of more than `largest` bytes is `Rejected`.
-        """
+        """Read `path`, trying 429, 5xx, lost connections and time-outs again, as retry policy and deadline allow."""
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self.retry_policy.clock)
         target = f"{path}?{urlencode(query)}" if query else path
 
@@ -210,11 +172,7 @@ class Client:
 
         The body of a PATCH is a JSON patch (RFC 6902).  The request is given up at the deadline, or after the request
         time-out if that ends sooner.  The gate is called before the body is sent, and again before it is sent with
-        fresh credentials; an error that it raises stops the request.
-
-        Raises:
-            Transient: there is no answer; its `maybe_done` says whether the server may have acted.
-            Unreachable: no answer is possible (the server's certificate is not trusted).
+        fresh credentials; an error that it raises stops the request.  Without an answer it is Transient.
         """
         until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
         content_type = "application/json-patch+json" if method == "PATCH" else "application/json"

@@ -1,9 +1,10 @@
-"""The API server: found by kubeconfig files, read and merged as kubectl does it, and the connection to it.
+"""The API server, found by kubeconfig files, read and merged as kubectl does it; the proxy, and the connection to it.
 
 The files are merged here and not by the `kubernetes` package: that takes the current-context of the last file, while
 kubectl takes that of the first; it rejects an empty file; and it splits a path at each colon.
 """
 
+import base64
 import math
 import os
 import threading
@@ -12,50 +13,89 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import yaml
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.tries import Deadline
-from rebalancer.untrusted.address import without_userinfo
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_plainly, shown, without_userinfo
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access
 
-Document = dict[str, object]
+#: Of proxies, in the order in which the `kubernetes` package reads them.
+_VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 
+
+def named(proxy: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return a proxy's address without a password, and the variable that sets it, or the kubeconfig."""
+    setter = next((name for name in _VARIABLES if environ.get(name) == proxy), "proxy-url of the kubeconfig")
+    return f"the proxy {shown(proxy)} ({setter})"
+
+
+def credentials_for(proxy: str) -> dict[str, str]:
+    """Return the header that tells an HTTP proxy, and nobody else, who we are; empty if its address has no user."""
+    if proxy.partition("://")[0].lower() not in ("http", "https"):
+        return {}
+    try:
+        parts = read_plainly(proxy)
+    except AmbiguousUserinfo:  # no error if NO_PROXY makes the proxy superfluous
+        return {}
+    user, _, password = ((parts and parts["userinfo"]) or "").partition(":")
+    if not user and not password:
+        return {}
+    both = f"{unquote(user)}:{unquote(password)}".encode()
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(both).decode()}"}
+
+
+def unauthorised(proxy: str) -> str:
+    """Return what a proxy's answer 407 means, and the cure."""
+    if credentials_for(proxy):
+        return (
+            f"{named(proxy)} does not accept the user and password in its address (407 Proxy Authentication Required): "
+            "check them; characters like @ and / are written %40 and %2F there"
+        )
+    return (
+        f"{named(proxy)} asks for a user and a password (407 Proxy Authentication Required): "
+        "write them into its address, like http://USER:PASSWORD@HOST:PORT"
+    )
+
+
+def trouble_with(proxy: str) -> str:
+    """Return why a connection through a proxy cannot be set up, and the cure."""
+    try:
+        read_plainly(proxy)
+    except AmbiguousUserinfo as error:
+        return f"{named(proxy)}: {error}"
+    scheme = proxy.partition("://")[0].lower()
+    if scheme.startswith("socks"):
+        return f"{named(proxy)} is a SOCKS proxy: install the Python package PySocks, or use an HTTP proxy"
+    return f"{named(proxy)} cannot be used: its address must be like http://HOST:PORT"
+
+
+Document = dict[str, object]
 _SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Settings of the command line, as kubectl's flags; what is not set is taken from the kubeconfig.
+    """Settings of the command line, as kubectl's flags; what is not set is taken from the kubeconfig."""
 
-    Attributes:
-        user: the user to act as; empty for none.
-        insecure: whether the API server's certificate is not checked.
-        exec_seconds: after which a credentials plugin that does not answer is killed.
-    """
-
-    user: str = ""
+    user: str = ""  # the user to act as; empty for none
     groups: tuple[str, ...] = ()
-    insecure: bool = False
-    exec_seconds: float = 60.0
+    insecure: bool = False  # whether the API server's certificate is not checked
+    exec_seconds: float = 60.0  # after which a credentials plugin that does not answer is killed
 
 
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
-    """Kubeconfig files, merged.
+    """Kubeconfig files, merged."""
 
-    Attributes:
-        files: where it comes from, in words.
-        current: the current-context; empty when there is none.
-    """
-
-    files: str
-    current: str
+    files: str  # where it comes from, in words
+    current: str  # the current-context; empty when there is none
     clusters: Mapping[str, Document]
     contexts: Mapping[str, Document]
     users: Mapping[str, Document]
@@ -101,9 +141,8 @@ class ChosenContext:
 
 
 def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
-    """Return the kubeconfig that kubectl would use; None when there is none.
+    """Return the kubeconfig that kubectl would use: `--kubeconfig` alone, KUBECONFIG, `~/.kube/config`; else None.
 
-    `--kubeconfig` alone when given, else the files of KUBECONFIG that exist, else `~/.kube/config`.
     Files without content count as absent, so that `KUBECONFIG=/dev/null` does what it is used for.
     """
     if explicit:
@@ -191,7 +230,6 @@ def extensions(cluster: Document, name: str) -> list[object]:
 
 
 def _absolute(body: Document, folder: Path) -> Document:
-    """Return a cluster or user whose paths no longer depend on the file's folder."""
     paths = {key: str(folder / str(body[key])) for key in _PATHS if body.get(key)}
     if "tokenFile" in paths:  # takes precedence over `token`; in the `kubernetes` package it does not
         body = {key: value for key, value in body.items() if key != "token"}
@@ -201,8 +239,7 @@ def _absolute(body: Document, folder: Path) -> Document:
     return {**body, **paths}
 
 
-#: Where a pod finds its service account.
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")  # where a pod finds its service account
 
 _NOWHERE = (
     "no cluster to work on: there is no kubeconfig and this is not a pod. "
@@ -211,11 +248,9 @@ _NOWHERE = (
 
 
 class Connection:
-    """Where the API server is, and the credentials.  Safe to share between threads.
+    """Where the API server is, and the credentials, which each `load` reads again.  Safe to share between threads.
 
-    Args:
-        load: reads the credentials, within so many seconds; each call reads them again.
-        context: None inside a cluster, where the credentials are a pod's service account.
+    The context is None inside a cluster, where the credentials are a pod's service account.
     """
 
     def __init__(self, load: Callable[[float], "Access"], *, context: str | None, in_cluster: bool) -> None:
@@ -236,12 +271,10 @@ class Connection:
         return self.reload(access, seconds) if access.has_expired() else access
 
     def reload(self, stale: "Access", seconds: float = math.inf) -> "Access":
-        """Replace credentials that the server did not accept: only once, even if many threads ask for it.
+        """Replace credentials that the server did not accept: only once, even if many threads ask for it, and in time.
 
-        Reads kubeconfig and token files again, and runs the exec plugin again.  A plan for one cluster must not be
-        carried out on another, and credentials must not go to another server.  So the address, the certificate
-        authority, the other TLS settings and the proxy must be the same as before.  A plugin that hangs does not
-        outlast `seconds`.
+        A plan for one cluster must not be carried out on another, and credentials must not go to another server:
+        address, certificate authority, other TLS settings and proxy must be as before.
         """
         until = Deadline.after(seconds)
         if not self._lock.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
@@ -274,11 +307,7 @@ def connect(
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Connection:
-    """Find the API server in the same order as kubectl; no request is sent.
-
-    The order: `--kubeconfig`, the files of KUBECONFIG, `~/.kube/config`, the pod's service account; that is out of the
-    question where a context is named.
-    """
+    """Find the API server in the same order as kubectl, and then by the pod's service account; no request is sent."""
     from rebalancer.kube import credentials  # noqa: PLC0415  takes half a second, which offline runs save
 
     found = find(kubeconfig, environ)

@@ -20,24 +20,15 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
-from rebalancer.kube.config import ChosenContext, Document, Overrides, extensions, find
+from rebalancer.kube.config import ChosenContext, Document, Overrides, credentials_for, extensions, find, trouble_with
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.kube.proxies import credentials_for, trouble_with
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
 from rebalancer.untrusted.exchange import cuttable
 
 #: The credentials in a kubeconfig's user.
 _CREDENTIALS = (
-    "token",
-    "tokenFile",
-    "username",
-    "password",
-    "exec",
-    "auth-provider",
-    "client-certificate",
-    "client-certificate-data",
-    "client-key",
-    "client-key-data",
+    *("token", "tokenFile", "username", "password", "exec", "auth-provider"),
+    *("client-certificate", "client-certificate-data", "client-key", "client-key-data"),
 )
 #: The name of our entry among a cluster's `extensions`, and its key.
 _EXTENSION = "rebalancer"
@@ -47,9 +38,8 @@ _PERMISSION = "allowTokenOverHTTP"
 def addressed(chosen: ChosenContext) -> ChosenContext:
     """Return the context with its server's address ready for use: without userinfo and blanks.
 
-    Over plain http no credentials are sent, and no plugin is run, unless the cluster's entry allows it:
-
-        extensions: [{name: rebalancer, extension: {allowTokenOverHTTP: true}}]
+    Over plain http no credentials are sent, and no plugin is run, unless the cluster's entry allows it by
+    `extensions: [{name: rebalancer, extension: {allowTokenOverHTTP: true}}]`.
     """
     server = str(chosen.cluster.get("server") or "")
     place = f"{chosen.files}: the server of context {chosen.context!r}"
@@ -72,18 +62,16 @@ def addressed(chosen: ChosenContext) -> ChosenContext:
     return replace(chosen, cluster={**chosen.cluster, "server": address.url})
 
 
-#: Names with their values; a name may occur more than once.
-Headers = tuple[tuple[str, str], ...]
+Headers = tuple[tuple[str, str], ...]  # names with their values; a name may occur more than once
 
 
 def impersonation(user: Document, overrides: Overrides) -> Headers:
-    """Return the headers for acting as a kubeconfig's user says, or the command line, which overrides it.
-
-    The `kubernetes` package leaves them out: without them a run would act with more rights than were meant.
-    """
-    name = overrides.user or str(user.get("as") or "")
+    """Return the headers for acting as the command line says, or a kubeconfig's user; `kubernetes` leaves them out."""
+    name, given = overrides.user or str(user.get("as") or ""), user.get("as-user-extra")
     groups = overrides.groups or _texts(user.get("as-groups"))
-    extra = tuple(_extra(user.get("as-user-extra")))
+    # Header names ignore case and allow few characters; the API server decodes this encoding.
+    more = {quote(str(key).lower(), safe=""): each for key, each in given.items()} if isinstance(given, dict) else {}
+    extra = [(f"Impersonate-Extra-{key}", value) for key, values in more.items() for value in _texts(values)]
     uid = () if overrides.user or not user.get("as-uid") else (("Impersonate-Uid", str(user["as-uid"])),)
     if not name and (groups or extra or uid):
         raise NoCredentials("there are groups to act in, and nobody to act as: say whom with --as")
@@ -93,12 +81,6 @@ def impersonation(user: Document, overrides: Overrides) -> Headers:
         if not (value.isascii() and value.isprintable()):
             raise NoCredentials(f"{header} {value!r} cannot be sent: names to act as are of ASCII characters")
     return headers
-
-
-def _extra(given: object) -> Iterator[tuple[str, str]]:
-    for key, values in given.items() if isinstance(given, dict) else ():
-        # Header names ignore case and allow few characters; the API server decodes this encoding.
-        yield from ((f"Impersonate-Extra-{quote(str(key).lower(), safe='')}", value) for value in _texts(values))
 
 
 def _texts(given: object) -> tuple[str, ...]:
@@ -117,27 +99,19 @@ def _endpoint(settings: Configuration) -> Mapping[str, object]:
     }
 
 
-#: What the `kubernetes` package understands.
-_AUTH_PROVIDERS = ("gcp", "oidc")
-
+_AUTH_PROVIDERS = ("gcp", "oidc")  # what the `kubernetes` package understands
 USER_AGENT = f"rebalancer/{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A pool of connections, with TLS settings and proxies, and the credentials that go with it.
-
-    Attributes:
-        endpoint: the API server that the pool leads to, by the settings of a kubeconfig.
-        acting_as: the headers for impersonation.
-        expires: when the credentials end; None where that is not known.
-    """
+    """A pool of connections, with TLS settings and proxies, and the credentials that go with it."""
 
     configuration: Configuration
     pool: urllib3.PoolManager
-    endpoint: Mapping[str, object]
-    acting_as: Headers = ()
-    expires: datetime | None = None
+    endpoint: Mapping[str, object]  # the API server that the pool leads to, by the settings of a kubeconfig
+    acting_as: Headers = ()  # the headers for impersonation
+    expires: datetime | None = None  # when the credentials end; None where that is not known
 
     @property
     def proxy(self) -> str:
@@ -155,24 +129,17 @@ class Access:
 
     def headers(self) -> urllib3.HTTPHeaderDict:
         """Return the headers of the next request."""
-        token = self._authorization()
-        headers = urllib3.HTTPHeaderDict(
-            {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
-        )
-        for name, value in self.acting_as:
-            headers.add(name, value)
-        if token:
-            headers["Authorization"] = token
-        return headers
-
-    def _authorization(self) -> str:
         with _as_no_credentials("the credentials cannot be read"):
             token = self.configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
         if not (token.isascii() and token.strip().isprintable()):
             raise NoCredentials(
                 "the token has characters that are not allowed in a token: check the file it comes from"
             )
-        return token.strip()
+        usual = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": USER_AGENT}
+        headers = urllib3.HTTPHeaderDict(usual | ({"Authorization": token.strip()} if token else {}))
+        for name, value in self.acting_as:
+            headers.add(name, value)
+        return headers
 
 
 def from_files(
@@ -254,7 +221,6 @@ def _demand_known(chosen: ChosenContext) -> None:
 
 @contextmanager
 def _as_no_credentials(meaning: str) -> Iterator[None]:
-    """Turn what the package raises on bad input into one error that names the place."""
     try:
         yield
     except (ConfigException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -19,40 +19,28 @@ from rebalancer.kube.tries import Deadline, RetryPolicy
 from rebalancer.untrusted.address import without_userinfo
 
 logger = logging.getLogger(__name__)
-
 CONTROLLER = "kube-rebalancer"
-
 #: The API's limits: of a note in bytes, of the reporting instance, a name and a reason in characters.
 _NOTE_LIMIT = 1024
 _INSTANCE_LIMIT = 128
 _NAME_LIMIT = 253
 _REASON_LIMIT = 128
-
-#: Events that may wait for delivery; more are dropped, and counted.
-_QUEUE_LENGTH = 10_000
-
-#: How often `close` checks whether it has to hurry, in seconds.
-_BLINK_SECONDS = 0.1
+_QUEUE_LENGTH = 10_000  # events that may wait for delivery; more are dropped, and counted
+_BLINK_SECONDS = 0.1  # how often `close` checks whether it has to hurry, in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a pod.
-
-    Attributes:
-        type_: `Normal` or `Warning`.
-        reason: the strategy, or `EvictionFailed`.
-        time: nanoseconds since 1970.
-    """
+    """Something that happened to a pod."""
 
     namespace: str
     pod: str
     uid: str
-    type_: str
-    reason: str
+    type_: str  # `Normal` or `Warning`
+    reason: str  # the strategy, or `EvictionFailed`
     note: str
     action: str = "Descheduled"
-    time: int = field(default_factory=time.time_ns)
+    time: int = field(default_factory=time.time_ns)  # nanoseconds since 1970
 
 
 def reporting_instance(hostname: str | None = None) -> str:
@@ -61,10 +49,7 @@ def reporting_instance(hostname: str | None = None) -> str:
 
 
 def note_of(node: str, because: str, error: str = "", restarted: str = "") -> str:
-    """Return the note of an eviction from a node: the descheduler's words, then our reason, or why it failed.
-
-    If the rollout of a Deployment is restarted instead, its name is given.
-    """
+    """Return the note of an eviction or a restarted rollout: the descheduler's words, then why, or why it failed."""
     if restarted:
         return f"the rollout of Deployment {restarted} is restarted, so that its pod leaves {node}: {because}"
     outcome = f" failed: {error}" if error else ""
@@ -73,27 +58,14 @@ def note_of(node: str, because: str, error: str = "", restarted: str = "") -> st
 
 
 class Events:
-    """Publishes Events; never delays the run, and never makes it fail.
-
-    Args:
-        reporting_instance: who reports; see `reporting_instance`.
-        retry_policy: how one Event is tried again; for 5 s when None.  Its `stop` is not used.
-
-    Attributes:
-        problem: why the first undelivered Event was not delivered; empty when all were.
-    """
+    """Publishes Events; never delays the run, and never makes it fail.  One Event is tried again for 5 s by default."""
 
     def __init__(
-        self,
-        client: Client,
-        reporting_instance: str,
-        *,
-        retry_policy: RetryPolicy | None = None,
-        clock: Clock = boottime,
+        self, client: Client, reporter: str, *, retry_policy: RetryPolicy | None = None, clock: Clock = boottime
     ) -> None:
-        self.problem = ""
+        self.problem = ""  # why the first undelivered Event was not delivered; empty when all were
         self._client = client
-        self._reporting_instance = reporting_instance
+        self._reporter = reporter
         self._clock = clock
         self._over = threading.Event()
         self._retry_policy = replace(retry_policy or RetryPolicy(seconds=5.0), stop=self._over)
@@ -115,10 +87,7 @@ class Events:
     def close(
         self, seconds: float, hurried: Callable[[], bool] = lambda: False, seconds_hurried: float = math.inf
     ) -> int:
-        """Deliver the waiting Events within so many seconds, and return how many Events were not delivered.
-
-        From the moment when `hurried` returns True, which is called again and again, `seconds_hurried` are left.
-        """
+        """Deliver the waiting Events in time, or sooner once it is hurried; return how many were not delivered."""
         self._deadline = end = Deadline.after(seconds, self._clock)
         self._waiting.put(None)
         while self._worker.is_alive() and end.left():
@@ -142,7 +111,7 @@ class Events:
 
     def _deliver(self, event: Event) -> None:
         path = path_of("apis", "events.k8s.io", "v1", "namespaces", event.namespace, "events")
-        body = json.dumps(body_of(event, self._reporting_instance)).encode()
+        body = json.dumps(body_of(event, self._reporter)).encode()
         answer = self._client.write("POST", path, body, deadline=self._deadline)
         # A conflict: the server already has the Event; its answer to an earlier try was lost.
         if answer.status != HTTPStatus.CONFLICT:
@@ -156,12 +125,14 @@ class Events:
 
 def body_of(event: Event, reporting_instance: str) -> dict[str, object]:
     """Return an Event as events.k8s.io/v1 wants it, cut to that API's limits."""
-    suffix = f".{event.time:x}"
+    suffix, at = f".{event.time:x}", datetime.fromtimestamp(event.time // 10**9, UTC)
+    note = without_userinfo(event.note)
+    whole = note.encode()
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": event.pod[: _NAME_LIMIT - len(suffix)] + suffix, "namespace": event.namespace},
-        "eventTime": _micro_time(event.time),
+        "eventTime": f"{at:%Y-%m-%dT%H:%M:%S}.{event.time % 10**9 // 1000:06d}Z",
         "reportingController": CONTROLLER,
         "reportingInstance": reporting_instance[:_INSTANCE_LIMIT],
         "action": event.action,
@@ -173,19 +144,6 @@ def body_of(event: Event, reporting_instance: str) -> dict[str, object]:
             "name": event.pod,
             "uid": event.uid,
         },
-        "note": _cut_bytes(without_userinfo(event.note), _NOTE_LIMIT),
+        "note": note if len(whole) <= _NOTE_LIMIT else f"{whole[: _NOTE_LIMIT - 3].decode(errors='ignore')}…",
         "type": event.type_,
     }
-
-
-def _micro_time(nanoseconds: int) -> str:
-    return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + (
-        f"{nanoseconds % 10**9 // 1000:06d}Z"
-    )
-
-
-def _cut_bytes(text: str, limit: int) -> str:
-    whole = text.encode()
-    if len(whole) <= limit:
-        return text
-    return whole[: limit - len("…".encode())].decode(errors="ignore") + "…"

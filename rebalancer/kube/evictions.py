@@ -67,25 +67,20 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, is_not_found
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
-from rebalancer.untrusted.documents import Unreadable, decode_json
+from rebalancer.kube.wire.shared_fields import Metadata
 
-#: How long one pod's eviction is tried again.
-RETRY_FOR_SECONDS = 30.0
-
+RETRY_FOR_SECONDS = 30.0  # how long one pod's eviction is tried again
 #: How often one pod's eviction is begun, where the pod changes meanwhile (a kubelet's status changes it too).
 VERSIONS = 3
-
 #: Seconds for one look, and for all last looks together.  Looks are the only requests after the deadline or a signal.
 LOOK_SECONDS = 5.0
-
 #: Given a pod as it is now: the verdict if it may not go any more, else its resourceVersion.
 Recheck = Callable[[bytes], Verdict | str]
-
 REQUESTED_BY = "sigs.k8s.io/descheduler"
-
+_KIND = {"apiVersion": "policy/v1", "kind": "Eviction"}
 _LEAVES = "the pod is gone or leaving, by itself or by this request"
 _TAKEN_OVER = "Eviction triggered evacuation"
 _TWO_PDBS = "more than one PodDisruptionBudget"
@@ -103,31 +98,20 @@ class Modified(Exception):  # noqa: N818  no error: the eviction begins anew
     """The pod has changed since it was decided upon; nothing was done."""
 
 
+@dataclass(slots=True)
 class Evictions:
     """Asks the API server to evict pods.
 
-    Args:
-        retry_policy: how one pod's request is tried again.
-        halt: checked before every request, retries included; a request that is already sent is finished.
-        grace_period_seconds: for all pods; None leaves each pod its own.
-        is_shared: whether several threads ask at once; then a 429 to one of them slows all.
+    The halt is checked before every request, retries included; a request that is already sent is finished.  A grace
+    period of None leaves each pod its own.  Where several threads ask at once a 429 to one of them slows all.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        retry_policy: RetryPolicy,
-        halt: Halt,
-        grace_period_seconds: int | None = None,
-        *,
-        is_shared: bool = False,
-    ) -> None:
-        self._client = client
-        self._retry_policy = retry_policy
-        self._halt = halt
-        self._grace_period_seconds = grace_period_seconds
-        self._is_shared = is_shared
-        self._busy_until = -math.inf
+    client: Client
+    retry_policy: RetryPolicy
+    halt: Halt
+    grace_period_seconds: int | None = None
+    is_shared: bool = False
+    _busy_until: float = -math.inf
 
     def evict(
         self,
@@ -144,21 +128,20 @@ class Evictions:
         """Ask the API server to evict one pod, but not a newer pod with the same name, nor one that has changed.
 
         So the server compares its UID, and its version when it was decided upon unless that is empty.  About a pod
-        that has changed `recheck` asks every protection again.  The reason goes into the request's annotations.
-
-        Returns:
-            Granted, also when the pod is seen to be gone after a request whose answer was lost; refused by a PDB, a
-            webhook, a protection or because the namespace ends; unknown when a doubt remains; failed otherwise.  No
-            answer of a server makes this raise.
+        that has changed `recheck` asks every protection again.  The reason goes into the request's annotations.  No
+        answer of a server makes this raise.
         """
         path = path_of("api", "v1", "namespaces", namespace, "pods", name)
         annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
         metadata: dict[str, object] = {"name": name, "namespace": namespace, "annotations": annotations}
-        eviction = PodEviction(self._client, path, uid, self._retry_policy)
+        grace = {} if self.grace_period_seconds is None else {"gracePeriodSeconds": self.grace_period_seconds}
+        eviction = PodEviction(self.client, path, uid, self.retry_policy)
         for _ in range(VERSIONS):
-            body = self._body(metadata, uid, resource_version)
+            version = {"resourceVersion": resource_version} if resource_version else {}
+            options = {"preconditions": {"uid": uid, **version}, **grace}
+            body = json.dumps({**_KIND, "metadata": metadata, "deleteOptions": options}).encode()
             try:
-                return eviction.verdict(partial(self._ask, f"{path}/eviction", body), self._halt.deadline)
+                return eviction.verdict(partial(self._ask, f"{path}/eviction", body), self.halt.deadline)
             except Modified as changed:
                 found = eviction.read_again(recheck, changed)
             if not isinstance(found, str):
@@ -166,47 +149,29 @@ class Evictions:
             resource_version = found
         return Failed(f"the pod has changed between each of {VERSIONS} looks and the request that followed")
 
-    def _body(self, metadata: dict[str, object], uid: str, resource_version: str) -> bytes:
-        version = {"resourceVersion": resource_version} if resource_version else {}
-        options: dict[str, object] = {"preconditions": {"uid": uid, **version}}
-        if self._grace_period_seconds is not None:
-            options["gracePeriodSeconds"] = self._grace_period_seconds
-        kind = {"apiVersion": "policy/v1", "kind": "Eviction"}
-        return json.dumps({**kind, "metadata": metadata, "deleteOptions": options}).encode()
-
     def _ask(self, path: str, body: bytes) -> Verdict:
-        wait = min(self._busy_until - self._retry_policy.clock(), self._halt.deadline.left())
+        wait = min(self._busy_until - self.retry_policy.clock(), self.halt.deadline.left())
         if wait > 0:
-            self._retry_policy.wait(wait)
-        answer = self._client.write("POST", path, body, gate=self._halt.check)
+            self.retry_policy.wait(wait)
+        answer = self.client.write("POST", path, body, gate=self.halt.check)
         try:
             return verdict_of(answer)
         except Transient as error:
-            if self._is_shared and answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            if self.is_shared and answer.status == HTTPStatus.TOO_MANY_REQUESTS:
                 # All threads wait as long as the server asks one of them to, but no longer than one pod is tried.
-                asked = min(error.retry_after or self._retry_policy.shortest_wait, self._retry_policy.seconds)
-                self._busy_until = max(self._busy_until, self._retry_policy.clock() + asked)
+                asked = min(error.retry_after or self.retry_policy.shortest_wait, self.retry_policy.seconds)
+                self._busy_until = max(self._busy_until, self.retry_policy.clock() + asked)
             raise
-
-
-class _EvictedMetadata(msgspec.Struct, rename="camel"):
-    uid: str
-    deletion_timestamp: str | None = None
 
 
 class _EvictedPod(msgspec.Struct):
     kind: str
-    metadata: _EvictedMetadata
+    metadata: Metadata
 
 
 @dataclass(slots=True)
 class PodEviction:
-    """The requests for one pod's eviction, and the looks at it.
-
-    Attributes:
-        uid: of the pod to evict; another UID under the same name means that this pod is gone.
-        is_in_doubt: whether an earlier request may have evicted the pod.
-    """
+    """The requests for one pod's eviction, and the looks at it; in doubt an earlier request may have evicted it."""
 
     client: Client
     path: str
@@ -217,8 +182,7 @@ class PodEviction:
     def verdict(self, ask: Callable[[], Verdict], deadline: Deadline) -> Verdict:
         """Ask until there is a verdict; where no further request is sent and a doubt remains, look at the pod.
 
-        Raises:
-            Modified: the pod has changed, and no earlier request can have changed it.
+        Raises Modified where the pod has changed, and no earlier request can have changed it.
         """
         try:
             verdict = self.retry_policy.call(deadline, self._attempt, ask)
@@ -272,15 +236,16 @@ class PodEviction:
 
     def is_gone_at_last(self) -> bool:
         """Return the same, but look again for some seconds: a server may carry out an accepted request later."""
+
+        def demand_gone() -> None:
+            if self._look() is not None:
+                raise Transient("the eviction is in doubt, and the pod is still there")
+
         try:
-            replace(self.retry_policy, seconds=LOOK_SECONDS).call(None, self._demand_gone)
+            replace(self.retry_policy, seconds=LOOK_SECONDS).call(None, demand_gone)
         except ClusterError:
             return False
         return True
-
-    def _demand_gone(self) -> None:
-        if self._look() is not None:
-            raise Transient("the eviction is in doubt, and the pod is still there")
 
     def _look(self) -> bytes | None:
         """Return the pod as it is now; None where it is gone, replaced or terminating."""
@@ -288,32 +253,19 @@ class PodEviction:
         if is_not_found(answer):
             return None
         body = answer.demanded()
-        try:
-            pod = decode_json(body, _EvictedPod)
-        except Unreadable as error:
-            raise Rejected(f"the answer is not a pod: {error}") from error
+        pod = decoded(body, _EvictedPod, self.path, "a pod")
         if pod.kind != "Pod" or not pod.metadata.uid:
-            raise Rejected("the answer is not a pod")
+            raise Rejected(f"the API server does not answer {self.path} with a pod")
         is_leaving = pod.metadata.uid != self.uid or pod.metadata.deletion_timestamp is not None
         return None if is_leaving else body
-
-
-class _Said(msgspec.Struct):
-    """The fields that are read from the body of a 2xx answer."""
-
-    kind: str = ""
-    status: str = ""
 
 
 def verdict_of(answer: HttpAnswer) -> Verdict:
     """Return the verdict of a definite answer to an eviction, by the table at the top of this module.
 
-    Raises:
-        Transient: another try may succeed; its `maybe_done` says whether this one may have succeeded already.
-        Unclear: the answer says nothing about the eviction.
-        Modified: the pod is not as it was when it was decided upon.
+    Else raise Transient where another try may succeed, Unclear, or Modified.
     """
-    if answer.is_success and _is_agreed(answer):
+    if answer.is_success and answer.explanation().status == "Success":
         return GRANTED
     if answer.status < HTTPStatus.BAD_REQUEST:
         raise Unclear(f"the API server answers {answer.status} to POST {answer.path}, but not about the eviction")
@@ -336,14 +288,6 @@ def verdict_of(answer: HttpAnswer) -> Verdict:
         return Failed(f"the API server does not offer evictions: {error}", hopeless=True)
     # A refusal by admission has the same code as a missing permission, but another message.
     return Failed(str(error), forbidden=answer.status == HTTPStatus.FORBIDDEN and _NOT_ALLOWED in said.message)
-
-
-def _is_agreed(answer: HttpAnswer) -> bool:
-    try:
-        said = decode_json(answer.body, _Said)
-    except Unreadable:
-        return False
-    return said.kind == "Status" and said.status == "Success"
 
 
 def _refused_by(answer: HttpAnswer) -> Code | None:

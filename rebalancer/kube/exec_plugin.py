@@ -30,10 +30,7 @@ from rebalancer.kube.wire.objects import aware
 from rebalancer.untrusted.documents import decode_json
 
 _LOG = logging.getLogger(__name__)
-
-#: After so many seconds a warning names the plugin: it may wait for somebody to log in.
-NAMED_AFTER_SECONDS = 5.0
-
+NAMED_AFTER_SECONDS = 5.0  # after so many seconds a warning names the plugin: it may wait for somebody to log in
 _OWN_SETTINGS = "client.authentication.k8s.io/exec"
 #: What a plugin may be told about the cluster, as a kubeconfig spells it.
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
@@ -70,10 +67,7 @@ def with_credentials(user: Document, status: CredentialStatus) -> Document:
 
 
 def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, datetime | None]:
-    """Return the context with its plugin's credentials instead of the plugin, if there is one, and when they expire.
-
-    A plugin that does not answer in so many seconds is killed.
-    """
+    """Return the context with credentials instead of its plugin, if there is one, and when they expire."""
     if not chosen.user.get("exec"):
         return chosen, None
     plugin = _Plugin(chosen)
@@ -206,7 +200,6 @@ def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:
 
 
 def _cluster(chosen: ChosenContext) -> Document:
-    """Return what a plugin is told about the cluster, if it asks for that."""
     cluster = {key: chosen.cluster[key] for key in _CLUSTER if chosen.cluster.get(key)}
     authority = chosen.cluster.get("certificate-authority")
     if authority and "certificate-authority-data" not in cluster:
@@ -221,12 +214,9 @@ def _cluster(chosen: ChosenContext) -> Document:
 
 @contextmanager
 def held_signals() -> Iterator[Callable[[], None]]:
-    """Let no signal raise while this is entered; what came takes effect when it is left.
+    """Let no signal raise while this is entered; what came takes effect when it is left, or what is yielded is called.
 
     Only the main thread hears signals (Python's `signal` module), so in any other there is nothing to hold.
-
-    Yields:
-        a function that lets signals through again before the end, and raises what came meanwhile.
     """
     before: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {}
     came: list[int] = []

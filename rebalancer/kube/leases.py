@@ -28,18 +28,14 @@ from rebalancer.kube.client import LARGEST_OBJECT, Client, path_of
 from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.objects import Int32, aware
 
-#: As often as the holder may change by a Lease's count; the API server takes no more.
-MOST_TRANSITIONS = 2**31 - 1
-
+MOST_TRANSITIONS = 2**31 - 1  # as often as the holder may change by a Lease's count; the API server takes no more
 #: The longest duration that is believed, seconds: with the largest one that can be written nobody would act for 68
 #: years, and whoever may edit the Lease could write it.
 LONGEST_SECONDS = 3600.0
 
 #: What others have put into the metadata; a write that left it out would remove it.
 _KEPT = ("labels", "ownerReferences", "finalizers")
-
-#: How often a write is tried while others write to the Lease.
-_TRIES = 10
+_TRIES = 10  # how often a write is tried while others write to the Lease
 #: For one request for the ConfigMap.
 _MAP_SECONDS = 10.0
 _API_VERSION = "coordination.k8s.io/v1"
@@ -47,27 +43,16 @@ _API_VERSION = "coordination.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The content of a Lease.
+    """The content of a Lease."""
 
-    Attributes:
-        holder: the holder's identity; empty where nobody holds the Lease.
-        duration: seconds after the last renewal in which nobody else may take it.
-        renewed: when it was last renewed, by the holder's clock; None where that is not set.
-        transitions: how often the holder changed.
-        version: the resourceVersion that was read; a write is refused when the object has changed since.  Empty for a
-            Lease that is not there yet.
-        annotations: all of them; a write replaces them.
-        kept: what else of the metadata a write has to keep.
-    """
-
-    holder: str
-    duration: float
-    renewed: datetime | None
+    holder: str  # empty where nobody holds it
+    duration: float  # seconds after the last renewal in which nobody else may take it
+    renewed: datetime | None  # by the holder's clock; None where that is not set
     acquired: datetime | None
-    transitions: int
-    version: str
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, object] = field(default_factory=dict)
+    transitions: int  # how often the holder changed
+    version: str  # that was read; a write is refused when the object has changed since.  Empty where there is none yet
+    annotations: Mapping[str, str] = field(default_factory=dict)  # all of them; a write replaces them
+    kept: Mapping[str, object] = field(default_factory=dict)  # what else of the metadata a write has to keep
 
 
 class _Stored:
@@ -82,7 +67,6 @@ class _Stored:
         self._path = self._collection + path_of(name)
 
     def _put(self, client: Client, until: Deadline, document: Mapping[str, object], version: object) -> bytes | None:
-        """Replace this version, or create the object where there is none; None where another process was faster."""
         method, path = ("PUT", self._path) if version else ("POST", self._collection)
         answer = client.write(method, path, json.dumps(document).encode(), deadline=until)
         if answer.status == HTTPStatus.CONFLICT:
@@ -92,11 +76,7 @@ class _Stored:
 
 
 class Leases(_Stored):
-    """One Lease by its name.
-
-    Args:
-        seconds: for one request, retries included, but without what it takes to load new credentials.
-    """
+    """One Lease by its name; the seconds are for one request and its retries, those of a call for credentials too."""
 
     def __init__(self, client: Client, namespace: str, name: str, seconds: float) -> None:
         super().__init__(client, namespace, name, "apis", *_API_VERSION.split("/"), "leases")
@@ -104,7 +84,7 @@ class Leases(_Stored):
         self._seconds = seconds
 
     def read(self, seconds: float | None = None) -> Lease | None:
-        """Return the Lease; None where there is none.  With `seconds` these are for all that belongs to the request."""
+        """Return the Lease; None where there is none."""
         client, deadline = self._asking(seconds)
         try:
             body = client.get(self._path, deadline=deadline)
@@ -113,10 +93,7 @@ class Leases(_Stored):
         return self._decoded(body)
 
     def write(self, lease: Lease, seconds: float | None = None) -> Lease | None:
-        """Replace the version that `lease` names, or create it where it names none; None where others were faster.
-
-        With `seconds` these are for all that belongs to the request.  A Lease that is gone is `NotFound`.
-        """
+        """Replace the version that it names, or create it where it names none; None where others were faster."""
         body = self._put(*self._asking(seconds), self._encoded(lease), lease.version)
         return None if body is None else self._decoded(body)
 
@@ -191,22 +168,12 @@ def _micro_time(time: datetime | None) -> str | None:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if time else None
 
 
-@dataclass(frozen=True, slots=True)
-class MapContent:
-    """What the ConfigMap holds.
+class MapContent(msgspec.Struct):
+    """What the ConfigMap holds; without metadata, which a write has to keep, there is none yet."""
 
-    Attributes:
-        metadata: what a write has to keep, with the version that was read; empty where there is no ConfigMap yet.
-    """
-
-    data: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, object] = field(default_factory=dict)
-
-
-class _MapDocument(msgspec.Struct):
     kind: str = ""
     metadata: dict[str, object] = {}
-    data: dict[str, str] | None = None
+    data: dict[str, str] = {}
 
 
 class MemoryMap(_Stored):
@@ -221,19 +188,19 @@ class MemoryMap(_Stored):
             body = self._client.get(self._path, deadline=Deadline.after(_MAP_SECONDS), largest=LARGEST_OBJECT)
         except NotFound:
             return MapContent()
-        found = decoded(body, _MapDocument, self._path, "a ConfigMap")
+        found = decoded(body, MapContent, self._path, "a ConfigMap")
         if found.kind != "ConfigMap" or not isinstance(found.metadata.get("resourceVersion"), str):
             raise Rejected(f"the API server does not answer {self._path} with a ConfigMap")
-        kept = (*_KEPT, "annotations", "resourceVersion")
-        return MapContent(found.data or {}, {key: each for key, each in found.metadata.items() if key in kept})
+        return found
 
     def write(self, before: MapContent, changes: Mapping[str, str | None]) -> bool:
         """Replace the version that was read; return False if it has changed since.  None takes a key out."""
-        data = {**before.data, **changes}
+        kept = (*_KEPT, "annotations", "resourceVersion")
+        metadata = {key: each for key, each in before.metadata.items() if key in kept}
         document = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {**before.metadata, "name": self.name, "namespace": self.namespace},
-            "data": {key: text for key, text in data.items() if text is not None},
+            "metadata": {**metadata, "name": self.name, "namespace": self.namespace},
+            "data": {key: text for key, text in {**before.data, **changes}.items() if text is not None},
         }
         return self._put(self._client, Deadline.after(_MAP_SECONDS), document, before.metadata) is not None

@@ -14,24 +14,21 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
+from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import Expired, Rejected
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
 from rebalancer.kube.tries import Deadline
-from rebalancer.kube.wire.pages import PATHS, ListPage, PageMetadata, items_of
-from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, decode_json
+from rebalancer.kube.wire.pages import MALFORMED, PATHS, PageMetadata
+from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, in_words
 from rebalancer.untrusted.exchange import begin
 
 logger = logging.getLogger(__name__)
-
-#: kubectl's page size.
-PAGE_SIZE = 500
-
-#: How often a list is begun again after a 410, before it is read in one piece.
-RESTARTS = 2
+PAGE_SIZE = 500  # kubectl's page size
+RESTARTS = 2  # how often a list is begun again after a 410, before it is read in one piece
 
 
 def path_within(kind: str, namespace: str) -> str:
@@ -48,38 +45,8 @@ class PageCollector(Protocol):
 
 
 CollectorT = TypeVar("CollectorT", bound=PageCollector)
-W = TypeVar("W")
-T = TypeVar("T")
-
 #: Told of a list that is read: its resource, how many objects were read so far, and how many are to follow if known.
 Tell = Callable[[str, int, int | None], None]
-
-
-class Items(Generic[W, T]):
-    """Collects the objects of one kind, page by page; one that cannot be read is an error.
-
-    Args:
-        kind: as documents spell it.
-        wire: what an object is decoded as.
-        convert: makes of it what is kept in `items`.
-
-    Attributes:
-        more: how many objects are on the pages to come; None where the server does not say.
-    """
-
-    def __init__(self, kind: str, wire: type[W], convert: Callable[[W], T]) -> None:
-        self.items: list[T] = []
-        self.more: int | None = None
-        self._kind = kind
-        self._page = ListPage[wire]  # type: ignore[valid-type]  # a type at run time
-        self._convert = convert
-
-    def add_page(self, page: bytes) -> str:
-        """Add one page; return its continue token, empty after the last page."""
-        decoded = decode_json(page, self._page)
-        self.items += map(self._convert, items_of(decoded, self._kind))
-        self.more = decoded.metadata.remaining_item_count
-        return decoded.token
 
 
 def read_list(
@@ -94,19 +61,24 @@ def read_list(
 ) -> CollectorT:
     """Read a whole list, like `/api/v1/pods`, and return the collector that holds it.
 
-    Each time the list is begun a new collector is made; it is shown to `after_page` after each page.  The deadline is
-    for all pages together, and at most five minutes from now.  With a page size of 0 all is read at once.
+    Each time the list is begun a new collector is made; it is shown to `after_page`.  The deadline is for all pages,
+    and at most five minutes from now.  With a page size of 0 all is read at once.
     """
     until = Deadline.after(LONGEST_READ_SECONDS).or_sooner(deadline)
     for limit in (*[page_size] * (1 + RESTARTS), 0):
+        collector = new_collector()
+        asked = {**(query or {}), **({"limit": str(limit)} if limit else {})}
         try:
-            collector = new_collector()
-            asked = {**(query or {}), **({"limit": str(limit)} if limit else {})}
             _add_pages(client, path, collector, asked, until, after_page)
             return collector  # noqa: TRY300
         except Expired as error:
             logger.warning("reading %s again from its start: %s", path, error)
             expired = error
+        except MALFORMED as error:
+            raise ClusterError(
+                f"{client.connection.server} does not answer like an API server: GET {path} gives no list of objects "
+                f"({in_words(error)}). Look at the server's address in the kubeconfig."
+            ) from error
     raise expired
 
 

@@ -36,11 +36,8 @@ from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, avoid_keys
 #: Steering's annotation, whatever keys the taints have: so a mark is found after these were changed.
 ANNOTATION = "kube-rebalancer/avoid"
 SOFT = "PreferNoSchedule"
-
 _USUAL = avoid_keys(AVOID_KEY)
-
-#: A taint as the API server writes it; taints of others are written back unchanged.
-Taint: TypeAlias = Mapping[str, Any]
+Taint: TypeAlias = Mapping[str, Any]  # A taint as the API server writes it; taints of others are written back unchanged
 
 
 def in_utc(time: datetime) -> str:
@@ -62,42 +59,24 @@ class Note(msgspec.Struct, frozen=True):
         return json.dumps(plain, default=in_utc, separators=(",", ":"), ensure_ascii=False)
 
 
-class Mark(Note, frozen=True):
-    """Which run the taints belong to, as the annotation says it.
+class HoldMark(Note, frozen=True):
+    """What the annotation of a held node says: who holds it, and from when on the taint is of no use any more."""
 
-    Attributes:
-        run: the run that has set the taints; it is also the value of each taint.
-        expires: from when on no run uses the taints any more.
-    """
+    run: str
+    expires: Zoned
+
+
+class Mark(Note, frozen=True):
+    """Which run the taints belong to, as the annotation says it; the run is also the value of each taint."""
 
     run: str
     keys: tuple[str, ...]
     expires: Zoned
 
-    def of(self, keys: tuple[str, ...]) -> "Mark":
-        """Return the same mark with other keys."""
-        return Mark(self.run, keys, self.expires)
-
-
-class HoldMark(Note, frozen=True):
-    """What the annotation of a held node says.
-
-    Attributes:
-        expires: from when on the taint is of no use any more.
-    """
-
-    run: str
-    expires: Zoned
-
 
 @dataclass(frozen=True, slots=True)
 class MarkedNode:
-    """The parts of a node that concern marks.
-
-    Attributes:
-        uid: of the node: a new node may get the same name.
-        taints: as the API server has them; None where it has no list.
-    """
+    """The parts of a node that concern marks; the taints are as the API server has them."""
 
     name: str
     uid: str
@@ -123,17 +102,11 @@ MarkT = TypeVar("MarkT", bound=Any)
 
 
 class KindOfMark(ABC, Generic[MarkT]):
-    """One kind of marks on nodes: an annotation, and the soft taints and labels that go with it.
-
-    Attributes:
-        annotation: its key.
-        form: what it is read as.
-        nobody: in words, that no record confirms what is ours by the annotation alone.
-    """
+    """One kind of marks on nodes: an annotation, read as a form, and the soft taints and labels that go with it."""
 
     annotation: ClassVar[str]
     form: ClassVar[type[Any]]
-    nobody: ClassVar[str] = "nobody has noted as ours"
+    nobody: ClassVar[str] = "nobody has noted as ours"  # what is ours by the annotation alone
 
     @classmethod
     def read(cls, node: MarkedNode) -> MarkT | None:
@@ -183,13 +156,7 @@ class KindOfMark(ABC, Generic[MarkT]):
 
 @dataclass(frozen=True, slots=True)
 class SteeringMarks(KindOfMark[Mark]):
-    """The marks of steered runs.
-
-    Attributes:
-        first: key of the taint that every marked node carries.
-        second: key of the taint that hot nodes carry in addition.
-        runs: their soft taints are ours whatever key they have.
-    """
+    """The marks of steered runs: a first key for every node, a second for hot ones; taints of `runs` are ours too."""
 
     annotation = ANNOTATION
     form = Mark

@@ -18,7 +18,7 @@ other field.  A test for null passes where the field is absent.
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -27,34 +27,24 @@ import msgspec
 from rebalancer.errors import ClusterError
 from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import KindOfMark, MarkedNode, MarkT, Taint, Wanted
 from rebalancer.kube.tries import Deadline, RetryPolicy
+from rebalancer.kube.wire.pages import Items
 from rebalancer.kube.wire.shared_fields import AnnotatedMetadata
 
 NODES = "/api/v1/nodes"
-
-#: Every write to a node is sent to all clients that watch nodes, so there must not be too many at once.
-_AT_ONCE = 8
-
+_AT_ONCE = 8  # every write to a node is sent to all clients that watch nodes, so there must not be too many at once
 #: For changes that conflict with a change by somebody else: they are tried again almost at once.
 CONFLICTS = RetryPolicy(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
-
-#: To take marks off all nodes together, in seconds.
-CLEAR_SECONDS = 60.0
-
-#: What went wrong, by the node's name.
-Problems = Mapping[str, ClusterError]
-
+CLEAR_SECONDS = 60.0  # to take marks off all nodes together, in seconds
+Problems = Mapping[str, ClusterError]  # what went wrong, by the node's name
 Operation = dict[str, Any]
-
 _UID = "/metadata/uid"
 _TAINTS = "/spec/taints"
 _ANNOTATIONS = "/metadata/annotations"
 _LABELS = "/metadata/labels"
-
-#: Returns how a node should be, given how it is.
-Change = Callable[[MarkedNode], Wanted]
+Change = Callable[[MarkedNode], Wanted]  # returns how a node should be, given how it is
 
 
 class _MarkedSpec(msgspec.Struct):
@@ -78,10 +68,8 @@ class NodeObject(msgspec.Struct):
 class NodeMarks:
     """Changes nodes one by one; safe to share between threads.
 
-    Attributes:
-        gate: called before every patch, retries included; raises to stop it.
-        doubted: called with the name of a node whose patch may still be carried out, since it had no answer; whatever
-            becomes of the next try.
+    The gate is called before every patch, and raises to stop it.  `doubted` hears of each node whose patch had no
+    answer and may still be carried out.
     """
 
     client: Client
@@ -96,12 +84,11 @@ class NodeMarks:
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
         path = NODES + path_of(name)
         node = self._read(path, deadline)
-        if node and (operations := patch(node, wanted(node))):
-            self._patch(name, path, msgspec.json.encode(operations), deadline)
-
-    def _patch(self, name: str, path: str, body: bytes, deadline: Deadline) -> None:
+        operations = patch(node, wanted(node)) if node else []
         try:
-            _judge(self.client.write("PATCH", path, body, deadline=deadline, gate=self.gate))
+            if operations:
+                body = msgspec.json.encode(operations)
+                _judge(self.client.write("PATCH", path, body, deadline=deadline, gate=self.gate))
         except Transient as error:
             if error.maybe_done:
                 self.doubted(name)
@@ -153,10 +140,11 @@ def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, Clust
 def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
     """Return the patch; empty where the node is already as wanted."""
     tests = [_test(_UID, node.uid), _test(_TAINTS, node.taints or None)]
-    changes = _taints(node, wanted)
+    changes = [] if list(node.taints or ()) == list(wanted.taints) else [_set(_TAINTS, wanted.taints or None)]
     maps = ((_ANNOTATIONS, node.annotations, wanted.annotations), (_LABELS, node.labels, wanted.labels))
     for path, found, entries in maps:
-        tests += _tests(path, found, entries)
+        if entries:
+            tests += [_test(_below(path, key), found.get(key)) for key in entries] if found else [_test(path, None)]
         changes += changed_entries(path, found, entries)
     return [*tests, *changes] if changes else []
 
@@ -165,32 +153,16 @@ def _test(path: str, value: object) -> Operation:
     return {"op": "test", "path": path, "value": value}
 
 
-def _tests(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
-    if not wanted:
-        return []
-    return [_test(_below(path, key), found.get(key)) for key in wanted] if found else [_test(path, None)]
-
-
-def _taints(node: MarkedNode, wanted: Wanted) -> list[Operation]:
-    if list(node.taints or ()) == list(wanted.taints):
-        return []
-    if not wanted.taints:
-        return [{"op": "remove", "path": _TAINTS}]
-    return [{"op": "add", "path": _TAINTS, "value": wanted.taints}]
+def _set(path: str, value: object) -> Operation:
+    return {"op": "remove", "path": path} if value is None else {"op": "add", "path": path, "value": value}
 
 
 def changed_entries(path: str, found: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> list[Operation]:
     """Return the JSON patch operations that set these entries of a map; None removes an entry."""
     if not found:
         added = {key: value for key, value in wanted.items() if value is not None}
-        return [{"op": "add", "path": path, "value": added}] if added else []
-    changed = {key: value for key, value in wanted.items() if found.get(key) != value}
-    return [
-        {"op": "remove", "path": _below(path, key)}
-        if value is None
-        else {"op": "add", "path": _below(path, key), "value": value}
-        for key, value in changed.items()
-    ]
+        return [_set(path, added)] if added else []
+    return [_set(_below(path, key), value) for key, value in wanted.items() if found.get(key) != value]
 
 
 def _below(path: str, key: str) -> str:
@@ -199,19 +171,12 @@ def _below(path: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What was found on nodes.
+    """What was found on nodes: what is `over` was taken off, except on nodes with problems."""
 
-    Attributes:
-        over: nodes whose marks no run needs; the marks were taken off, except on nodes with problems.
-        in_use: nodes whose marks a run may still need; the marks stay.
-        problems: why a mark could not be taken off, by the node's name.
-        claims: in words, the taints that stay since only an annotation says that they are ours.
-    """
-
-    over: tuple[MarkedNode, ...] = ()
-    in_use: tuple[MarkedNode, ...] = ()
-    problems: Problems = field(default_factory=dict)
-    claims: tuple[str, ...] = ()
+    over: tuple[MarkedNode, ...]
+    in_use: tuple[MarkedNode, ...]  # nodes whose marks a run may still need; the marks stay
+    problems: Problems
+    claims: tuple[str, ...]  # in words, the taints that stay since only an annotation says that they are ours
 
 
 def clear_leftovers(
@@ -222,16 +187,9 @@ def clear_leftovers(
     *,
     dry_run: bool = False,
 ) -> Leftovers:
-    """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then.
-
-    Nobody uses a mark any more of which `is_over` returns True.  The gate is called before every write, and raises to
-    prevent it.  A dry run only finds them.
-    """
+    """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then."""
     deadline = Deadline.after(CLEAR_SECONDS)
-    try:
-        nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
-    except ValueError as error:
-        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
+    nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
     found = [each for each in nodes if kind.is_on(each)]
     in_use = tuple(each for each in found if kind.is_in_use(each, is_over))
     over = tuple(each for each in found if each not in in_use)

@@ -1,7 +1,6 @@
 """Asks the API server what these credentials may do (SelfSubjectAccessReview), before anything is changed."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,22 +10,12 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.tries import Deadline
 
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-
-#: For all reviews of one purpose together.
-_SECONDS = 30.0
-#: The verbs that every write to nodes and rollouts needs, besides `list`.
-WRITE_VERBS = ("get", "patch")
+_SECONDS = 30.0  # for all reviews of one purpose together
+WRITE_VERBS = ("get", "patch")  # the verbs that every write to nodes and rollouts needs, besides `list`
 
 
-@dataclass(frozen=True, slots=True)
-class WritePurpose:
-    """What objects are written for, in words.
-
-    Attributes:
-        writes: who writes what.
-        consequence: what was not done without the permission.
-        otherwise: what to do without it.
-    """
+class WritePurpose(NamedTuple):
+    """In words: who writes what, what was not done without the permission, and what to do without it."""
 
     writes: str
     consequence: str
@@ -43,21 +32,13 @@ RESTARTING = WritePurpose(
 )
 
 
-class _ReviewStatus(msgspec.Struct):
-    allowed: bool = False
-
-
 class _Review(msgspec.Struct):
     kind: str = ""
-    status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
+    status: dict[str, bool | str] = {}
 
 
 def demand_writes(client: Client, purpose: WritePurpose) -> None:
-    """Make sure that what is written may be read and patched.
-
-    Raises:
-        Forbidden: it may not; the message has the rule to add.
-    """
+    """Make sure that what is written may be read and patched; else raise Forbidden with the rule to add."""
     group, resource = purpose.group, purpose.resource
     deadline = Deadline.after(_SECONDS, client.retry_policy.clock)
     missing = [verb for verb in WRITE_VERBS if not may(client, deadline, verb, group, resource)]
@@ -75,17 +56,13 @@ def may(client: Client, deadline: Deadline, verb: str, group: str, resource: str
     name, _, subresource = resource.partition("/")
     attributes = {"verb": verb, "group": group, "resource": name}
     attributes |= {"subresource": subresource} if subresource else {}
-    return client.retry_policy.call(deadline, _ask, client, deadline, attributes)
+    kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    body = msgspec.json.encode({**kind, "spec": {"resourceAttributes": attributes}})
 
+    def ask() -> bool:
+        found = decoded(client.write("POST", _PATH, body, deadline=deadline).demanded(), _Review, _PATH, "a review")
+        if found.kind != kind["kind"]:
+            raise Rejected(f"the API server does not answer {_PATH} with a review")
+        return found.status.get("allowed") is True
 
-def _ask(client: Client, deadline: Deadline, attributes: Mapping[str, str]) -> bool:
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    answer = client.write("POST", _PATH, msgspec.json.encode(review), deadline=deadline)
-    found = decoded(answer.demanded(), _Review, _PATH, "a review")
-    if found.kind != "SelfSubjectAccessReview":
-        raise Rejected(f"the API server does not answer {_PATH} with a review")
-    return found.status.allowed
+    return client.retry_policy.call(deadline, ask)

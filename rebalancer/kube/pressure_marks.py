@@ -42,13 +42,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class PressureMark(Note, frozen=True):
-    """What the annotation says.
-
-    Attributes:
-        rules: by name, in the order of the rules' file.
-        label: KEY=VALUE of the label; empty for none.
-        taint: KEY=VALUE of the soft taint; empty for none.
-    """
+    """What the annotation says: rules in the order of their file, and label and soft taint as KEY=VALUE, or empty."""
 
     run: str
     rules: Annotated[Mapping[str, Shown], msgspec.Meta(min_length=1)]
@@ -68,12 +62,7 @@ class PressureMark(Note, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PressureMarks(KindOfMark[PressureMark]):
-    """The marks of `rebalancer mark`.
-
-    Attributes:
-        signs: the labels and taints that are ours without an annotation, too.
-        earlier: the labels and taints that the record says were ours, as KEY=VALUE.
-    """
+    """The marks of `rebalancer mark`, by the signs in force, and those that the record says were ours earlier."""
 
     annotation = PRESSURE_KEY
     form = PressureMark

@@ -9,6 +9,7 @@ The patch is sent once: without an answer it may have been carried out, and the 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ from rebalancer.kube.marks import in_utc
 from rebalancer.kube.node_marks import changed_entries
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import read_pod
+from rebalancer.kube.wire.shared_fields import VersionedMetadata
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
 from rebalancer.untrusted.documents import decode_json
 
@@ -33,50 +35,36 @@ _SECONDS = 10.0
 _TEMPLATE = "/spec/template"
 
 
-class _Annotated(msgspec.Struct):
-    annotations: dict[str, str] | None = None
-
-
 class _RolloutTemplate(msgspec.Struct):
-    metadata: _Annotated | None = None
+    metadata: VersionedMetadata | None = None
 
 
 class _RolloutSpec(msgspec.Struct):
     template: _RolloutTemplate = msgspec.field(default_factory=_RolloutTemplate)
 
 
-class _RolloutMetadata(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-
-
 class _Rollout(msgspec.Struct):
-    metadata: _RolloutMetadata = msgspec.field(default_factory=_RolloutMetadata)
+    metadata: VersionedMetadata = msgspec.field(default_factory=VersionedMetadata)
     spec: _RolloutSpec = msgspec.field(default_factory=_RolloutSpec)
 
 
+@dataclass(slots=True)
 class Rollouts:
     """Restarts rollouts, until the halt comes."""
 
-    def __init__(self, client: Client, halt: Halt, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._client = client
-        self._halt = halt
-        self._now = now
+    client: Client
+    halt: Halt
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def restart(self, pod: Pod, name: str, recheck: Callable[[Pod], Refused | None]) -> Verdict:
-        """Restart the rollout of the Deployment of this name, so that its only pod is replaced.
-
-        If the pod has changed since it was decided upon, `recheck` says what keeps it now.
-
-        Raises:
-            CycleStopped: a signal came, the deadline has passed, or the permit ended.
-        """
-        if reason := self._halt.reason:
+        """Restart a Deployment's rollout, so that its only pod is replaced; a pod that has changed is checked again."""
+        if reason := self.halt.reason:
             raise CycleStopped(reason)
         path = path_of("apis", "apps", "v1", "namespaces", pod.namespace, "deployments", name)
         try:
             if refusal := self._refusal(pod, recheck):
                 return refusal
-            body = self._client.get(path, deadline=Deadline.after(_SECONDS))
+            body = self.client.get(path, deadline=Deadline.after(_SECONDS))
             wire, found = decode_json(body, DeploymentWire), decode_json(body, _Rollout)
         except ValueError as error:
             return Failed(f"the pod or its Deployment {name} cannot be read: {error}")
@@ -90,7 +78,7 @@ class Rollouts:
         try:
             body = msgspec.json.encode(operations)
             until = Deadline.after(_SECONDS)
-            self._client.write("PATCH", path, body, deadline=until, gate=self._halt.check).confirm("Deployment")
+            self.client.write("PATCH", path, body, deadline=until, gate=self.halt.check).confirm("Deployment")
         except ClusterError as error:
             if isinstance(error, Transient) and error.maybe_done:
                 return Unknown(f"the Deployment {name} may have been restarted: {error}")
@@ -100,7 +88,7 @@ class Rollouts:
     def _refusal(self, pod: Pod, recheck: Callable[[Pod], Refused | None]) -> Refused | None:
         path = path_of("api", "v1", "namespaces", pod.namespace, "pods", pod.name)
         try:
-            found = read_pod(self._client.get(path, deadline=Deadline.after(_SECONDS)))
+            found = read_pod(self.client.get(path, deadline=Deadline.after(_SECONDS)))
         except NotFound:
             return refused(Code.GONE)
         if found.uid != pod.uid or found.terminating:
@@ -110,7 +98,7 @@ class Rollouts:
     def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
         """Return the patch; metadata that is missing comes first, since an operation makes no parents."""
         metadata, path = found.spec.template.metadata, f"{_TEMPLATE}/metadata"
-        stamp = {RESTARTED_AT: in_utc(self._now())}
+        stamp = {RESTARTED_AT: in_utc(self.now())}
         return [
             {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version},
             *([] if metadata else [{"op": "add", "path": path, "value": {}}]),

@@ -22,9 +22,8 @@ the note when nothing of it can be left on any node.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -44,74 +43,50 @@ TAKE_OFF_SECONDS = 20.0
 #: The same after a signal: a pod gets 30 s to end by default, also for an eviction on its way, Events and the Lease.
 #: What stays is on record, and the next run takes it off.
 HURRIED_TAKE_OFF_SECONDS = 10.0
-
-#: How long an API server may still act on a request that it has not answered, in seconds.
-_DOUBT_SECONDS = 5.0
-
+_DOUBT_SECONDS = 5.0  # how long an API server may still act on a request that it has not answered, in seconds
 _LOG = logging.getLogger(__name__)
-
 #: Under this name `rebalancer mark` notes what it sets; its keys are KEY=VALUE of labels and taints.
 _MARKING = "mark"
 RUNS = "kube-rebalancer/runs"
-#: So many runs are remembered, the last ones.
-_MOST = 50
+_MOST = 50  # so many runs are remembered, the last ones
 
 
 class Taken(ClusterError):  # noqa: N818  named like the rest of the tree
     """The node carries the mark of another run that may still be at work."""
 
 
+@dataclass(slots=True)
 class RunMarks:
     """Sets and takes off the marks of one run.
 
-    Args:
-        mark: the run and the expiry for all marks; the keys depend on each node's level.
-        halt: checked before every mark that is set, but not when marks are taken off.
-        may_replace: returns whether another run's mark may be replaced by ours.
-        note: called before the first mark is set.
-        retry_policy: how one node's change is tried again, and by which clock.
+    The mark has the run and the expiry; its keys depend on each node's level.  The halt is checked before a mark is
+    set, but not when marks are taken off.  `may_replace` says whether another run's mark may be replaced by ours, and
+    `note` is called before the first mark is set.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        kind: SteeringMarks,
-        mark: Mark,
-        halt: Halt,
-        may_replace: Callable[[Mark], bool],
-        retry_policy: RetryPolicy = CONFLICTS,
-        note: Callable[[Mark], None] = lambda _: None,
-    ) -> None:
-        self._kind = kind
-        self._mark = mark
-        self._halt = halt
-        self._may_replace = may_replace
-        self._note = note
-        self.is_noted = False
-        self._clock = retry_policy.clock
-        self._sleep = retry_policy.sleep or time.sleep
-        self._setter = NodeMarks(client, replace(retry_policy, stop=halt.signalled), halt.check, self._doubt)
-        self._remover = NodeMarks(client, retry_policy)
-        self._levels: dict[str, int] = {}
-        self._doubts: dict[str, float] = {}
+    client: Client
+    kind: SteeringMarks
+    mark: Mark
+    halt: Halt
+    may_replace: Callable[[Mark], bool]
+    retry_policy: RetryPolicy = CONFLICTS
+    note: Callable[[Mark], None] = lambda _: None
+    is_noted: bool = False
+    _levels: dict[str, int] = field(default_factory=dict)
+    _doubts: dict[str, float] = field(default_factory=dict)
 
     def adjust(self, levels: Mapping[str, int]) -> Problems:
-        """Set marks at these levels, and take off the run's other marks; nodes that need no change are not written.
+        """Set marks at these levels, and take off the run's other marks; return what went wrong, by the node's name.
 
-        Args:
-            levels: by the node's name: 1 for one taint, 2 for two; 0 or absent for none.  The taint of a held node
-                counts as one of them.
-
-        Returns:
-            What went wrong, by the node's name.
+        A level is the number of taints, that of a held node among them; nodes that need no change are not written.
         """
         wanted = {name: level for name, level in levels.items() if level}
         needless = {name: 0 for name in self._levels if name not in wanted}
         due = {name: level for name, level in (needless | wanted).items() if self._levels.get(name) != level}
         if due and not self.is_noted:
-            self._note(self._mark.of(self._kind.at(2)))
+            self.note(msgspec.structs.replace(self.mark, keys=self.kind.at(2)))
             self.is_noted = True
-        deadline = Deadline.after(SET_SECONDS, self._clock)
+        deadline = Deadline.after(SET_SECONDS, self.retry_policy.clock)
         return on_each(due, lambda name: self._adjust(name, due[name], deadline))
 
     @property
@@ -126,14 +101,15 @@ class RunMarks:
 
     def take_off(self) -> Problems:
         """Take off all marks that this run has set or may have set; return what went wrong, by node."""
-        is_hurried = self._halt.signalled.is_set()
-        deadline = Deadline.after(HURRIED_TAKE_OFF_SECONDS if is_hurried else TAKE_OFF_SECONDS, self._clock)
+        is_hurried = self.halt.signalled.is_set()
+        deadline = Deadline.after(HURRIED_TAKE_OFF_SECONDS if is_hurried else TAKE_OFF_SECONDS, self.retry_policy.clock)
         take_off = partial(self._take_off, deadline=deadline)
         problems = on_each(self._levels, take_off)
         if not self._doubts:
             return problems
         # Until then an unanswered request of ours can still have an effect.
-        self._sleep(max(0.0, max(self._doubts.values()) + _DOUBT_SECONDS - self._clock()))
+        left = max(self._doubts.values()) + _DOUBT_SECONDS - self.retry_policy.clock()
+        (self.retry_policy.sleep or time.sleep)(max(0.0, left))
         settled = {name: error for name, error in problems.items() if name not in self._doubts}
         return settled | on_each(self._doubts, take_off)
 
@@ -142,58 +118,52 @@ class RunMarks:
             self._take_off(name, deadline)
             return
         self._levels[name] = -1  # from here on the node may have a mark, at an unknown level
-        self._setter.change(name, partial(self._with, level=level), deadline)
+        retry_policy = replace(self.retry_policy, stop=self.halt.signalled)
+        writer = NodeMarks(self.client, retry_policy, self.halt.check, self._doubt)
+        writer.change(name, partial(self._with, level=level), deadline)
         self._levels[name] = level
 
     def _with(self, node: MarkedNode, level: int) -> Wanted:
         """Return the node at a level; the taint of a held node counts as one."""
-        keys = self._kind.at(level - bool(HoldMarks().taints(node)))
-        mark, found = self._mark.of(keys), self._kind.read(node)
-        if found and found.run != mark.run and not self._may_replace(found):
+        keys = self.kind.at(level - bool(HoldMarks().taints(node)))
+        mark, found = msgspec.structs.replace(self.mark, keys=keys), self.kind.read(node)
+        if found and found.run != mark.run and not self.may_replace(found):
             raise Taken(f"node {node.name} carries the mark of run {found.run}, which may be at work until it expires")
-        return self._kind.on(node, mark) if keys else self._kind.off(node)
+        return self.kind.on(node, mark) if keys else self.kind.off(node)
 
     def _take_off(self, name: str, deadline: Deadline) -> None:
-        self._remover.change(name, partial(without_run, run=self._mark.run), deadline)
+        NodeMarks(self.client, self.retry_policy).change(name, partial(without_run, run=self.mark.run), deadline)
         self._levels.pop(name, None)
 
     def _doubt(self, name: str) -> None:
-        self._doubts[name] = self._clock()
-
-
-@contextmanager
-def _no_obstacle(what: str) -> Iterator[None]:
-    """Warn of a record that cannot be read or written: a run goes on without it."""
-    try:
-        yield
-    except ClusterError as error:
-        _LOG.warning("%s: %s", what, error)
+        self._doubts[name] = self.retry_policy.clock()
 
 
 class RunRecord:
-    """The record in one Lease, whoever holds that; one that cannot be read or written is a warning."""
+    """The record in one Lease, whoever holds that; a run goes on with a warning where it cannot be read or written."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
 
     def read(self, what: str = "which runs have left soft taints cannot be read") -> tuple[Mark, ...] | None:
         """Return the runs that are noted, the oldest first; None where the Lease cannot be read, with a warning."""
-        with _no_obstacle(what):
+        try:
             found = self._leases.read()
-            return _noted(found.annotations) if found else ()
-        return None
+        except ClusterError as error:
+            _LOG.warning("%s: %s", what, error)
+            return None
+        return _noted(found.annotations) if found else ()
 
     def note(
         self, mark: Mark, what: str = "this run cannot be noted, so its soft taints are found by their keys alone"
     ) -> None:
         """Note a run; its keys and its expiry are those of the mark."""
-        with _no_obstacle(what):
-            self._change(lambda noted: [*(each for each in noted if each.run != mark.run), mark][-_MOST:])
+        self._change(what, lambda noted: [*(each for each in noted if each.run != mark.run), mark][-_MOST:])
 
     def forget(self, runs: Collection[str]) -> None:
         """Remove the notes of these runs: one that stays does no harm."""
-        with _no_obstacle("runs that have ended stay in the record"):
-            self._change(lambda noted: [each for each in noted if each.run not in runs])
+        kept = "runs that have ended stay in the record"
+        self._change(kept, lambda noted: [each for each in noted if each.run not in runs])
 
     def signs(self) -> frozenset[str]:
         """Return the labels and taints that were ever ours, as KEY=VALUE; none where the Lease cannot be read."""
@@ -207,7 +177,7 @@ class RunRecord:
             mark = Mark(_MARKING, tuple(sorted({*known, *signs})[:_MOST]), datetime.now(UTC))
             self.note(mark, "labels and taints cannot be noted, and stay when the rules change")
 
-    def _change(self, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
+    def _change(self, what: str, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:
         def annotations(before: Mapping[str, str]) -> Mapping[str, str]:
             runs = _noted(before)
             after = change(runs)
@@ -216,7 +186,10 @@ class RunRecord:
             others = {key: value for key, value in before.items() if key != RUNS}
             return {**others, **({RUNS: f"[{','.join(each.text() for each in after)}]"} if after else {})}
 
-        self._leases.annotate(annotations)
+        try:
+            self._leases.annotate(annotations)
+        except ClusterError as error:
+            _LOG.warning("%s: %s", what, error)
 
 
 def _noted(annotations: Mapping[str, str]) -> tuple[Mark, ...]:

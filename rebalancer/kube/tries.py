@@ -24,7 +24,6 @@ from rebalancer.kube.answers import Transient
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
 logger = logging.getLogger(__name__)
 
 
@@ -101,29 +100,18 @@ class Halted(ClusterError):  # noqa: N818  named like the rest of the tree
 
 
 class Halt:
-    """Says whether a write may still begin.
-
-    Args:
-        seconds: after which no write may begin.
-        permit: may end the writes earlier.
-        began: from when the seconds count, on the clock; None for now.
-        signalled: see the attribute; that of a client makes its requests end soon after a signal.
-
-    Attributes:
-        deadline: when the time is up.
-        signalled: set as soon as a signal has come.
-    """
+    """Says whether a write may still begin; `signalled` may be a client's, whose requests end soon after a signal."""
 
     def __init__(
         self,
-        seconds: float = math.inf,
+        seconds: float = math.inf,  # after which no write may begin
         clock: Clock = boottime,
-        permit: Permit = always,
-        began: float | None = None,
+        permit: Permit = always,  # may end the writes earlier
+        began: float | None = None,  # from when the seconds count, on the clock; None for now
         signalled: Ending | None = None,
     ) -> None:
-        self.deadline = Deadline((clock() if began is None else began) + seconds, clock)
-        self.signalled = signalled or Ending()
+        self.deadline = Deadline((clock() if began is None else began) + seconds, clock)  # when the time is up
+        self.signalled = signalled or Ending()  # set as soon as a signal has come
         self._seconds = seconds
         self._signal = ""
         self._permit = permit
@@ -154,29 +142,18 @@ class RetryPolicy:
     """How failed requests are tried again: exponential waits with jitter, `Retry-After` where the server says.
 
     Jitter only spreads the tries of many clients.  It does not change how many tries there are: that is computed from
-    the longest possible length of each wait.
-
-    Attributes:
-        seconds: no new try begins later than this after the first.
-        first_wait: seconds before the second try; doubles from there.
-        shortest_wait: seconds that a wait lasts at least, even if the server asks for less.
-        longest_wait: seconds that a wait lasts at most, unless the server asks for more.
-        tries_unconnected: tries when no connection can be established: a server that is not there is
-            reported within seconds.
-        sleep: waits for a number of seconds; None waits until they have passed or `stop` is set.
-        jitter: returns a random number between two bounds.
-        stop: once set, nothing is tried again, and a wait ends.
+    the longest possible length of each wait.  A server that is not there is reported within seconds.
     """
 
-    seconds: float = 30.0
-    first_wait: float = 0.5
-    shortest_wait: float = 0.1
-    longest_wait: float = 8.0
+    seconds: float = 30.0  # no new try begins later than this after the first
+    first_wait: float = 0.5  # seconds before the second try; doubles from there
+    shortest_wait: float = 0.1  # seconds that a wait lasts at least, even if the server asks for less
+    longest_wait: float = 8.0  # seconds that a wait lasts at most, unless the server asks for more
     tries_unconnected: int = 4
     clock: Clock = boottime
     sleep: Callable[[float], object] | None = None
-    jitter: Callable[[float, float], float] = random.uniform
-    stop: threading.Event = field(default_factory=threading.Event)
+    jitter: Callable[[float, float], float] = random.uniform  # returns a random number between two bounds
+    stop: threading.Event = field(default_factory=threading.Event)  # once set, nothing is tried again, and a wait ends
 
     def call(self, deadline: Deadline | None, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Call a function until it raises no `Transient`, but not after the deadline; after the last try raise that."""

@@ -35,7 +35,6 @@ def _number(value: object) -> object:
 
 
 def _as_number(text: str) -> str:
-    """Return the end of a message: how the number is written that a text seems to mean; empty if none is seen."""
     if percent := re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", text, re.ASCII):
         return f"; write {percent[1]}, a percentage has no sign"
     if re.fullmatch(r"-?\d{1,18}(?:\.\d{1,9})?", text, re.ASCII):
@@ -158,7 +157,6 @@ ResourceName = Annotated[str, AfterValidator(_resource_name)]
 """A resource as Kubernetes names it, or `MetricResource`."""
 
 _Share = Annotated[float, Field(ge=0, le=100), BeforeValidator(_number)]
-
 Thresholds = Annotated[dict[ResourceName, _Share], AfterValidator(_not_empty)]
 """A percentage between 0 and 100 for at least one resource."""
 
@@ -169,15 +167,11 @@ _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: Go's longest duration, 292 years, in whole seconds; clocks and locks cannot count further either.
 _LONGEST_SECONDS = 2**63 // 10**9
-#: Characters of a duration: reading more digits would take long, and no duration has them.
-_LONGEST_TEXT = 500
+_LONGEST_TEXT = 500  # characters of a duration: reading more digits would take long, and no duration has them
 
 
 def parse_duration(text: object) -> timedelta:
-    """Read a duration such as `90s`, `1h30m` or `0`.
-
-    Raises ValueError if it is none: another unit, no unit, not text, negative, or too long.
-    """
+    """Read a duration such as `90s`, `1h30m` or `0`; raise ValueError if it is none, or too long."""
     parts = _DURATION.findall(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else []
     if text != "0" and (not parts or "".join(map("".join, parts)) != text):
         raise ValueError(f"{_quoted(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
@@ -229,10 +223,7 @@ def between(shortest: timedelta, longest: timedelta, otherwise: str) -> Callable
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """What a policy may name: a strategy or the evictor, its arguments and its extension points.
-
-    These are the points at which it may be enabled: deschedule, balance, filter, preEvictionFilter.
-    """
+    """What a policy may name: a strategy or the evictor, its arguments, and the extension points where it belongs."""
 
     name: str
     args: type[Args]

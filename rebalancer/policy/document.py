@@ -23,10 +23,7 @@ except ImportError:  # PyYAML without libyaml: the same result, but slower
     from yaml import SafeLoader  # type: ignore[assignment]  # the two have no common type in the stubs
 
 Scalar: TypeAlias = bool | int | float | str | None
-
-#: What YAML's own tags begin with.
-TAG = "tag:yaml.org,2002:"
-
+TAG = "tag:yaml.org,2002:"  # what YAML's own tags begin with
 _LONGEST_INTEGER = 80  # digits: enough for 64 bits in base 2, with some room
 _BOOLEANS: Mapping[str, bool] = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INTEGERS = range(-(2**63), 2**64)
@@ -144,10 +141,7 @@ class _TooLarge(Exception):  # noqa: N818  it never leaves this module
 
 
 def read_document(text: str, findings: Findings) -> DocumentNode:
-    """Read the first document of a text; an empty document is a null.
-
-    Errors go to the findings; the document is then a null, or lacks the part with the error.
-    """
+    """Read the first document of a text; an empty one, or one with an error, which goes to the findings, is a null."""
     try:
         events = yaml.parse(text, Loader=_Loader)
         check_yaml(takewhile(lambda event: not isinstance(event, yaml.DocumentEndEvent), events))
@@ -166,7 +160,6 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
 
 
 def _look_further(events: Iterator[yaml.Event], findings: Findings) -> None:
-    """Note further documents: only the first one counts."""
     try:
         start, root = next(events, None), next(events, None)
     except yaml.YAMLError as error:
@@ -265,7 +258,6 @@ def _unusable(node: yaml.ScalarNode) -> str:
 
 
 def _line(node: yaml.Node | yaml.Event) -> int:
-    """Return the line where a node or an event begins, counted from 1."""
     mark: Any = node.start_mark  # the C parser always gives one
     return int(mark.line) + 1
 
@@ -289,10 +281,7 @@ def items(node: DocumentNode, key: str) -> tuple[DocumentNode, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WantedDocument:
-    """What is looked for in a ConfigMap: a `kind`, or the group of an apiVersion with its slash.
-
-    Messages call it by a noun and its plural.
-    """
+    """What is looked for in a ConfigMap: a `kind`, or the group of an apiVersion with its slash; and its noun."""
 
     kind: str
     group: str
@@ -308,10 +297,9 @@ class WantedDocument:
 
 
 def wanted_document(text: str, findings: Findings, wanted: WantedDocument) -> DocumentNode:
-    """Return a YAML document, or the wanted one in a ConfigMap (`kubectl get configmap NAME -o yaml` prints one).
+    """Return a YAML document, or the wanted one in a ConfigMap; an empty node, and an error in the findings, for none.
 
-    An empty node, with an error in the findings, stands for none.  The only text of a ConfigMap is always taken.  If it
-    is written as a block, as kubectl writes it, its lines keep the numbers of the author's own file.
+    The only text of a ConfigMap is always taken.  Of a block, as kubectl writes it, lines keep their own numbers.
     """
     document = read_document(text, findings)
     kind, data = document.at("kind"), document.at("data")

@@ -56,8 +56,6 @@ class ProtectionConfig(Part):
 
 
 def _once_of(known: tuple[str, ...]) -> AfterValidator:
-    """Return the validator of a list of these names, each at most once."""
-
     def checked(names: tuple[str, ...]) -> tuple[str, ...]:
         problems = [f"{name!r} is not one of {', '.join(known)}" for name in names if name not in known]
         problems += [f"{name!r} is listed twice" for name in sorted(set(names)) if names.count(name) > 1]
@@ -156,7 +154,6 @@ class DefaultEvictorArgs(Args):
         return frozenset(each.name for each in self.pod_protections.config.pods_with_pvc.protected_storage_classes)
 
     def _deprecated(self) -> dict[str, str]:
-        """Return the deprecated switches that are on; each turns over one protection."""
         fields = type(self).model_fields
         return {str(fields[name].alias): each for name, each in _DEPRECATED.items() if getattr(self, name)}
 

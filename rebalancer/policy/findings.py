@@ -27,15 +27,10 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the author's own document.
+    """A place in the author's own document."""
 
-    Attributes:
-        path: keys and indices from the top, like `profiles[0].name`; empty at the top.
-        line: counted from 1.
-    """
-
-    path: str
-    line: int
+    path: str  # keys and indices from the top, like `profiles[0].name`; empty at the top
+    line: int  # counted from 1
 
     def key(self, name: str, line: int | None = None) -> "Place":
         """Return the place of a key in this map."""
@@ -80,13 +75,10 @@ class Findings:
         self._notices[_problem(place, message)] = None
 
     def settle(self, source: str, *, strict: bool, live: bool = False, what: str = "policy") -> tuple[Problem, ...]:
-        """Return the warnings, in the order of the file, or raise the errors.
+        """Return the warnings, in the order of the file, or raise the errors as a PolicyError.
 
         If it is `strict`, parts that are ignored are errors; `live` says that evictions follow.  Messages tell where
-        the text is from and what it is.
-
-        Raises:
-            PolicyError: there are errors.  It also names the parts that are ignored: they are often the cause.
+        the text is from and what it is.  Errors also name the parts that are ignored: they are often the cause.
         """
         if self._errors or (strict and self._ignored):
             why = CANNOT_BE_USED if self._errors else STRICT

@@ -32,7 +32,6 @@ def parse_hold(text: str) -> timedelta:
 
 #: Key of the label, and of the soft taint, of a node under pressure, unless marking rules give another.
 PRESSURE_KEY = "kube-rebalancer/pressure"
-
 #: Key of the soft taint of an avoided node.
 AVOID_KEY = "kube-rebalancer/avoid"
 _SECOND = "-more"
@@ -40,10 +39,7 @@ _LONGEST_NAME = 63 - len(_SECOND)
 
 
 def avoid_keys(key: str) -> tuple[str, str]:
-    """Return the keys of the two soft taints: of every avoided node, and of hot nodes beside it.
-
-    A node has no two taints of one key and one effect, so two taints need two keys.
-    """
+    """Return the keys of the soft taints of avoided nodes, and of hot ones beside it: a node has one taint of a key."""
     return key, key + _SECOND
 
 

@@ -14,23 +14,15 @@ import msgspec
 from rebalancer.errors import Problem
 from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, node_of, wanted_document
 from rebalancer.policy.findings import Findings, did_you_mean
-from rebalancer.scheduling.simulator.configuration import (
-    API_VERSION,
-    DEFAULT_SCHEDULER,
-    KIND,
-    ConfigurationError,
-    Extender,
-    ProfileConfig,
-    converted,
-    unknown_plugins,
-)
+from rebalancer.scheduling.simulator import configuration as simulated
 from rebalancer.scheduling.simulator.profile import ARGUMENTS
 
 T = TypeVar("T")
-
-_WANTED = WantedDocument(KIND, API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations")
-_MINIMAL = f"`apiVersion: {API_VERSION}` and `kind: {KIND}`"
-_OLDER = tuple(f"{API_VERSION}beta{number}" for number in (1, 2, 3))
+_WANTED = WantedDocument(
+    simulated.KIND, simulated.API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations"
+)
+_MINIMAL = f"`apiVersion: {simulated.API_VERSION}` and `kind: {simulated.KIND}`"
+_OLDER = tuple(f"{simulated.API_VERSION}beta{number}" for number in (1, 2, 3))
 #: How the chart as-a-second-scheduler calls its scheduler where its values do not say.
 _SECOND_SCHEDULER = "scheduler-plugins-scheduler"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
@@ -56,11 +48,7 @@ class SchedulerConfiguration:
 
 
 def load_scheduler_configuration(text: str, *, source: str) -> SchedulerConfiguration:
-    """Read a configuration, or the one inside a ConfigMap; an older version, and values of scheduler-plugins' chart.
-
-    Raises:
-        PolicyError: it cannot be used; all its problems are in it.
-    """
+    """Read a configuration, or the one inside a ConfigMap; an older version, and values of scheduler-plugins' chart."""
     findings = Findings()
     node = _as_configuration(wanted_document(text, findings, _WANTED), findings)
     if _is_configuration(node, findings):
@@ -75,10 +63,12 @@ def _as_configuration(node: DocumentNode, findings: Findings) -> DocumentNode:
     if version and version.value in _OLDER:
         findings.notice(
             version.place,
-            f"{version.value} is read as {API_VERSION}, with the default plugins and weights of that;"
+            f"{version.value} is read as {simulated.API_VERSION}, with the default plugins and weights of that;"
             " Kubernetes 1.29 and newer read nothing older",
         )
-        return DocumentNode({**node.entries(), "apiVersion": DocumentNode(API_VERSION, version.place)}, node.place)
+        return DocumentNode(
+            {**node.entries(), "apiVersion": DocumentNode(simulated.API_VERSION, version.place)}, node.place
+        )
     enabled = items(plugins, "enabled") if plugins and version is None and node.at("kind") is None else ()
     named = enabled and all(isinstance(each.value, str) for each in enabled)
     return _of_values(node, plugins, findings) if plugins and named else node
@@ -90,23 +80,23 @@ def _of_values(node: DocumentNode, plugins: DocumentNode, findings: Findings) ->
     findings.notice(
         node.place,
         f"read as values of the chart as-a-second-scheduler: pods that ask for {name.value} go by these plugins,"
-        f" all others by the {DEFAULT_SCHEDULER} of Kubernetes",
+        f" all others by the {simulated.DEFAULT_SCHEDULER} of Kubernetes",
     )
     sides = {side: [{"name": each} for each in items(plugins, side)] for side in ("enabled", "disabled")}
     second: dict[str, Any] = {"schedulerName": name, "plugins": {"multiPoint": sides}}
     if config := node.at("pluginConfig"):
         second["pluginConfig"] = config
-    profiles = [{"schedulerName": DEFAULT_SCHEDULER}, second]
-    return node_of({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, node.place)
+    profiles = [{"schedulerName": simulated.DEFAULT_SCHEDULER}, second]
+    return node_of({"apiVersion": simulated.API_VERSION, "kind": simulated.KIND, "profiles": profiles}, node.place)
 
 
 def _is_configuration(node: DocumentNode, findings: Findings) -> bool:
     if findings.failed:
         return False
     if not isinstance(node.value, Mapping):
-        findings.error(node.place, f"this is not a {KIND}, which begins with {_MINIMAL}")
+        findings.error(node.place, f"this is not a {simulated.KIND}, which begins with {_MINIMAL}")
         return False
-    for key, expected in (("kind", KIND), ("apiVersion", API_VERSION)):
+    for key, expected in (("kind", simulated.KIND), ("apiVersion", simulated.API_VERSION)):
         found = node.at(key)
         if found is None:
             findings.error(node.place, f"{key} is missing: write `{key}: {expected}`")
@@ -120,7 +110,7 @@ def _check(node: DocumentNode, findings: Findings) -> None:
     _check_percentage(node, findings)
     _check_list(node, "extenders", findings)
     for each in items(node, "extenders"):
-        extender = _read(each, Extender, findings)
+        extender = _read(each, simulated.Extender, findings)
         if extender and (extender.filter_verb or extender.prioritize_verb):
             findings.notice(each.place, "nothing is known of what an extender says: where pods go is unknown")
     _check_list(node, "profiles", findings)
@@ -130,7 +120,7 @@ def _check(node: DocumentNode, findings: Findings) -> None:
             findings.error(profile.place, "a profile is a map of keys")
             continue
         name = profile.at("schedulerName")
-        called = str(name.value) if name else DEFAULT_SCHEDULER
+        called = str(name.value) if name else simulated.DEFAULT_SCHEDULER
         if names.setdefault(called, profile) is not profile:
             line = names[called].place.line
             findings.error((name or profile).place, f"{called!r} names the profile of line {line}: give each its own")
@@ -143,11 +133,11 @@ def _check_profile(profile: DocumentNode, name: str, findings: Findings) -> None
     plugins = profile.at("plugins")
     if plugins:
         _check_keys(plugins, _POINTS, findings)
-    read = _read(profile, ProfileConfig, findings)
+    read = _read(profile, simulated.ProfileConfig, findings)
     if read is None:
         return
     _check_arguments(profile, findings)
-    for plugin in unknown_plugins(read):
+    for plugin in simulated.unknown_plugins(read):
         points = plugins.entries().values() if plugins else ()
         listed = (each for point in points for each in items(point, "enabled") if at(each, "name").value == plugin)
         place = next(listed, profile).place
@@ -164,8 +154,8 @@ def _check_arguments(profile: DocumentNode, findings: Findings) -> None:
         args = entry.at("args")
         if args and name in ARGUMENTS:
             try:
-                converted(name, args.plain(nulls=False), ARGUMENTS[name])
-            except ConfigurationError as error:
+                simulated.converted(name, args.plain(nulls=False), ARGUMENTS[name])
+            except simulated.ConfigurationError as error:
                 _misread(args, str(error).removeprefix(f"{name}: "), findings)
 
 

@@ -16,15 +16,12 @@ from rebalancer.policy.arguments import Args, Duration, Int, Namespaces, Part, P
 
 #: A replacement is not moved again for so long by default: longer than three cycles five minutes apart.
 REST = timedelta(minutes=20)
-
 KUBERNETES_METRICS = "KubernetesMetrics"
 PROMETHEUS = "Prometheus"
 LOAD_WATCHER = "LoadWatcher"
-
 _SHORTEST_WINDOW = timedelta(minutes=1)
 _BYTES = (MEMORY, "ephemeral-storage")
 _WEEK, _MOST_DAYS = timedelta(days=7), timedelta(days=31)
-
 Quantile = Annotated[Percent, Field(ge=0, le=1)]
 
 
@@ -97,7 +94,6 @@ class PodQuery(UsageQuery):
 
 
 def _days(value: object) -> object:
-    """Read `7d`; durations in hours are read as everywhere."""
     days = re.fullmatch(r"(\d{1,3})d", value, re.ASCII) if isinstance(value, str) else None
     return f"{int(days[1]) * 24}h" if days else value
 
@@ -257,10 +253,7 @@ class MetricsUtilization(Part):
         return self
 
     def mismatch(self, thresholds: Mapping[str, float]) -> str:
-        """Return why thresholds do not go with this source; empty if they do.
-
-        Resources that only a cluster can tell to be unknown to the source are not a mismatch.
-        """
+        """Return why thresholds do not go with this source; empty if they do, as far as is known without a cluster."""
         if self.origin != PROMETHEUS or self.prometheus is None:
             return ""
         if self.shares_only:

@@ -105,19 +105,13 @@ class OldPolicy(Part):
 
 
 API_VERSION = "descheduler/v1alpha1"
-
 _LIMITS = ("nodeSelector", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
 _SWITCHES = (
-    "evictLocalStoragePods",
-    "evictDaemonSetPods",
-    "evictSystemCriticalPods",
-    "evictFailedBarePods",
-    "ignorePvcPods",
+    *("evictLocalStoragePods", "evictDaemonSetPods", "evictSystemCriticalPods", "evictFailedBarePods", "ignorePvcPods"),
 )
 
 
 def _from(group: str, *names: str) -> dict[str, tuple[str, ...]]:
-    """Return for each argument that it comes from the parameter of its own name in this group."""
     return {name: (f"{group}.{name}",) for name in names}
 
 

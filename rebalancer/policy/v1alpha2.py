@@ -8,14 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic.json_schema import (
-    GenerateJsonSchema,
-    JsonSchemaMode,
-    JsonSchemaValue,
-    JsonSchemaWarningKind,
-    models_json_schema,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, json_schema
 from pydantic_core import PydanticKnownError
 
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector, parse_selector_text
@@ -168,10 +161,10 @@ _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "ex
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-class _Generator(GenerateJsonSchema):
+class _Generator(json_schema.GenerateJsonSchema):
     """Silently leaves out defaults that JSON cannot hold, such as a parsed selector."""
 
-    ignored_warning_kinds: set[JsonSchemaWarningKind] = {  # noqa: RUF012  pydantic's name and type
+    ignored_warning_kinds: set[json_schema.JsonSchemaWarningKind] = {  # noqa: RUF012  pydantic's name and type
         "skipped-choice",
         "non-serializable-default",
     }
@@ -184,8 +177,8 @@ class _Generator(GenerateJsonSchema):
 def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:
     """Return the JSON schema (2020-12) of a v1alpha2 policy, with the arguments of these plugins."""
     models: list[type[Args]] = [WirePolicy, *(plugin.args for plugin in plugins.values())]
-    mode: JsonSchemaMode = "validation"
-    references, combined = models_json_schema(
+    mode: json_schema.JsonSchemaMode = "validation"
+    references, combined = json_schema.models_json_schema(
         [(model, mode) for model in dict.fromkeys(models)], schema_generator=_Generator
     )
     definitions = {name: _bounded(each) for name, each in combined["$defs"].items()}
@@ -205,7 +198,6 @@ def policy_schema(plugins: Mapping[str, Plugin]) -> dict[str, object]:
 
 
 def _bounded(schema: Any) -> Any:
-    """Return a schema in which bounds have their JSON schema names."""
     if isinstance(schema, list):
         return [_bounded(each) for each in schema]
     if not isinstance(schema, dict):
@@ -214,8 +206,7 @@ def _bounded(schema: Any) -> Any:
     return {key: _bounded(each) for key, each in named.items()}
 
 
-def _of_each_plugin(arguments: Mapping[str, JsonSchemaValue]) -> dict[str, object]:
-    """Return the schema that makes `args` depend on `name`."""
+def _of_each_plugin(arguments: Mapping[str, json_schema.JsonSchemaValue]) -> dict[str, object]:
     cases = [
         {
             "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
@@ -231,8 +222,6 @@ def _of_each_plugin(arguments: Mapping[str, JsonSchemaValue]) -> dict[str, objec
 
 
 def _points(plugins: Mapping[str, Plugin]) -> dict[str, object]:
-    """Return the extension points, each with the names that belong there."""
-
     def names(point: str) -> dict[str, object]:
         enum = [name for name, plugin in plugins.items() if point in plugin.points]
         listed = {"type": "array", "items": {"enum": enum}}

@@ -51,8 +51,7 @@ _QUOTED = 60
 def read(model: type[Model], node: DocumentNode, findings: Findings, *, lenient: bool = False) -> Model | None:
     """Read a part of the document; None if there is any error.
 
-    If it is lenient, unknown keys have no effect, and a value with an error counts as absent afterwards, so that the
-    rest can be checked; None if the rest cannot be read either.
+    If it is lenient, unknown keys have no effect, and values with an error count as absent, if the rest can be read.
     """
     document = node.plain()
     for _ in range(1 + lenient):
@@ -66,7 +65,6 @@ def read(model: type[Model], node: DocumentNode, findings: Findings, *, lenient:
 
 
 def _note(model: type[Args], node: DocumentNode, error: ErrorDetails, findings: Findings, *, lenient: bool) -> None:
-    """Note what is wrong; each line of a validator's own message is a problem."""
     place, kind = at(node, *error["loc"]).place, error["type"]
     if kind == "extra_forbidden" and lenient:
         findings.unsafe(place, _unknown_key(model, error["loc"], " has no effect"))
@@ -131,7 +129,6 @@ def _shown(value: object) -> str:
 
 
 def _models_at(model: type[BaseModel], location: Location) -> Iterable[type[BaseModel]]:
-    """Return the models that may describe the map at this location."""
     models: Iterable[type[BaseModel]] = (model,)
     for step in location:
         found = [each for field in _fields(models) if field.alias == step for each in _models(field.annotation)]

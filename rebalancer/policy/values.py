@@ -11,10 +11,7 @@ from rebalancer.policy.v1alpha2 import WirePolicy, WireProfile
 
 
 class PolicyProfile(WireProfile):
-    """A named set of strategies, and the arguments of all plugins that it configures.
-
-    DefaultEvictor is always among them.
-    """
+    """A named set of strategies, and the arguments of all plugins that it configures, DefaultEvictor among them."""
 
     args: Mapping[str, Args]
 
@@ -39,24 +36,15 @@ class Appetite:
 
     It fills in what the policy leaves open, and nothing that it says.  The habit is that of VMware DRS and its
     migration threshold: 1 moves only what breaks rules, 3 is as without the key, 5 makes every move that gains.
-
-    Attributes:
-        about: the level in words.
-        min_gain: points that a steered move brings at least.
-        price: points over the target x hours that an ordinary move has to bring.
-        rest: how long an owner is left alone after a cycle that moved it.
-        lasting: for how many of the last cycles a node must be over its target; None for this one alone.
-        most: evictions of a cycle; None for any number.
-        balances: whether nodes are evened out at all.
     """
 
-    about: str
-    min_gain: float
-    price: float
-    rest: timedelta
+    about: str  # the level in words
+    min_gain: float  # points that a steered move brings at least
+    price: float  # points over the target x hours that an ordinary move has to bring
+    rest: timedelta  # how long an owner is left alone after a cycle that moved it
     lasting: Lasting | None = None
-    most: int | None = None
-    balances: bool = True
+    most: int | None = None  # evictions of a cycle; None for any number
+    balances: bool = True  # whether nodes are evened out at all
 
 
 LEVELS = {

@@ -143,8 +143,7 @@ class Schedule:
         return f"; the next one opens at {_shown(min(times))}" if times else ""
 
 
-#: Always open.
-ALWAYS = Schedule()
+ALWAYS = Schedule()  # always open
 
 
 def _shown(moment: datetime) -> str:
@@ -152,10 +151,7 @@ def _shown(moment: datetime) -> str:
 
 
 def closed_by_note(text: str, now: datetime) -> str:
-    """Return why the annotation `kube-rebalancer/window` keeps pods; empty if it does not.
-
-    It is a window as a policy has it, in JSON, or `CRON; FOR; TIMEZONE`.  One that cannot be read keeps its pods.
-    """
+    """Return why the annotation `kube-rebalancer/window` (JSON, or `CRON; FOR; TIMEZONE`) keeps pods; empty if not."""
     if not text:
         return ""
     try:
@@ -190,10 +186,7 @@ class Pause:
 
 
 def pause_in(text: str, now: datetime) -> Pause | None:
-    """Return the pause that an annotation asks for; None if none is in force.
-
-    A text that cannot be read is a pause: somebody has meant one.
-    """
+    """Return the pause that an annotation asks for, if one is in force; a text that cannot be read is one."""
     if not text:
         return None
     try:

@@ -23,15 +23,14 @@ import msgspec
 from rebalancer.errors import ClusterError, Forbidden, UsageError
 from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.client import Client
-from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.lists import read_list
 from rebalancer.kube.tries import Deadline
-from rebalancer.kube.wire import storage
+from rebalancer.kube.wire import scheduler_inputs
 from rebalancer.kube.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS, OWNER_ANNOTATIONS
-from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, path_of_list
-from rebalancer.kube.wire.scheduler_inputs import OWNERS
+from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, Items, path_of_list
 from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
-from rebalancer.run.cluster_lists import no_list, unread_in_words
+from rebalancer.run.cluster_lists import unread_in_words
 from rebalancer.run.live import described, open_cluster
 from rebalancer.run.memory import PAUSE_KEY, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions
@@ -40,15 +39,11 @@ from rebalancer.untrusted.documents import Unreadable, in_words
 
 #: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
 _LONGEST_PREFIX = 40
-#: The longest wait for usage, which a snapshot can do without.
-_METRICS_SECONDS = 10.0
+_METRICS_SECONDS = 10.0  # the longest wait for usage, which a snapshot can do without
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600; an older one stays as it is until the new one is complete.
-
-    What is not a file, like /dev/stdout, is written to directly; a pipe only where somebody reads it.
-    """
+    """Write a file with mode 0600, whole or not at all; to a device or a pipe directly, if somebody reads it."""
     if path.exists() and not path.is_file():
         _write_to_device(path, content)
         return
@@ -89,11 +84,8 @@ def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None
     def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
         progress.reading(KINDS[kind][1], len(found.items), found.more)
 
-    try:
-        new = partial(Items, kind, dict[str, Any], encoded)
-        return read_list(live, path_of_list(kind), new, deadline=deadline, after_page=told).items
-    except ValueError as error:
-        raise no_list(live, kind, error) from error
+    new = partial(Items, kind, dict[str, Any], encoded)
+    return read_list(live, path_of_list(kind), new, deadline=deadline, after_page=told).items
 
 
 def capture(
@@ -101,10 +93,7 @@ def capture(
 ) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
 
-    Usage is included if there is a metrics-server.  Only fields that a decision may need are kept.
-
-    Returns:
-        The number of objects by kind, and warnings about kinds for which the permission is missing.
+    Usage is included if there is a metrics-server.  Return the number of objects by kind, and warnings.
     """
     live = open_cluster(client)
     now = datetime.now(UTC)
@@ -154,7 +143,6 @@ def _read_everything(read: Callable[..., list[msgspec.Raw]]) -> tuple[dict[str, 
 
 
 def _memory(live: Client) -> Mapping[str, object]:
-    """Return what the file says of the memory: its text, or why it could not be read."""
     source = MemorySource.of(live, LeaseOptions())
     try:
         return {"memory": {key: text for key, text in source.map.read().data.items() if key in (KEY, PAUSE_KEY)}}
@@ -162,9 +150,7 @@ def _memory(live: Client) -> Mapping[str, object]:
         return {"memoryProblem": f"the memory {source.name} could not be read: {error}"}
 
 
-#: A field without fields of its own is a leaf.
-Tree: TypeAlias = "dict[str, Tree]"
-
+Tree: TypeAlias = "dict[str, Tree]"  # A field without fields of its own is a leaf
 _ALL = "*"
 _METADATA = "metadata.{name,namespace,uid,generation,labels.*,creationTimestamp,deletionTimestamp}"
 _OWNER_REFERENCES = "metadata.ownerReferences.{apiVersion,kind,name,uid,controller}"
@@ -237,10 +223,10 @@ _KINDS = {
 _ANNOTATIONS = {
     "Pod": ANNOTATIONS,
     "Node": NODE_ANNOTATIONS,
-    "PersistentVolumeClaim": storage.ANNOTATIONS,
-    "StorageClass": (storage.DEFAULT_CLASS,),
-    "CSINode": (storage.MIGRATED,),
-    **dict.fromkeys(("Namespace", *OWNERS), OWNER_ANNOTATIONS),
+    "PersistentVolumeClaim": scheduler_inputs.ANNOTATIONS,
+    "StorageClass": (scheduler_inputs.DEFAULT_CLASS,),
+    "CSINode": (scheduler_inputs.MIGRATED,),
+    **dict.fromkeys(("Namespace", *scheduler_inputs.OWNERS), OWNER_ANNOTATIONS),
 }
 
 
@@ -270,10 +256,7 @@ def _tree(paths: str) -> Tree:
 
 
 def kept(value: Any, fields: Tree) -> Any:
-    """Return the part of a value that may leave the cluster; the value itself is not changed.
-
-    A text where a map should be becomes empty: it is still malformed, but shows nothing.
-    """
+    """Return the part of a value that may leave the cluster; a text where a map should be becomes empty."""
     if _ALL in fields:
         return value
     if isinstance(value, list):

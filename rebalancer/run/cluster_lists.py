@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
 
 _LOG = logging.getLogger(__name__)
-
 #: The key of the token in its Secret (the descheduler's).
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
 _SECONDS = 30.0
@@ -50,9 +49,8 @@ def read_cluster(
 ) -> Snapshot:
     """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
-    `helpful` kinds are read after the pods, so that the objects that pods refer to are there; the snapshot has a
-    warning where the permission for one is missing.  If pods are evicted later, an error about a missing permission
-    names that one too.
+    `helpful` kinds are read after the pods, so that what pods refer to is there; without the permission for one there
+    is a warning.  If pods are evicted later, an error about a missing permission names that one too.
     """
     now = datetime.now(UTC)
     collection = Collection()
@@ -73,7 +71,10 @@ def read_cluster(
         of = {kind: error for kind, error in unread.items() if (kind in SCHEDULER_KINDS) == concerns_scheduler}
         if of:
             warnings.append(f"{what} is unknown in part: {unread_in_words(of)}")
-    return collection.snapshot(now, tuple(warnings))
+    try:
+        return collection.snapshot(now, tuple(warnings))
+    except ValueError as error:
+        raise ClusterError(f"{live.connection.server} does not answer like an API server: {error}") from error
 
 
 def _with_all_missing(
@@ -100,23 +101,12 @@ def _read_kind(live: Client, collection: Collection, kind: str, halt: Halt, tell
     try:
         new = partial(collection.collector, kind)
         collector = read_list(live, PATHS[kind], new, deadline=halt.deadline, after_page=told)
-        collector.unique()
     except Unreachable as error:
         if halt.deadline.left():
             raise
         raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise no_list(live, kind, error) from error
     _LOG.info("read %d objects of kind %s", len(collector.items), kind)
     collection.replace(kind, collector)
-
-
-def no_list(live: Client, kind: str, error: Exception) -> ClusterError:
-    """Return the error for an answer that cannot be read as a list."""
-    return ClusterError(
-        f"{live.connection.server} does not answer like an API server: "
-        f"GET {path_of_list(kind)} gives no list of objects ({error}). Look at the server's address in the kubeconfig."
-    )
 
 
 def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
@@ -140,10 +130,7 @@ def live_providers(
     sampled: Sampled = lambda *_: None,
     kinds: tuple[str, ...] = ("NodeMetrics",),
 ) -> "Providers":
-    """Return the policy's sources; these read from metrics-server what is of the kinds, and nothing after the deadline.
-
-    `sampled` is called with each source that answers, with the time of its oldest sample.
-    """
+    """Return the policy's sources; these ask metrics-server for the kinds, and nothing after the deadline."""
     from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
     return Providers(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any, Protocol
 
-from rebalancer.cluster.cluster import Cluster, Measure
+from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.patience import Recollection
 from rebalancer.kube.client import Client
@@ -23,8 +23,7 @@ from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work, plan
 
-#: A view of the cluster that is older than this is not used: the cluster is read again.
-FRESH_SECONDS = 60.0
+FRESH_SECONDS = 60.0  # A view of the cluster that is older than this is not used: the cluster is read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +44,14 @@ class LiveRun:
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """A cluster as it was read.
-
-    Attributes:
-        measure: real usage; each source is asked once, so that all plans of this view use the same figures.
-        taken_at: the time before the first request, in seconds on the clock of the retry policy.
-        source: where the memory is.
-        found: what is in it; None where the policy does not ask, as with the next one.
-        recollection: what is known of earlier cycles.
-    """
+    """A cluster as it was read."""
 
     snapshot: Snapshot
-    measure: Measure
-    taken_at: float
-    source: MemorySource
-    found: Recalled | None
-    recollection: Recollection | None
-
-    def cluster(self, work: Work) -> Cluster:
-        """Return the cluster as the cycle begins."""
-        return work.cluster(self.snapshot, self.measure)
+    measure: Measure  # real usage; each source is asked once, so that all plans of this view use the same figures
+    taken_at: float  # the time before the first request, in seconds on the clock of the retry policy
+    source: MemorySource  # where the memory is
+    found: Recalled | None  # what is in it; None where the policy does not ask, as with the next one
+    recollection: Recollection | None  # what is known of earlier cycles
 
 
 def view_cluster(run: LiveRun, work: Work) -> LiveView:
@@ -93,14 +80,12 @@ class Person(Protocol):
 
     def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
         """Return whether to ask; raise UsageError where nobody is there to answer.  Nothing has been read yet."""
-        ...
 
     def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
         """Show the report of a plan, and ask whether to carry it out; raise Declined if the answer is no.
 
         When the question is asked again, the pods of the plan that were not shown before are `unseen`.
         """
-        ...
 
 
 class Unseen(Exception):  # noqa: N818  named like the rest of the tree
@@ -136,8 +121,7 @@ class Consent:
     def fresh_view(self, *, waited: bool) -> LiveView:
         """Return the view that was agreed to, or a new one if it is too old or another run was waited for.
 
-        Raises:
-            Unseen: the plan of the new view has a pod that was not shown.
+        Raises Unseen where the plan of the new view has a pod that was not shown.
         """
         if not waited and self._view is not None and self._is_fresh(self._view):
             return self._view
@@ -156,9 +140,9 @@ class Consent:
         view = self._view
         if view is None or not self._is_fresh(view):
             view = self._view = view_cluster(self.run, self.work)
-        left, progress = view.cluster(self.work), self.run.telemetry.progress
+        left, progress = self.work.cluster(view.snapshot, view.measure), self.run.telemetry.progress
         with progress.stage("plan"):
             ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
-        progress.planned(len(ledger.evictions))
+        progress.planned = len(ledger.evictions)
         self._plan = Finished(ledger, left, True, self.run.description, "wall", self.work.warnings)
         return view, self._plan

@@ -6,7 +6,7 @@ read is said, and is no fault of the cluster.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -15,18 +15,18 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import Owner, Pod
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, PODS
-from rebalancer.cluster.snapshot import DisruptionBudget, Snapshot
+from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.leases import Lease, Leases
-from rebalancer.kube.lists import Items, read_list
+from rebalancer.kube.lists import read_list
 from rebalancer.kube.node_marks import NODES, NodeObject
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.tries import Deadline
-from rebalancer.kube.wire.pages import METRICS_KINDS, resource_of
+from rebalancer.kube.wire.pages import METRICS_KINDS, Items, resource_of
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count, listed
 from rebalancer.run.memory import MemorySource
@@ -48,17 +48,12 @@ _OURS = "kube-rebalancer/"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check.
-
-    Attributes:
-        state: FINE, WRONG, or UNKNOWN where it could not be read.
-        cure: what to do; empty where nothing has to be done.
-    """
+    """One check: FINE, WRONG, or UNKNOWN where it could not be read; the cure is empty where nothing has to be done."""
 
     check: str
-    state: str
+    state: str  # FINE, WRONG, or UNKNOWN where it could not be read
     says: str
-    cure: str = ""
+    cure: str = ""  # what to do; empty where nothing has to be done
 
 
 def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> Iterator[Finding]:
@@ -89,6 +84,12 @@ def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) 
     return _either(check, f"{says}{listed(names, _NAMED)}" if names else "", cure, fine)
 
 
+def _owners_of(pods: Iterable[Pod], *kinds: str) -> Iterator[tuple[str, Pod]]:
+    for pod in pods:
+        if pod.controller and pod.controller.kind in kinds:
+            yield f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}", pod
+
+
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:
     if not work.policy.metrics_providers:
         return Finding("usage", FINE, "the policy asks for none")
@@ -106,45 +107,29 @@ def _metrics(snapshot: Snapshot, work: Work) -> Finding:
 def _budgets(snapshot: Snapshot) -> Finding:
     if snapshot.budgets is None:
         return Finding("PDBs", UNKNOWN, "they were not read")
-    stuck = [
-        f"{each.namespace}/{each.name} ({_why(each)})" for each in snapshot.budgets if not each.disruptions_allowed
-    ]
+    stuck = []
+    for each in snapshot.budgets:
+        counts = f"{each.current_healthy} healthy, {each.desired_healthy} wanted"
+        why = each.problem or (counts if each.observed else "its controller has not seen its present form")
+        stuck += [] if each.disruptions_allowed else [f"{each.namespace}/{each.name} ({why})"]
     fine = f"{len(snapshot.budgets)}, each allows an eviction now"
     return _none_of("PDBs", stuck, "allow nothing now: ", "these hold up runs, and drains of nodes too", fine)
 
 
-def _why(budget: DisruptionBudget) -> str:
-    if budget.problem:
-        return budget.problem
-    if not budget.observed:
-        return "its controller has not seen its present form"
-    return f"{budget.current_healthy} healthy, {budget.desired_healthy} wanted"
-
-
 def _without_budget(snapshot: Snapshot) -> Finding:
     budgets = DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
-    owners = Counter(
-        _owner(pod, pod.controller)
-        for pod in snapshot.pods
-        if pod.controller and pod.controller.kind in ("ReplicaSet", "StatefulSet") and not budgets.selecting(pod)
-    )
+    owned = _owners_of(snapshot.pods, "ReplicaSet", "StatefulSet")
+    owners = Counter(name for name, pod in owned if not budgets.selecting(pod))
     several = sorted(name for name, count in owners.items() if count > 1)
     cure = "a PDB says how many may go at once; without one only relief spares most of an owner's pods"
     return _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
 
 
 def _single_replicas(cluster: Cluster) -> Finding:
-    single = sorted(
-        _owner(pod, pod.controller)
-        for pod in cluster.snapshot.pods
-        if pod.controller and pod.controller.kind == "ReplicaSet" and cluster.siblings(pod.controller.uid) == 1
-    )
+    owned = _owners_of(cluster.snapshot.pods, "ReplicaSet")
+    single = sorted(name for name, pod in owned if pod.controller and cluster.siblings(pod.controller.uid) == 1)
     cure = "minReplicas: 2 leaves them alone; trust.restart moves those that can be moved without a gap"
     return _none_of("single replicas", single, f"{len(single)}: ", cure, "none")
-
-
-def _owner(pod: Pod, owner: Owner) -> str:
-    return f"{pod.namespace}/{owner.kind}/{owner.name}"
 
 
 def _room(cluster: Cluster) -> Finding:
@@ -192,10 +177,9 @@ def _version(cluster: Client) -> Iterator[Finding]:
 
 
 #: What a live run does, whatever the policy: verb, API group, resource.
-_LEASES = "coordination.k8s.io"
 _ALWAYS = (
     *(("create", "", "pods/eviction"), ("get", "", "pods"), ("create", "events.k8s.io", "events")),
-    *((verb, _LEASES, "leases") for verb in ("get", "create", "update")),
+    *((verb, "coordination.k8s.io", "leases") for verb in ("get", "create", "update")),
 )
 
 
@@ -240,21 +224,19 @@ def _lease(cluster: Client, options: LeaseOptions) -> Finding:
         return Finding("Lease", UNKNOWN, str(error))
     if not found or not found.holder:
         return Finding("Lease", FINE, f"nobody holds {name}")
-    if _is_renewed(found):
-        return Finding("Lease", FINE, f"{name} is held by {found.holder}: a run is at work")
-    says = f"{name} is left over from {found.holder}: the next run waits for a moment, and takes it"
-    return Finding("Lease", FINE, says)
+    held = f"{name} is held by {found.holder}: a run is at work"
+    left = f"{name} is left over from {found.holder}: the next run waits for a moment, and takes it"
+    return Finding("Lease", FINE, held if _is_renewed(found) else left)
 
 
 def _is_renewed(lease: Lease) -> bool:
-    """Return whether the holder of a Lease is at work, as far as it and the clocks tell."""
     return lease.renewed is not None and datetime.now(UTC) - lease.renewed <= timedelta(seconds=lease.duration) + _SKEW
 
 
 def _marks(cluster: Client) -> Finding:
     try:
         nodes = read_list(cluster, NODES, lambda: Items("Node", NodeObject, NodeObject.marked)).items
-    except (ClusterError, ValueError) as error:
+    except ClusterError as error:
         return Finding("marks on nodes", UNKNOWN, str(error))
     marked = []
     for node in nodes:
@@ -265,7 +247,6 @@ def _marks(cluster: Client) -> Finding:
 
 
 def _others(cluster: Client) -> Finding:
-    """Look for another descheduler: a Deployment or CronJob with its image, or its Lease where that is renewed."""
     names: list[str] = []
     unread: list[str] = []
     for path, kind in _WORKLOADS:

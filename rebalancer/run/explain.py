@@ -14,6 +14,7 @@ from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.restarts import restarting
 from rebalancer.errors import UsageError
 from rebalancer.policy.moving import Trust
+from rebalancer.report.layout import count
 from rebalancer.report.words import text
 from rebalancer.scheduling.simulation import Simulation
 
@@ -36,7 +37,7 @@ _KINDS = {each: kind for kind, spellings in _SPELLINGS.items() for each in spell
 def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:
     """Return the node that a target (`NAME`, `deploy/NAME`, `node/NAME` ...) names, if it is one, and its pods.
 
-    The namespace is that of the pod or owner; `NAMESPACE/NAME` is a pod too.  Raise UsageError if there is none.
+    The namespace is that of the pod or owner; `NAMESPACE/NAME` is a pod too.
     """
     short, _, name = target.rpartition("/")
     kind = _KINDS.get(short.lower(), "Pod")
@@ -54,11 +55,8 @@ def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tup
 
 
 def _is_meant(pod: Pod, kind: str, name: str) -> bool:
-    if kind == "Pod":
-        return pod.name == name
-    owner = pod.controller
-    if owner is None:
-        return False
+    if kind == "Pod" or not (owner := pod.controller):
+        return kind == "Pod" and pod.name == name
     if kind == "Deployment":  # its ReplicaSets have its name, a dash and a hash
         return owner.kind == "ReplicaSet" and owner.name.rpartition("-")[0] == name
     return owner.kind == kind and owner.name == name
@@ -108,7 +106,6 @@ def _is_about(entry: Report, pod: Pod) -> bool:
 
 
 def _node_states(name: str, report: Report) -> list[dict[str, Any]]:
-    """Return how strategies see a node: over, under or between, with its figures and the targets."""
     return [
         {
             "strategy": run["strategy"],
@@ -154,10 +151,8 @@ def explanation_lines(document: Mapping[str, Any], *, scores: bool) -> Iterator[
         yield f"  profile {profile['profile']}"
         for each in profile["strategies"]:
             yield f"    {each['strategy']} {each['says']}"
-        if profile["heldBy"]:
-            yield f"    would have to change: {'; '.join(profile['heldBy'])}"
-        else:
-            yield "    no protection and no filter holds it"
+        held = f"would have to change: {'; '.join(profile['heldBy'])}"
+        yield f"    {held if profile['heldBy'] else 'no protection and no filter holds it'}"
     yield from _scheduler_lines(document["scheduler"], scores=scores)
 
 
@@ -177,7 +172,7 @@ def _scheduler_lines(view: Mapping[str, Any], *, scores: bool) -> Iterator[str]:
     for each in view["refused"]:
         counts.setdefault("; ".join(each["reasons"]) or "not named by its affinity", []).append(each["node"])
     for reasons, nodes in sorted(counts.items(), key=lambda pair: (-len(pair[1]), pair[0])):
-        yield f"    {len(nodes)} node{'' if len(nodes) == 1 else 's'}: {reasons}"
+        yield f"    {count(len(nodes), 'node')}: {reasons}"
     if view["lands"]:
         yield f"    would land on {', '.join(view['lands'][:5])}"
     for each in view["scores"] if scores else ():

@@ -4,19 +4,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self, TypeAlias
 
 from rebalancer.clock import boottime
 from rebalancer.errors import Interrupted
 
 _Handler: TypeAlias = signal.Handlers | int | Callable[[int, FrameType | None], object] | None
-
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-#: Waits are cut into naps: time during which a laptop is closed would not count in one long sleep.
-NAP_SECONDS = 1.0
-#: What a shell adds to the number of the signal that ended a program.
-_BY_SIGNAL = 128
+NAP_SECONDS = 1.0  # waits are cut into naps: time during which a laptop is closed would not count in one long sleep
+_BY_SIGNAL = 128  # what a shell adds to the number of the signal that ended a program
 
 
 def sleep(seconds: float) -> None:
@@ -29,23 +26,15 @@ def sleep(seconds: float) -> None:
 class Interruption:
     """Catches the signals while it is entered; without it SIGTERM would have no effect in a container (process 1).
 
-    SIGHUP counts as SIGTERM.  If it was ignored when the program began, as under `nohup`, it stays ignored.  What the
-    message says about how far the program came is `so_far`.
-
-    Attributes:
-        signal: the name of the last signal that came; empty for none.
-        exit_code: the exit code that shells give to this signal; 0 for none.
-        ending: set by every signal: that of a client, so that no request of a thread goes on for long; None for none.
-
-    Raises:
-        Interrupted: a signal came, and `then` was not called before.
+    SIGHUP counts as SIGTERM.  If it was ignored when the program began, as under `nohup`, it stays ignored.  A signal
+    raises Interrupted (with `so_far`, how far the program came) unless `then` was called before.
     """
 
     def __init__(self, so_far: str = "before anything was evicted") -> None:
         self._so_far = so_far
-        self.signal = ""
-        self.exit_code = 0
-        self.ending: threading.Event | None = None
+        self.signal = ""  # the name of the last signal that came; empty for none
+        self.exit_code = 0  # the exit code that shells give to this signal; 0 for none
+        self.ending: threading.Event | None = None  # set by every signal: a client's, whose requests end soon then
         self._act: Callable[[str], None] = self._leave
         self._has_raised = False
         self._before: dict[signal.Signals, _Handler] = {}
@@ -58,9 +47,7 @@ class Interruption:
                 signal.signal(number, self._receive)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
 

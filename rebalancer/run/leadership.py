@@ -27,7 +27,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from rebalancer.clock import boottime
@@ -40,43 +40,28 @@ from rebalancer.run.interruption import sleep
 from rebalancer.run.options import LeaseOptions, Options
 
 _LOG = logging.getLogger(__name__)
-
-#: The longest wait for a request for the Lease, seconds.
-REQUEST_SECONDS = 5.0
-#: How often the holder looks at the Lease while it writes, seconds.
-_LOOK_EVERY_SECONDS = 2.0
+REQUEST_SECONDS = 5.0  # the longest wait for a request for the Lease, seconds
+_LOOK_EVERY_SECONDS = 2.0  # how often the holder looks at the Lease while it writes, seconds
 #: How long after the request that last showed us as the holder we may write, seconds; and how long the next one waits.
 _SURE_SECONDS = _LOOK_EVERY_SECONDS + REQUEST_SECONDS
-#: How long giving the Lease back may take, seconds.
-_GIVE_BACK_SECONDS = 5.0
+_GIVE_BACK_SECONDS = 5.0  # how long giving the Lease back may take, seconds
 #: The annotation of a Lease that its holder gave back; whoever takes the Lease removes it.
 GIVEN_BACK = "kube-rebalancer/given-back"
-
-#: By how much two wall clocks of a cluster may differ, seconds.
-_CLOCKS_DIFFER_BY = 60.0
-#: The renew deadline has to be more than this many retry periods (client-go's rule).
-_JITTER_FACTOR = 1.2
+_CLOCKS_DIFFER_BY = 60.0  # by how much two wall clocks of a cluster may differ, seconds
+_JITTER_FACTOR = 1.2  # the renew deadline has to be more than this many retry periods (client-go's rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The durations of a Lease, in seconds; 1.2 x retry < deadline < duration.
+    """The durations of a Lease, in seconds; 1.2 x retry < deadline < duration; else it is a UsageError.
 
     Example: with the descheduler's 26 s, 107 s and 137 s there are four tries to renew it in time, so that a single
     lost request does no harm.
-
-    Attributes:
-        duration: how long others wait after the last renewal that they saw.
-        deadline: how long after its last renewal the holder still acts.
-        retry: the time between two tries to take it or to renew it.
-
-    Raises:
-        UsageError: `retry` is not above 0, `duration` is above an hour, or the rule above does not hold.
     """
 
-    duration: float
-    deadline: float
-    retry: float
+    duration: float  # how long others wait after the last renewal that they saw
+    deadline: float  # how long after its last renewal the holder still acts
+    retry: float  # the time between two tries to take it or to renew it
 
     def __post_init__(self) -> None:
         if self.duration > LONGEST_SECONDS:
@@ -95,78 +80,66 @@ class Timing:
             )
 
 
+@dataclass(slots=True)
 class Leadership:
     """The part of one process in taking turns; its identity is a name that only this process has.
 
-    `wait` waits for so many seconds before the next look at a Lease that cannot be seen, and returns whether to give
-    up.  The `holder` is who held it when it was last looked at; empty for nobody.
+    `wait` waits before the next look at a Lease that cannot be seen, and returns whether to give up.  The `holder` is
+    who held it when it was last looked at; empty for nobody.
     """
 
-    def __init__(
-        self,
-        leases: Leases,
-        timing: Timing,
-        identity: str,
-        clock: Callable[[], float] = boottime,
-        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
-        give_back_seconds: float = _GIVE_BACK_SECONDS,
-        wait: Callable[[float], bool] = lambda _: True,
-    ) -> None:
-        self.holder = ""
-        self._wait = wait
-        self._give_back_seconds = give_back_seconds
-        self._leases = leases
-        self.timing = timing
-        self._identity = identity
-        self._clock = clock
-        self._wall = wall
-        self._seen: Lease | None = None
-        self._seen_at = 0.0
-        self._mine: Lease | None = None
-        self._has_claimed = False
-        self._why_lost = ""
-        self._from = self._until = self._sure_at = 0.0
-        self._looking = threading.Lock()
-        self._over = threading.Event()
-        self._renewing: threading.Thread | None = None
+    leases: Leases
+    timing: Timing
+    identity: str
+    clock: Callable[[], float] = boottime
+    wall: Callable[[], datetime] = lambda: datetime.now(UTC)
+    give_back_seconds: float = _GIVE_BACK_SECONDS
+    wait: Callable[[float], bool] = lambda _: True
+    holder: str = ""
+    _seen: Lease | None = None
+    _seen_at: float = 0.0
+    _mine: Lease | None = None
+    _has_claimed: bool = False
+    _why_lost: str = ""
+    _from: float = 0.0
+    _until: float = 0.0
+    _sure_at: float = 0.0
+    _looking: threading.Lock = field(default_factory=threading.Lock)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _renewing: threading.Thread | None = None
 
     @property
     def name(self) -> str:
         """Namespace and name of the Lease."""
-        return f"{self._leases.namespace}/{self._leases.name}"
+        return f"{self.leases.namespace}/{self.leases.name}"
 
     def permit(self) -> str:
-        """Return why no further write is allowed; empty while the Lease is held.
+        """Return why no further write is allowed; empty while the Lease is held, which is looked at after 2 s.
 
-        Looks at it if that was 2 s ago.  Where that is not answered it waits, for as long as the Lease is held: an API
-        server that starts again does not end the run.
+        Where that is not answered it waits: an API server that starts again does not end the run.
         """
         while self.is_held():
-            if self._clock() - self._sure_at >= _LOOK_EVERY_SECONDS:
+            if self.clock() - self._sure_at >= _LOOK_EVERY_SECONDS:
                 self._look()
-            if self.is_held() and self._clock() - self._sure_at < _SURE_SECONDS:
+            if self.is_held() and self.clock() - self._sure_at < _SURE_SECONDS:
                 return ""
-            if self.is_held() and self._wait(_LOOK_EVERY_SECONDS):
+            if self.is_held() and self.wait(_LOOK_EVERY_SECONDS):
                 return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
         return f"the lease {self.name} is not held any more{self._why_lost}"
 
     def is_held(self) -> bool:
         """Return whether this process holds the Lease, and has waited long enough to act."""
-        return self._from <= self._clock() < self._until
+        return self._from <= self.clock() < self._until
 
     def pause(self) -> float:
         """Return how many seconds after `take` the first write has to wait for."""
-        return max(0.0, self._from - self._clock())
+        return max(0.0, self._from - self.clock())
 
     def acquire(self, seconds: float, sleep: Callable[[float], None] = sleep) -> bool:
-        """Wait for the Lease, and renew it from then on; return whether it is held.
-
-        Others are waited for so many seconds at most; the pause of one that may write comes on top.  Errors are those
-        of `take`.
-        """
-        until = self._clock() + seconds
+        """Wait for others so long, and then for the pause; return whether the Lease is held, and renew it from then."""
+        until = self.clock() + seconds
         while not self.take():
-            left = until - self._clock()
+            left = until - self.clock()
             if left <= 0:
                 return False
             sleep(min(self.timing.retry, left))
@@ -175,27 +148,24 @@ class Leadership:
         return self.is_held()
 
     def take(self) -> bool:
-        """Take the Lease if it is free, and renew it from then on; return whether that succeeded (see `pause`).
-
-        Raises NotFound where there is neither a Lease nor its namespace.
-        """
+        """Take the Lease if it is free, and renew it from then on; return whether that succeeded (see `pause`)."""
         self._over.set()
         if self._renewing is not None:
             self._renewing.join()
-        found = self._leases.read()
+        found = self.leases.read()
         self.holder = found.holder if found else ""
         if found is not None and not self._is_free(found):
             return False
-        started = self._clock()
+        started = self.clock()
         self._has_claimed = True
         taken = self._write_claim(found)
         if taken is None:
             return False
         is_given_back = found is not None and not found.holder and GIVEN_BACK in found.annotations
-        self._from = self._clock() + (0.0 if is_given_back else _SURE_SECONDS)
+        self._from = self.clock() + (0.0 if is_given_back else _SURE_SECONDS)
         self._over = threading.Event()
         self._hold(taken, started)
-        _LOG.info("holding the lease %s as %s", self.name, self._identity)
+        _LOG.info("holding the lease %s as %s", self.name, self.identity)
         self._renewing = threading.Thread(target=self._renew_on, args=(self._over,), name="lease", daemon=True)
         self._renewing.start()
         return True
@@ -203,20 +173,19 @@ class Leadership:
     def release(self) -> None:
         """Give the Lease back, if it is ours, so that nobody has to wait; takes a few seconds, raises no ClusterError.
 
-        A renewal that is under way is not waited for.  Either it comes first, and we give back what it wrote; or it
-        comes late, and is refused, since it names a version that is gone.
+        A renewal that is under way comes first, or is refused, since it names a version that is gone.
         """
         self._over.set()
         self._until = 0.0
         if not self._has_claimed:
             return
         self._has_claimed = False
-        until = boottime() + self._give_back_seconds
+        until = boottime() + self.give_back_seconds
         try:
-            while (found := self._leases.read(max(0.0, until - boottime()))) and found.holder == self._identity:
-                notes = {**found.annotations, GIVEN_BACK: self._identity}
-                given = replace(found, holder="", duration=1, renewed=self._wall(), annotations=notes)
-                if self._leases.write(given, max(0.0, until - boottime())):  # else it was changed meanwhile
+            while (found := self.leases.read(max(0.0, until - boottime()))) and found.holder == self.identity:
+                notes = {**found.annotations, GIVEN_BACK: self.identity}
+                given = replace(found, holder="", duration=1, renewed=self.wall(), annotations=notes)
+                if self.leases.write(given, max(0.0, until - boottime())):  # else it was changed meanwhile
                     return
         except NotFound:
             return
@@ -230,12 +199,12 @@ class Leadership:
         a time, with one that is still to come, or with a duration beyond an hour is watched for our own duration: else
         one that somebody edited would stop all runs for ever.
         """
-        if found.holder in ("", self._identity):
+        if found.holder in ("", self.identity):
             return True
         if self._seen is None or self._seen.version != found.version:
-            self._seen, self._seen_at = found, self._clock()
-        watched = self._clock() - self._seen_at
-        age = (self._wall() - found.renewed).total_seconds() if found.renewed else None
+            self._seen, self._seen_at = found, self.clock()
+        watched = self.clock() - self._seen_at
+        age = (self.wall() - found.renewed).total_seconds() if found.renewed else None
         if age is None or age < -_CLOCKS_DIFFER_BY or found.duration > LONGEST_SECONDS:
             return watched >= self.timing.duration
         if watched >= found.duration:
@@ -244,18 +213,18 @@ class Leadership:
 
     def _write_claim(self, found: Lease | None) -> Lease | None:
         """Write ourselves as the holder; None where others were faster."""
-        now = self._wall()
-        claim = Lease(self._identity, self.timing.duration, now, now, 0, "")
+        now = self.wall()
+        claim = Lease(self.identity, self.timing.duration, now, now, 0, "")
         if found is not None:
-            transitions = min(found.transitions + (found.holder != self._identity), MOST_TRANSITIONS)
+            transitions = min(found.transitions + (found.holder != self.identity), MOST_TRANSITIONS)
             notes = {key: value for key, value in found.annotations.items() if key != GIVEN_BACK}
             claim = replace(claim, transitions=transitions, version=found.version, annotations=notes, kept=found.kept)
         try:
-            return self._leases.write(claim)
+            return self.leases.write(claim)
         except NotFound as error:
             if found is not None:  # it was deleted meanwhile
                 return None
-            namespace = self._leases.namespace
+            namespace = self.leases.namespace
             raise NotFound(
                 f"the lease {self.name} cannot be created; create the namespace {namespace}, or name another one "
                 f"(--leader-elect-resource-namespace), or let runs not wait for each other (--no-lease): {error}"
@@ -263,22 +232,22 @@ class Leadership:
 
     def _hold(self, taken: Lease, started: float) -> None:
         self._mine, self._why_lost = taken, ""
-        self.holder = self._identity
+        self.holder = self.identity
         self._until = started + self.timing.deadline
         self._sure_at = max(self._sure_at, started)
 
     def _look(self) -> None:
         """Make sure that the Lease is still ours; what cannot be seen changes nothing."""
         with self._looking:
-            started = self._clock()
+            started = self.clock()
             if started - self._sure_at < _LOOK_EVERY_SECONDS:
                 return  # another thread has looked meanwhile
             try:
-                found = self._leases.read()
+                found = self.leases.read()
             except ClusterError as error:
                 _LOG.warning("the lease %s could not be looked at: %s", self.name, error)
                 return
-            if found is None or found.holder != self._identity:
+            if found is None or found.holder != self.identity:
                 self._lost_to(found)
             else:
                 self._sure_at = max(self._sure_at, started)
@@ -289,29 +258,29 @@ class Leadership:
                 return
 
     def _renew(self) -> bool:
-        if self._clock() >= self._until:
+        if self.clock() >= self._until:
             return self._lost("it could not be renewed in time")
         try:
             return self._renew_on_newest()
         except NotFound:
             return self._lost("it was deleted")
         except ClusterError as error:
-            left = max(0.0, self._until - self._clock())
+            left = max(0.0, self._until - self.clock())
             _LOG.warning("the lease %s was not renewed, and is held for %.0f s more: %s", self.name, left, error)
             return True
 
     def _renew_on_newest(self) -> bool:
         assert self._mine is not None
-        started = self._clock()
-        renewed = self._leases.write(replace(self._mine, renewed=self._wall()))
+        started = self.clock()
+        renewed = self.leases.write(replace(self._mine, renewed=self.wall()))
         if renewed is None:  # it was changed: by another holder, or by our own request whose answer was lost
-            newest = self._leases.read()
-            if newest is None or newest.holder != self._identity:
+            newest = self.leases.read()
+            if newest is None or newest.holder != self.identity:
                 return self._over.is_set() or self._lost_to(newest)
             if self._over.is_set():
                 return False
-            started = self._clock()
-            renewed = self._leases.write(replace(newest, renewed=self._wall()))
+            started = self.clock()
+            renewed = self.leases.write(replace(newest, renewed=self.wall()))
         if renewed is not None and not self._over.is_set():
             self._hold(renewed, started)
         return True
@@ -328,17 +297,13 @@ class Leadership:
         return False
 
 
-#: The descheduler's durations, for a loop that holds the Lease from cycle to cycle.
-LEADER = Timing(137.0, 107.0, 26.0)
+LEADER = Timing(137.0, 107.0, 26.0)  # the descheduler's durations, for a loop that holds the Lease from cycle to cycle
 #: For one cycle: short, so that the next run need not wait long for the Lease of a run that was killed.
 ONE_CYCLE = Timing(15.0, 10.0, 2.0)
 
 
 def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadership:
-    """Return the part of this process in taking turns; raise UsageError for durations that do not go together.
-
-    Where none is given they are the usual ones; else the descheduler's are taken for those that are missing.
-    """
+    """Return the part of this process in taking turns, by the descheduler's durations where some are given."""
     given = (options.lease_duration, options.renew_deadline, options.retry_period)
     if given != (None, None, None):
         defaults = (LEADER.duration, LEADER.deadline, LEADER.retry)
@@ -351,18 +316,12 @@ def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadersh
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The turn of this process.
-
-    Attributes:
-        skipped: why it has none.
-        alarm: what readers of a report must not overlook.
-        waited: whether it had to wait: the cluster may have changed meanwhile.
-    """
+    """The turn of this process."""
 
     permit: Permit = always
-    skipped: str = ""
-    alarm: str = ""
-    waited: bool = False
+    skipped: str = ""  # why it has none
+    alarm: str = ""  # what readers of a report must not overlook
+    waited: bool = False  # whether it had to wait: the cluster may have changed meanwhile
 
 
 @contextmanager

@@ -34,9 +34,7 @@ _LOG = logging.getLogger(__name__)
 #: has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 3.0
 _EVENTS_SECONDS = 25.0
-
 _LARGEST_NAMESPACES = 16 << 20
-
 _LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
 _TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
 
@@ -78,20 +76,13 @@ def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> l
 
 
 class LiveSink:
-    """Evicts through the API server until told to halt; may be used by several threads, if it is shared.
-
-    A grace period of None leaves each pod its own.
-
-    Attributes:
-        is_denied: whether a pod that the cycle's own rules allow to go was not evicted.
-        closures: the namespaces where no further pod is evicted.
-    """
+    """Evicts through the API server until told to halt; may be used by several threads, if it is shared."""
 
     def __init__(
         self, cluster: Client, grace_period_seconds: int | None, halt: Halt, *, is_shared: bool = False
     ) -> None:
-        self.is_denied = False
-        self.closures = Closures()
+        self.is_denied = False  # whether a pod that the cycle's own rules allow to go was not evicted
+        self.closures = Closures()  # the namespaces where no further pod is evicted
         self._learning = Lock()
         self._halt = halt
         retry_policy = replace(
@@ -134,10 +125,7 @@ class LiveSink:
 
 
 class EventLog:
-    """Writes Kubernetes Events about evictions (the descheduler's fields; our reason in the note).
-
-    Once `halt` has come, Events get little time; `failures` says whether refusals and failures get one too.
-    """
+    """Writes Kubernetes Events about evictions (the descheduler's fields; our reason in the note)."""
 
     def __init__(self, client: Client, halt: Halt, *, failures: bool, clock: Clock = boottime) -> None:
         self._events = Events(client, reporting_instance(), clock=clock)

@@ -74,10 +74,7 @@ def run_live(
 
 
 def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
-    """Run a cycle, count its outcome, show its report, and only then export metrics: that may take long, or hang.
-
-    Arguments and errors are those of `cycle`; the exit code is the one that showing the report returns.
-    """
+    """Run a cycle, count its outcome, show its report, and only then export metrics: that may take long, or hang."""
     try:
         with run.telemetry.cycle():
             finished = cycle(run, work, permit, consent)
@@ -93,14 +90,7 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Con
 def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Finished:
     """Take the turn, clear up what other runs have left, look, and evict what the policy picks; a dry run only plans.
 
-    Args:
-        run: what all cycles share.
-        work: what the policy asks for.
-        permit: of a leader, who has the turn already; asked before every eviction and before every retry.
-        consent: of the person who was asked, with the view that was agreed to.
-
-    Raises:
-        Unseen: the person has to be asked again.
+    A leader has the permit already.  Raises Unseen where the person has to be asked again.
     """
     if consent is not None and (nothing := consent.nothing_to_do()):
         return nothing
@@ -122,7 +112,7 @@ def _skipped(run: LiveRun, why: str) -> Finished:
 
 
 def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
-    left, known = view.cluster(work), view.recollection
+    left, known = work.cluster(view.snapshot, view.measure), view.recollection
     with run.telemetry.stage("plan"):
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
     warnings = (*work.warnings, *told(known), *deferring(known, ledger))
@@ -130,8 +120,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
-    """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
-    client, telemetry, left = run.client, run.telemetry, view.cluster(work)
+    client, telemetry, left = run.client, run.telemetry, work.cluster(view.snapshot, view.measure)
     known, found = view.recollection, view.found
     diary = Diary(view.source, found, known, left.snapshot) if known and found else None
     restarted = restarting(work.trust, left)
@@ -163,7 +152,6 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
 def _evict(
     run: LiveRun, work: Work, left: Cluster, watch: Watch, events: live.EventLog, halt: Halt, steer: LiveSteer | None
 ) -> Ledger:
-    """Run the strategies; every verdict is logged, counted, told in an Event and written down."""
     telemetry, diary = run.telemetry, watch.diary
     hearers = [live.log_verdict, telemetry.observe, events.observe, *([diary.observe] if diary else [])]
 
@@ -174,19 +162,9 @@ def _evict(
     recount = steer.marks.recount if steer else lambda _: None
     hold = steered.holding(run.client, halt, work.hold, recount) if work.hold else None
     with telemetry.stage("evict"):
-        ledger = run_cycle(
-            left,
-            work.plans,
-            work.limits,
-            watch.evict,
-            time.perf_counter,
-            observe,
-            telemetry.around,
-            steer,
-            hold,
-            diary.recollection if diary else None,
-            run.options.max_parallel,
-        )
+        known, parallel = diary.recollection if diary else None, run.options.max_parallel
+        told = (time.perf_counter, observe, telemetry.around, steer, hold, known, parallel)
+        ledger = run_cycle(left, work.plans, work.limits, watch.evict, *told)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
@@ -197,10 +175,7 @@ def _evict(
 
 
 def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
-    """Record the pods that a dry run would list and that a run with patience did not reach before its end.
-
-    Not after a signal: there is no time then to plan again.
-    """
+    """Record what a dry run would list and a patient run did not reach; not after a signal, when there is no time."""
     if not (ledger.stopped and work.trust) or halt.signalled.is_set():
         return
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
@@ -218,7 +193,7 @@ def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
 
 
 def _planned(view: LiveView, work: Work) -> Sequence[Entry]:
-    return plan(view.cluster(work), work, recollection=view.recollection).evictions
+    return plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
@@ -227,12 +202,9 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
     In a pod, a run that has evicted or may have evicted keeps its own exit code: after an error a Job would start it
     again with fresh limits.
     """
-    if outcome.exit_code == MarksLeft.exit_code:
-        return outcome.exit_code
     has_spent = outcome.report["evictions"] or outcome.report["unknown"]
-    if not interruption.exit_code or (in_pod() and has_spent):
-        return outcome.exit_code
-    return interruption.exit_code
+    keeps_own = outcome.exit_code == MarksLeft.exit_code or (in_pod() and has_spent)
+    return outcome.exit_code if keeps_own else interruption.exit_code or outcome.exit_code
 
 
 @contextmanager

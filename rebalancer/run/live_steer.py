@@ -32,40 +32,26 @@ from rebalancer.policy.moving import Steering, avoid_keys
 from rebalancer.run.watch import budgets_now, ending_owners, siblings_now, why_closed
 
 _LOG = logging.getLogger(__name__)
-
-#: Time for kube-scheduler to see the marks before the first pod goes.
-_WATCHERS_SECONDS = 1.0
-#: Between two looks at the pods: at first, and at most.
-_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0
+_WATCHERS_SECONDS = 1.0  # time for kube-scheduler to see the marks before the first pod goes
+_FIRST_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.5, 3.0  # between two looks at the pods: at first, and at most
 #: For one look at the pods of a wave; one that fails is followed by another.  After a signal there are 30 s for all.
 _LOOK_SECONDS, _HURRIED_LOOK_SECONDS = 10.0, 3.0
-#: Nodes that are named where several have a problem.
-_NAMED = 3
-#: Each of so few likely nodes is looked at before a wave; of more, the scheduler takes another one.
-_FEW = 3
-#: To look at one node.
-_NODE_SECONDS = 10.0
-#: Time for a replacement to be created and bound once the old pod is gone.
-_AFTER_GRACE_SECONDS = 10.0
+_NAMED = 3  # nodes that are named where several have a problem
+_FEW = 3  # each of so few likely nodes is looked at before a wave; of more, the scheduler takes another one
+_NODE_SECONDS = 10.0  # to look at one node
+_AFTER_GRACE_SECONDS = 10.0  # time for a replacement to be created and bound once the old pod is gone
 
 
 @dataclass(slots=True)
 class _Arrival:
-    """What is known of the replacement of one pod.
-
-    Attributes:
-        verdict: on the eviction.
-        is_expected: whether a replacement can come: the pod has a controller, and has gone.
-        until: when the wait for it ends, in seconds after the evictions.
-        ready_seconds: when it was first seen Ready.
-    """
+    """What is known of the replacement of one pod."""
 
     move: Move
-    verdict: Verdict
-    is_expected: bool
-    until: float
+    verdict: Verdict  # on the eviction
+    is_expected: bool  # whether a replacement can come: the pod has a controller, and has gone
+    until: float  # when the wait for it ends, in seconds after the evictions
     seen: Pod | None = None
-    ready_seconds: float | None = None
+    ready_seconds: float | None = None  # when it was first seen Ready
 
     def placement(self, *, is_over: bool) -> ActualPlacement:
         """Return what became of the replacement; unless the wait is over, one may still come, or get a node."""
@@ -80,21 +66,15 @@ class _Arrival:
 class Arrivals:
     """The replacements of the pods of one wave, followed from the eviction until they are bound and Ready.
 
-    A replacement is a pod of the same controller that was not there before the wave.  Some controllers (StatefulSets)
-    wait until the old pod is gone.  The old pod is seen meanwhile, and the wait lasts at least its grace period and
-    10 s.
-
-    Args:
-        moved: the moves whose pods go, with the answers to their evictions.
-        known: UIDs of the pods that were there before the first eviction.
-        settle_seconds: the shortest wait for each replacement that does not become Ready.
+    A replacement is a pod of the same controller that was not `known` before the wave.  Some controllers (StatefulSets)
+    wait until the old pod is gone: while it is seen, the wait lasts at least its grace period and 10 s.
     """
 
     def __init__(
         self,
-        moved: Sequence[tuple[Move, Verdict]],
-        known: frozenset[str],
-        settle_seconds: float,
+        moved: Sequence[tuple[Move, Verdict]],  # the moves whose pods go, with the answers to their evictions
+        known: frozenset[str],  # UIDs of the pods that were there before the first eviction
+        settle_seconds: float,  # the shortest wait for each replacement that does not become Ready
         restarted: Restarted = lambda _: "",
     ) -> None:
         self._restarted = restarted
@@ -102,10 +82,7 @@ class Arrivals:
         self._each = [_Arrival(move, verdict, bool(owner_uid(move.pod)), settle_seconds) for move, verdict in moved]
 
     def look(self, pods: Sequence[Pod], seconds: float) -> None:
-        """Record which pods of the wave's namespaces are there now, so many seconds after the evictions.
-
-        For a replacement that has gone itself, the next one is waited for.
-        """
+        """Record which pods are there now; if a replacement has gone, the next one is waited for."""
         by_uid = {pod.uid: pod for pod in pods}
         for each in self._each:
             old = by_uid.get(each.move.pod.uid)
@@ -152,8 +129,7 @@ def owner_uid(pod: Pod) -> str:
 
 
 def _is_ready(pod: Pod) -> bool:
-    """Return whether a pod is Ready, or has done its work."""
-    return pod.ready or pod.phase == "Succeeded"
+    return pod.ready or pod.phase == "Succeeded"  # it has done its work
 
 
 def _is_out(pod: Pod) -> bool:
@@ -163,7 +139,6 @@ def _is_out(pod: Pod) -> bool:
 
 @contextmanager
 def _looking(what: str) -> Iterator[None]:
-    """End the run where this cannot be looked at."""
     try:
         yield
     except ClusterError as error:
@@ -173,11 +148,7 @@ def _looking(what: str) -> Iterator[None]:
 class LiveSteer(Steer):
     """Carries waves out live, and none that would not settle before the deadline.
 
-    `closures` hears of owners that are being deleted, and of pods that other PDBs select; `barred` are nodes that take
-    no pods in this run, and why.
-
-    Attributes:
-        left: why marks could not be taken off, by the node's name.
+    `closures` hears of owners that are being deleted, and of pods that other PDBs select; `barred` takes no pods.
     """
 
     def __init__(
@@ -198,7 +169,7 @@ class LiveSteer(Steer):
         self._barred = barred
         self._closures = closures or Closures()
         super().__init__(steering.min_gain, avoid_keys(steering.key))
-        self.left: Problems = {}
+        self.left: Problems = {}  # why marks could not be taken off, by the node's name
         self._client = client
         self.marks = marks
         self._halt = halt
@@ -209,11 +180,7 @@ class LiveSteer(Steer):
         self._has_ended_for_good = False
 
     def closed(self, wave: Wave) -> frozenset[str]:
-        """Return the nodes that a wave counts on and that take no pods any more.
-
-        Raises:
-            CycleStopped: they could not be looked at.
-        """
+        """Return the nodes that a wave counts on and that take no pods any more."""
         reasons: dict[str, str] = {}
         for name in sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely}):
             until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
@@ -227,9 +194,8 @@ class LiveSteer(Steer):
     def begin(self, wave: Wave) -> None:
         """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.
 
-        Raises:
-            CycleStopped: the run is told to end, or its deadline comes before the wave would have settled; a node could
-                not be marked; or an earlier replacement is not Ready, and its owner would lose another pod.
+        Raises CycleStopped if the run is told to end, the deadline is near, a node cannot be marked, or an earlier
+        replacement is not Ready.
         """
         self._demand_time()
         self._demand_ready(wave)
@@ -243,10 +209,7 @@ class LiveSteer(Steer):
         self._sleep(_WATCHERS_SECONDS)
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
-        """Wait until the replacements are bound and Ready, or their time is up, and return where they are.
-
-        If the run is told to end meanwhile, return what was seen so far.
-        """
+        """Wait until the replacements are bound and Ready, their time is up, or the run ends; return where they are."""
         arrivals = Arrivals(moved, self._known, self._settle_seconds, self._restarted)
         clock = self._halt.deadline.clock
         began, pause = clock(), _FIRST_LOOK_SECONDS
@@ -265,10 +228,7 @@ class LiveSteer(Steer):
         return found
 
     def end(self) -> None:
-        """Take all marks off; `left` names the nodes whose marks stay.
-
-        After a signal that is done once, since the time until SIGKILL is short, and nothing is marked any more.
-        """
+        """Take all marks off; `left` names the nodes whose marks stay.  After a signal that is done once, for good."""
         if self._has_ended_for_good:
             return
         self._has_ended_for_good = self._halt.signalled.is_set()
@@ -309,10 +269,7 @@ class LiveSteer(Steer):
         self._unready -= waited_for
 
     def _close_changed(self, wave: Wave) -> None:
-        """Look at owners and PDBs again: minutes may have passed since the cluster was read.
-
-        How many disruptions a PDB allows is the API server's question, at each eviction.
-        """
+        """Look at owners and PDBs again: minutes may have passed since the cluster was read."""
         pods = [move.pod for move in wave.moves]
         with _looking("the PodDisruptionBudgets"), suppress(Forbidden):  # they were not read for the snapshot either
             budgets = budgets_now(self._client, {pod.namespace for pod in pods}, self._look_until())

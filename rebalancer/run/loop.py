@@ -24,6 +24,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Generic, NoReturn, TypeVar
@@ -48,23 +49,15 @@ from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work, work_maker
 
 T = TypeVar("T")
-
 _LOG = logging.getLogger(__name__)
-
-#: The longest pause after failed cycles, in intervals.
-MOST_INTERVALS = 10
+MOST_INTERVALS = 10  # the longest pause after failed cycles, in intervals
 #: How late a start may be, in intervals, so that many programs do not send requests to one API server at once.
 _JITTER = 0.1
-#: To deliver the last Events.
-_CLOSE_SECONDS = 5.0
+_CLOSE_SECONDS = 5.0  # to deliver the last Events
 
 
 def run_loop(
-    options: Options,
-    person: Person,
-    deliver: Deliver,
-    interruption: Interruption,
-    progress: Progress | None = None,
+    options: Options, person: Person, deliver: Deliver, interruption: Interruption, progress: Progress | None = None
 ) -> None:
     """Run cycles until a signal comes; arguments and errors are those of `rebalancer.run.start.run`."""
     options.demand_no_conflict()
@@ -114,10 +107,7 @@ class Ticks:
         return self._interval * float(min(MOST_INTERVALS, 2**doubled))
 
     def after(self, now: float, failures: int) -> tuple[float, int]:
-        """Return the start after a cycle that ended now, and how many starts before it are left out as it overran.
-
-        The cycle counts among the `failures` in a row.
-        """
+        """Return the start after a cycle that ended now, and how many starts before it are left out as it overran."""
         self._tick += self.pause(failures)
         skipped = 0
         if self._tick < now:
@@ -126,46 +116,42 @@ class Ticks:
         return self._tick + self._jitter(0.0, self._interval * _JITTER), skipped
 
 
+@dataclass(slots=True)
 class Rounds:
     """The same work again and again, in turn with other processes, until a signal comes.
 
-    Args:
-        live: says how often, and whether one process leads; a signal ends the rounds.
-        refresh: reads the settings again if they have changed.
-        act: does the work once, and returns whether it succeeded.  Its argument returns why no further write is
-            allowed; it is None where the work has to take its own turn.
-        flag: the option that says how often, for messages.
+    `refresh` reads the settings again if they have changed.  `act` does the work once, and returns whether it
+    succeeded; its argument is None where the work has to take its own turn.  `flag` is the option that says how often.
     """
 
-    def __init__(
-        self, live: LiveRun, refresh: Callable[[], None], act: Callable[[Permit | None], bool], flag: str
-    ) -> None:
-        self._live = live
-        self._telemetry = live.telemetry
-        self._refresh, self._act, self._flag = refresh, act, flag
-        self._failures = 0
-        self._schedule = Ticks(live.options.interval, boottime())
+    live: LiveRun
+    refresh: Callable[[], None]
+    act: Callable[[Permit | None], bool]
+    flag: str
+    _failures: int = 0
+    _schedule: Ticks = field(init=False)
 
     def run(self) -> None:
         """Run until a signal comes; raise ClusterError where the Lease's namespace, or a permission, is missing."""
-        options = self._live.options
-        self._live.interruption.then(_leave)
+        options = self.live.options
+        self._schedule = Ticks(options.interval, boottime())
+        self.live.interruption.then(_leave)
         leads = options.lease.leader_elect and not options.dry_run
         try:
             while not leads:
                 self._act_and_wait(None)
-            self._lead(candidate(self._live.client, options.lease, LEADER))
+            self._lead(candidate(self.live.client, options.lease, LEADER))
         except Interrupted as signal:
             _LOG.info("the loop ends: %s", signal)
 
     def _lead(self, leadership: Leadership) -> NoReturn:
-        leads = self._telemetry.metrics.leader
+        leads = self.live.telemetry.metrics.leader
         try:
             while True:
                 self._follow_until_held(leadership)
                 leads.set(True)
-                self._telemetry.health.lead()
-                self._schedule = Ticks(self._live.options.interval, boottime())
+                self.live.telemetry.health.lead()
+                self._schedule = Ticks(self.live.options.interval, boottime())
                 while leadership.is_held():
                     self._act_and_wait(leadership.permit, leadership.is_held)
                 leads.set(False)
@@ -174,7 +160,7 @@ class Rounds:
             leads.set(False)
 
     def _follow_until_held(self, leadership: Leadership) -> None:
-        self._telemetry.health.follow()
+        self.live.telemetry.health.follow()
         while True:
             try:
                 if leadership.take():
@@ -187,29 +173,29 @@ class Rounds:
             sleep(leadership.timing.retry)
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
-        self._refresh()
+        self.refresh()
         try:
-            succeeds = self._act(permit)
+            succeeds = self.act(permit)
         except RebalancerError as error:
             _LOG.error("the cycle failed: %s", error)
             succeeds = False
         self._failures = 0 if succeeds else self._failures + 1
-        self._telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        self.live.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
-        self._live.interruption.then(_leave)
-        if self._live.interruption.signal:
-            _leave(self._live.interruption.signal)
+        self.live.interruption.then(_leave)
+        if self.live.interruption.signal:
+            _leave(self.live.interruption.signal)
         self._wait(go_on)
 
     def _wait(self, go_on: Callable[[], bool]) -> None:
         start, skipped = self._schedule.after(boottime(), self._failures)
         left = start - boottime()
         if skipped:
-            self._telemetry.metrics.skipped_ticks.inc(skipped)
-            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self._flag, skipped)
+            self.live.telemetry.metrics.skipped_ticks.inc(skipped)
+            _LOG.warning("the cycle took longer than %s: starts skipped: %d", self.flag, skipped)
         if self._failures:
             _LOG.warning("failed cycles in a row: %d; the next one starts in %.0f s", self._failures, left)
-        self._telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=left)
+        self.live.telemetry.next_cycle = datetime.now(UTC) + timedelta(seconds=left)
         while boottime() < start and go_on():
             time.sleep(max(0.0, min(NAP_SECONDS, start - boottime())))
 
@@ -218,62 +204,58 @@ def _leave(signal: str) -> NoReturn:
     raise Interrupted(f"stopped by {signal}", 0)
 
 
+@dataclass(slots=True)
 class Watched(Generic[T]):
-    """A file by name, and what it means.
+    """A file by name, and the `value` that the text in force has.
 
     A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
-    Standard input (`-`) is read once.  `report` hears after each reading of `what` what is wrong with it; an empty text
-    if nothing is.  The `value` is what the text in force means.
+    Standard input (`-`) is read once.  `report` hears after each reading what is wrong with it.
     """
 
-    def __init__(
-        self,
-        what: str,
-        name: str,
-        read: Callable[[str], str],
-        parse: Callable[[str], T],
-        report: Callable[[str, str], None],
-    ) -> None:
-        self._what = what
-        self._name = name
-        self._read = read
-        self._parse = parse
-        self._report = report
-        self._text = read(name)
-        self._problem = ""
-        self.value = parse(self._text)
-        report(what, "")
+    what: str
+    name: str
+    read: Callable[[str], str]
+    parse: Callable[[str], T]
+    report: Callable[[str, str], None]
+    value: T = field(init=False)
+    _text: str = field(init=False)
+    _problem: str = ""
+
+    def __post_init__(self) -> None:
+        self._text = self.read(self.name)
+        self.value = self.parse(self._text)
+        self.report(self.what, "")
 
     def refresh(self) -> None:
         """Read the file again if its content has changed; warn once of a bad one."""
-        if self._name == "-":
+        if self.name == "-":
             return
         try:
-            text = self._read(self._name)
+            text = self.read(self.name)
             if text == self._text and not self._problem:
                 return
-            self.value = self._parse(text)
+            self.value = self.parse(text)
         except UsageError as error:
             if (problem := str(error)) != self._problem:
                 self._problem = problem
-                _LOG.warning("the last good %s stays in force: %s", self._what, problem)
-                self._report(self._what, problem)
+                _LOG.warning("the last good %s stays in force: %s", self.what, problem)
+                self.report(self.what, problem)
             return
         if text != self._text:
-            _LOG.warning("the %s %s has changed: the new one is in force", self._what, self._name)
+            _LOG.warning("the %s %s has changed: the new one is in force", self.what, self.name)
         self._text = text
         self._problem = ""
-        self._report(self._what, "")
+        self.report(self.what, "")
 
 
+@dataclass(slots=True)
 class PolicyReporter:
     """Reports whether a policy, and what belongs to it, could be used as it was read: to metrics, health and Events."""
 
-    def __init__(self, telemetry: Telemetry) -> None:
-        self._telemetry = telemetry
-        self._events: Events | None = None
-        self._namespace = ""
-        self._problems: dict[str, str] = {}
+    telemetry: Telemetry
+    _events: Events | None = None
+    _namespace: str = ""
+    _problems: dict[str, str] = field(default_factory=dict)
 
     def open(self, cluster: Client, namespace: str) -> None:
         """Write Events from now on: about this pod; outside a pod in `namespace`, under this host's name."""
@@ -293,8 +275,8 @@ class PolicyReporter:
         """Report what is wrong with a file, empty if nothing is; the last good one stays in force."""
         self._problems[what] = problem
         problem = "\n".join(filter(None, self._problems.values()))
-        self._telemetry.metrics.policy_read(valid=not problem)
-        self._telemetry.health.policy_problem = problem
+        self.telemetry.metrics.policy_read(valid=not problem)
+        self.telemetry.health.policy_problem = problem
         if problem and self._events is not None:
             note = f"the last good policy stays in force: {problem}"
             host = socket.gethostname()

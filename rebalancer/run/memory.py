@@ -53,10 +53,8 @@ if TYPE_CHECKING:
 
 #: Where a pause of all runs stands: a key of the ConfigMap, and an annotation of the Lease.
 PAUSE_KEY, PAUSE_NOTE = "pause", "kube-rebalancer/pause"
-#: The annotation of the Lease that has the breaker while it is open.
-BREAKER_NOTE = "kube-rebalancer/breaker"
-#: How often a write is tried while others write too.
-_TRIES = 5
+BREAKER_NOTE = "kube-rebalancer/breaker"  # the annotation of the Lease that has the breaker while it is open
+_TRIES = 5  # how often a write is tried while others write too
 #: A cycle that lasts writes so often.
 _EVERY_SECONDS = 60.0
 _MOST_READINGS = 12
@@ -64,20 +62,13 @@ _MOST_READINGS = 12
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What was read: the memory, or why there is none.
-
-    Attributes:
-        problem: why it cannot be used; empty if it can, or is absent.
-        is_ours: whether it may be written: not one of a later version, and not without permission.
-        paused: why all runs are paused; empty if they are not.
-        tripped: the breaker as the Lease has it.
-    """
+    """What was read: the memory, or why there is none."""
 
     memory: Memory | None
-    problem: str = ""
-    is_ours: bool = True
-    paused: str = ""
-    tripped: Tripped | None = None
+    problem: str = ""  # why it cannot be used; empty if it can, or is absent
+    is_ours: bool = True  # whether it may be written: not one of a later version, and not without permission
+    paused: str = ""  # why all runs are paused; empty if they are not
+    tripped: Tripped | None = None  # the breaker as the Lease has it
 
 
 #: Nothing was moved before, as far as is known: for a snapshot file that says nothing about it.
@@ -242,25 +233,16 @@ def leases_of(cluster: "Client", lease: LeaseOptions) -> "Leases":
 
 
 class Diary:
-    """Writes down what a live cycle does.
-
-    Attributes:
-        problem: why what was moved could not be written down; empty if it was.
-        stopped: why the run stops: the breaker has opened; empty if it goes on.
-        moves: of this cycle, with what became of them.
-        gone: the pods that they moved.
-        recollection: what is known of earlier cycles, and of this one as far as the breaker goes.
-        source: where it is written.
-    """
+    """Writes down what a live cycle does."""
 
     def __init__(self, source: MemorySource, found: Recalled, recollection: Recollection, snapshot: Snapshot) -> None:
-        self.problem = self.stopped = ""
+        self.problem = self.stopped = ""  # why what was moved could not be written down, and why the run stops
         self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
-        self.moves: tuple[PastMove, ...] = ()
-        self.gone: list[Pod] = []
-        self.source = source
+        self.moves: tuple[PastMove, ...] = ()  # of this cycle, with what became of them
+        self.gone: list[Pod] = []  # the pods that they moved
+        self.source = source  # where it is written
         self._found = found
-        self.recollection = recollection
+        self.recollection = recollection  # what is known of earlier cycles, and of this one as far as the breaker goes
         self._cycle = snapshot.now
         self._pods = snapshot.pods
         self._known = frozenset(pod.uid for pod in snapshot.pods)
@@ -306,7 +288,6 @@ class Diary:
         self._write()
 
     def _write(self) -> None:
-        """Write it; a problem is noted, and ends no cycle."""
         self._last = time.monotonic()
         if not self._found.is_ours:
             return

@@ -21,36 +21,24 @@ def in_pod() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Health and metrics over HTTP; names as on the command line.
+    """Health and metrics over HTTP; names as on the command line."""
 
-    Attributes:
-        secure_port: None for 10258 inside a pod and 0 elsewhere; 0 serves nothing.
-        insecure_http: serve without TLS.
-        tls_cipher_suites: separated by commas; empty for the usual ones.
-    """
-
-    secure_port: int | None = None
+    secure_port: int | None = None  # None for 10258 inside a pod and 0 elsewhere; 0 serves nothing
     bind_address: str = "0.0.0.0"  # noqa: S104  the descheduler's default: the kubelet asks from outside the pod
     disable_metrics: bool = False
-    insecure_http: bool = False
+    insecure_http: bool = False  # serve without TLS
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     tls_min_version: str = ""
-    tls_cipher_suites: str = ""
+    tls_cipher_suites: str = ""  # separated by commas; empty for the usual ones
 
 
-#: The Lease of `rebalancer mark`: marking and evicting need not wait for each other.
-MARKING_LEASE = "rebalancer-mark"
+MARKING_LEASE = "rebalancer-mark"  # the Lease of `rebalancer mark`: marking and evicting need not wait for each other
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseOptions:
-    """Taking turns with other runs; names as on the command line, durations in seconds.
-
-    Attributes:
-        lease_duration: None for the default of this kind of run; the same for the two fields after it.
-        memory: the ConfigMap in which cycles remember, in the namespace of the Lease.
-    """
+    """Taking turns with other runs; durations in seconds, None for the default of this kind of run."""
 
     leader_elect: bool = False
     lease_duration: float | None = None
@@ -58,7 +46,7 @@ class LeaseOptions:
     retry_period: float | None = None
     resource_name: str = "rebalancer"
     resource_namespace: str = "kube-system"
-    memory: str = "kube-rebalancer-memory"
+    memory: str = "kube-rebalancer-memory"  # the ConfigMap in which cycles remember, in the namespace of the Lease
     no_lease: bool = False
     lease_wait: float = 30.0
 
@@ -100,10 +88,7 @@ class ClientOptions:
 
 @dataclass(frozen=True, slots=True)
 class HistoryOptions:
-    """Where a history is, and how it is asked for; names as on the command line, durations in seconds.
-
-    It is at a URL, or where a policy has a Prometheus in its metricsProviders.
-    """
+    """Where a history is, at a URL or by a policy's metricsProviders, and how it is asked for; durations in seconds."""
 
     prometheus: str | None = None
     policy: str | None = None
@@ -115,21 +100,15 @@ class HistoryOptions:
     now: str | None = None
 
 
-#: The exit code, if it was asked for, of a dry run with something to do.
-CHANGES = 10
+CHANGES = 10  # the exit code, if it was asked for, of a dry run with something to do
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a run is asked to do; names as on the command line, durations in seconds.
 
-    Attributes:
-        policy_text: what the policy says, where it was read already; standard input can be read once only.
-        interval: from start to start of cycles; 0 for one cycle.
-        max_evictions: of a cycle, whatever the policy allows; None leaves that to the policy, as with `hold`.
-        chosen: what of a plan is to be applied; None for whatever the policy picks.
-        identify: whether to read which cluster it is.
-        explains: whether to read all that the scheduler goes by, whatever the policy asks.
+    The text of the policy is there where it was read already: standard input can be read once only.  None for
+    `max_evictions` and `hold` leaves them to the policy.
     """
 
     policy: str
@@ -141,16 +120,16 @@ class Options:
     deadline: float = 300.0
     fail_on_error: bool = False
     detailed_exitcode: bool = False
-    interval: float = 0.0
+    interval: float = 0.0  # from start to start of cycles; 0 for one cycle
     max_evictions: int | None = None
     client: ClientOptions = field(default_factory=ClientOptions)
     max_parallel: int = 1
     steer: bool = False
     hold: timedelta | None = None
     scheduler_config: str | None = None
-    chosen: "ChosenPart | None" = None
-    identify: bool = False
-    explains: bool = False
+    chosen: "ChosenPart | None" = None  # what of a plan is to be applied; None for whatever the policy picks
+    identify: bool = False  # whether to read which cluster it is
+    explains: bool = False  # whether to read all that the scheduler goes by, whatever the policy asks
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)
@@ -158,25 +137,29 @@ class Options:
 
     def demand_no_conflict(self) -> None:
         """Raise UsageError for options that contradict each other."""
-        offline = self.snapshot is not None
-        if not offline and self.now is not None:
-            raise UsageError("--now goes with --snapshot: a live cluster has its own time")
-        if offline and (self.client, self.export) != (ClientOptions(), ExportOptions()):
-            raise UsageError(
-                "--kubeconfig, --context, --as, --as-group, --request-timeout, --exec-timeout, "
-                "--insecure-skip-tls-verify, --metrics-textfile and --pushgateway are about a live cluster: leave them "
-                "out, or --snapshot"
-            )
-        if offline and self.interval:
-            raise UsageError("--descheduling-interval is for a live cluster: a snapshot stays as it is")
-        if self.detailed_exitcode and (self.interval or not (self.dry_run or self.snapshot)):
-            raise UsageError("--detailed-exitcode goes with a single --dry-run or --snapshot")
-        if [self.policy, self.scheduler_config, self.snapshot].count("-") > 1:
-            raise UsageError("only one of --policy, --scheduler-config and --snapshot can be standard input")
-        if self.lease.leader_elect and not self.interval:
-            raise UsageError(
-                "--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself"
-            )
+        offline, standard_inputs = self.snapshot is not None, [self.policy, self.scheduler_config, self.snapshot]
+        live = (self.client, self.export) != (ClientOptions(), ExportOptions())
+        detailed = self.detailed_exitcode and (self.interval or not (self.dry_run or self.snapshot))
+        of_live = (
+            "--kubeconfig, --context, --as, --as-group, --request-timeout, --exec-timeout, --insecure-skip-tls-verify, "
+            "--metrics-textfile and --pushgateway are about a live cluster: leave them out, or --snapshot"
+        )
+        for is_wrong, message in (
+            (not offline and self.now is not None, "--now goes with --snapshot: a live cluster has its own time"),
+            (offline and live, of_live),
+            (offline and self.interval, "--descheduling-interval is for a live cluster: a snapshot stays as it is"),
+            (detailed, "--detailed-exitcode goes with a single --dry-run or --snapshot"),
+            (
+                standard_inputs.count("-") > 1,
+                "only one of --policy, --scheduler-config and --snapshot can be standard input",
+            ),
+            (
+                self.lease.leader_elect and not self.interval,
+                "--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself",
+            ),
+        ):
+            if is_wrong:
+                raise UsageError(message)
 
 
 @dataclass(frozen=True, slots=True)

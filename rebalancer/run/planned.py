@@ -36,10 +36,7 @@ _NOT_PICKED = "no strategy picks it any more; --force-premises evicts it all the
 
 @dataclass(frozen=True, slots=True)
 class ChosenPart:
-    """What of a plan is to be applied: the moves that were picked, unless the plan is older than `max_age`.
-
-    With `force` pods go that no strategy picks any more; protections, limits and PDBs hold.
-    """
+    """What of a plan is to be applied, unless it is too old; with `force` also pods that no strategy picks any more."""
 
     plan: Plan
     moves: tuple[PlannedMove, ...]

@@ -23,11 +23,7 @@ from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_in
 
 
 def settings_text(name: str, what: str, missing: str) -> str:
-    """Return the text of a file, `-` for standard input; `what` is what messages call it.
-
-    Raises:
-        UsageError: it cannot be read; if there is no such file, with the message `missing`.
-    """
+    """Return the text of a file, `-` for standard input; messages call it `what`, and `missing` is that for no file."""
     try:
         return read_input(name, LARGEST_SETTINGS).decode()
     except FileNotFoundError:
@@ -58,10 +54,7 @@ def presets() -> tuple[str, ...]:
 
 
 def read_policy(name: str, text: str | None = None, *, strict: bool, live: bool = False) -> LoadedPolicy:
-    """Load a policy by its file's path, `-` for standard input, or a preset's name; its text may be read already.
-
-    If it is strict, warnings count as errors; if it is live, unknown keys do.
-    """
+    """Load a policy by path, `-`, or preset; strict: warnings count as errors; live: unknown keys do."""
     return parse_policy(policy_text(name) if text is None else text, name, strict=strict, live=live)
 
 
@@ -91,7 +84,6 @@ def policy_text(name: str) -> str:
 
 
 Schema = Mapping[str, Any]
-
 _INDENT = "  "
 _WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false"}
 
@@ -105,7 +97,6 @@ def schema_of(document: str) -> dict[str, Any]:
 
 
 def _argument_lines(models: Schema, model: Schema, indent: str = _INDENT) -> Iterator[str]:
-    """Yield a line for each argument of a model, and for each key inside it; the models are those of a JSON schema."""
     required = model.get("required", ())
     for key, field in model.get("properties", {}).items():
         meaning = f": {field['description']}" if "description" in field else ""

@@ -12,21 +12,13 @@ _MINUTE = 60
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How far a run is.
+    """How far a run is."""
 
-    Attributes:
-        doing: what it does, like `reading pods`.
-        done: how many so far; None if nothing is counted.
-        of: of how many; None if that is not known.
-        at_most: an upper bound, if `of` is not known.
-        left: returns the seconds until the deadline.
-    """
-
-    doing: str
-    done: int | None = None
-    of: int | None = None
-    at_most: int | None = None
-    left: Callable[[], float] | None = None
+    doing: str  # what it does, like `reading pods`
+    done: int | None = None  # how many so far; None if nothing is counted
+    of: int | None = None  # of how many; None if that is not known
+    at_most: int | None = None  # an upper bound, if `of` is not known
+    left: Callable[[], float] | None = None  # returns the seconds until the deadline
 
     @property
     def words(self) -> str:
@@ -51,7 +43,7 @@ class Progress:
     """Turns the steps of a run into stages, and tells these; what shows them overrides `shown` and `tell`."""
 
     def __init__(self) -> None:
-        self._planned: int | None = None
+        self.planned: int | None = None  # how many evictions the plan has
         self._limit: int | None = None
         self._left: Callable[[], float] | None = None
         self._stage = self._strategy = ""
@@ -73,15 +65,11 @@ class Progress:
             with self.shown():
                 yield
         finally:
-            self._planned = None if name == "evict" else self._planned
+            self.planned = None if name == "evict" else self.planned
 
     def reading(self, resource: str, count: int, more: int | None) -> None:
         """Report a page: how many objects were read so far, and how many are to come if the server says so."""
         self.tell(Stage(f"reading {resource}", count, None if more is None else count + more))
-
-    def planned(self, count: int) -> None:
-        """Record how many evictions the plan has."""
-        self._planned = count
 
     def evicting(self, limit: int | Share | None, left: Callable[[], float]) -> None:
         """Record what bounds the evictions to come: the policy's limit, and the seconds until the deadline."""
@@ -101,5 +89,5 @@ class Progress:
 
     def _tell_strategy(self) -> None:
         doing = f"{_RUNNING.get(self._stage, self._stage)}: {self._strategy}"
-        counted = (f"{doing}, pods", self._gone, self._planned, self._limit, self._left)
+        counted = (f"{doing}, pods", self._gone, self.planned, self._limit, self._left)
         self.tell(Stage(*counted) if self._stage == "evict" else Stage(doing))

@@ -1,13 +1,14 @@
-"""Recommends requests from a folder of samples, and from a cluster file if there is one; changes nothing."""
+"""Recommends requests, and what kubelets should keep, from what was measured and a cluster file; changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import ceil
+from math import ceil, inf
 from threading import Event
 from zoneinfo import ZoneInfo
 
+from rebalancer.cluster.resources import CPU, MEMORY, Resources, add
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.document import read_document
@@ -16,7 +17,7 @@ from rebalancer.policy.usage import Prometheus, SecretReference
 from rebalancer.policy.validation import read
 from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
 from rebalancer.recommendation.findings import what_if as foretell
-from rebalancer.recommendation.rules import Amounts, Settings, rules
+from rebalancer.recommendation.rules import Amounts, Reservation, Settings, reservations, rules
 from rebalancer.recommendation.samples import (
     ContainerOfPod,
     MeasuredContainers,
@@ -46,8 +47,9 @@ from rebalancer.run.policies import parse_sources, policy_text, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import read_folder
+from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.run.work import beside, read_scheduler
-from rebalancer.usage.history import HistoryQueries, Span, read_history
+from rebalancer.usage.history import AskRange, HistoryQueries, Span, read_history
 from rebalancer.usage.past import Trouble, read_owners, read_starts, read_trouble
 from rebalancer.usage.promql import PromQL
 from rebalancer.usage.session import credentials
@@ -84,11 +86,7 @@ class RecommendOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What is known of the past: what was measured, and what is missing of it.
-
-    Prometheus also tells of trouble, of the owners of pods, where that is more than their names tell, and when
-    containers were started again.
-    """
+    """What was measured, and what is missing of it; Prometheus also tells of trouble, owners, and late starts."""
 
     measured: MeasuredContainers
     missing: Sequence[str]
@@ -219,7 +217,6 @@ def connected(asked: HistoryOptions, span: Span, is_ending: Callable[[], bool] =
 
 
 def _queries(asked: HistoryOptions) -> HistoryQueries:
-    """Return how Prometheus is asked: as a file says, else by cAdvisor's metrics, and by the queries that are given."""
     queries = HistoryQueries()
     if asked.queries is not None:
         text = settings_text(asked.queries, "queries", f"--queries {asked.queries}: there is no such file")
@@ -312,7 +309,82 @@ def _starting(
 
 
 def _traits(history: History, known: KnownCluster | None) -> set[str]:
-    """Return all by which `--core` may select a workload."""
     workload = history.workload
     names = {workload.name, f"{workload.namespace}/{workload.name}", f"namespace:{workload.namespace}"}
     return names | known.traits[workload] if known else names
+
+
+_PODS = 'container!="",container!="POD"'
+_USED = {
+    CPU: '1000 * sum by (node) (rate(container_cpu_usage_seconds_total{id="/"}[5m]))',
+    MEMORY: 'sum by (node) (container_memory_working_set_bytes{id="/"})',
+}
+_USED_BY_PODS = {
+    CPU: f"1000 * sum by (node) (rate(container_cpu_usage_seconds_total{{{_PODS}}}[5m]))",
+    MEMORY: f"sum by (node) (container_memory_working_set_bytes{{{_PODS}}})",
+}
+_DAY = 86_400
+NodeUsage = dict[str, dict[str, int]]  # by node and resource
+
+
+def recommended_reservations(snapshot: str, history: HistoryOptions) -> tuple[list[Reservation], list[str]]:
+    """Return what kubelets should keep, from days of a Prometheus or the file's only sample, and remarks."""
+    cluster = read_snapshot_file(snapshot).collection.snapshot(datetime.now(UTC))
+    used, system = _sampled(cluster)
+    remarks: list[str] = []
+    if history.prometheus or history.policy:
+        span = span_of(history)
+        ask = connected(history, span).ask_range
+        for name in (CPU, MEMORY):
+            try:
+                _raise(used, name, _highest(ask, _USED[name], span))
+                _raise(system, name, _highest(ask, f"({_USED[name]}) - ({_USED_BY_PODS[name]})", span))
+            except SourceError as error:
+                remarks.append(f"what nodes use of {name} is not known from Prometheus: {error}")
+    if not system:
+        remarks.append("nobody measured what the system uses: take a snapshot with a metrics-server, or --prometheus")
+    strangers = used.keys() - {node.name for node in cluster.nodes}
+    if strangers:
+        remarks.append(f"Prometheus tells of nodes that are not in the file: {', '.join(sorted(strangers)[:3])}")
+    requested: dict[str, dict[str, int]] = {}
+    for pod in cluster.pods:
+        if pod.active:
+            add(requested.setdefault(pod.node, {}), pod.spec.requests)
+    return reservations(cluster.nodes, used, system, requested), remarks
+
+
+def _sampled(cluster: Snapshot) -> tuple[NodeUsage, NodeUsage]:
+    """Return what the file's sample of metrics-server tells: the usage of nodes, and the part of it that no pod has."""
+    by_pods: NodeUsage = {}
+    measured = {(each.namespace, each.name): each.usage for each in cluster.pod_metrics or ()}
+    unmeasured: set[str] = set()
+    for pod in cluster.pods:
+        if pod.key in measured:
+            add(by_pods.setdefault(pod.node, {}), measured[pod.key])
+        elif pod.phase == "Running":
+            unmeasured.add(pod.node)
+    used = {each.name: dict(each.usage) for each in cluster.node_metrics or ()}
+    system: NodeUsage = {}
+    for node, amounts in used.items():
+        if node not in unmeasured:
+            known = [name for name in (CPU, MEMORY) if name in amounts]
+            system[node] = {name: max(amounts[name] - by_pods.get(node, {}).get(name, 0), 0) for name in known}
+    return used, system
+
+
+def _highest(ask: AskRange, query: str, span: Span) -> Mapping[str, int]:
+    found: dict[str, int] = {}
+    for begin in range(round(span.start), round(span.end), _DAY):
+        wanted = f"max_over_time(({query})[1h:5m])"
+        end = min(begin + _DAY, span.end)
+        for series in ask(wanted, min(begin + _HOUR, end), end, _HOUR).series:
+            node = series.labels.get("node", "")
+            values = (round(each.value) for each in series.values if 0 <= each.value < inf)
+            found[node] = max(found.get(node, 0), *values, 0)
+    return found
+
+
+def _raise(into: NodeUsage, resource: str, amounts: Resources) -> None:
+    for node, amount in amounts.items():
+        known = into.setdefault(node, {})
+        known[resource] = max(known.get(resource, 0), amount)

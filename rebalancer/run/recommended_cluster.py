@@ -15,26 +15,20 @@ from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
-from rebalancer.kube.wire.shared_fields import NamedObject
+from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, NamedObject, Quantities, ResourcesWire
 from rebalancer.recommendation.rules import Amounts
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
 
 PodName = tuple[str, str]
-
 #: Kinds that autoscalers scale and whose pods tell that they are theirs.
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
-class _Resources(msgspec.Struct):
-    requests: dict[str, str | float] | None = None
-    limits: dict[str, str | float] | None = None
-
-
 class _Container(msgspec.Struct):
     name: str
-    resources: _Resources | None = None
+    resources: ResourcesWire | None = None
 
 
 class _TemplateSpec(msgspec.Struct, rename="camel"):
@@ -48,11 +42,7 @@ class _TemplateOwner(msgspec.Struct):
     controller: bool = False
 
 
-class _MakerMetadata(msgspec.Struct, rename="camel"):
-    name: str = ""
-    namespace: str = "default"
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+class _MakerMetadata(AnnotatedMetadata, rename="camel"):
     owner_references: list[_TemplateOwner] | None = None
 
 
@@ -82,7 +72,7 @@ class _OwnedPod(msgspec.Struct):
     status: _LastStatuses = msgspec.field(default_factory=_LastStatuses)
 
 
-class _ScaledBy(msgspec.Struct, rename="camel"):
+class _ScaledBy(msgspec.Struct):
     name: str = ""
     container: str = ""
 
@@ -103,26 +93,15 @@ class _Scaler(msgspec.Struct):
 
 
 class KnownCluster(Collection):
-    """The objects of a cluster file, and what is known of its workloads.
-
-    Attributes:
-        pods: by namespace and name, whose pod it is.
-        containers: by workload, what its containers have.
-        replicas: how many pods each workload has.
-        traits: by workload, its pods' labels, annotations and priority class, as `--core` spells them.
-        left_out: which objects could not be read, and why.
-        killed: by workload and container, the pods in which it was OOM killed.
-        scaled: by workload, its HorizontalPodAutoscaler, and the containers (none for all) and resources by which that
-            scales.
-    """
+    """The objects of a cluster file, and what is known of its workloads."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pods: dict[PodName, Workload] = {}
-        self.containers: dict[Workload, dict[str, Amounts]] = {}
-        self.replicas: Counter[Workload] = Counter()
+        self.pods: dict[PodName, Workload] = {}  # by namespace and name, whose pod it is
+        self.containers: dict[Workload, dict[str, Amounts]] = {}  # by workload, what its containers have
+        self.replicas: Counter[Workload] = Counter()  # how many pods each workload has
         self.traits: dict[Workload, set[str]] = {}
-        self.left_out: list[str] = []
+        self.left_out: list[str] = []  # which objects could not be read, and why
         self.killed: dict[tuple[Workload, str], set[str]] = {}
         self.scaled: dict[Workload, tuple[str, set[tuple[str, str]]]] = {}
         self._raw: dict[PodName, Bytes] = {}
@@ -146,7 +125,7 @@ class KnownCluster(Collection):
     def _add_pod(self, raw: Bytes) -> None:
         pod = decode_json(raw, _OwnedPod)
         amounts = {each.name: _amounts(each.resources) for each in pod.spec.containers}
-        workload, name = _workload(pod.metadata), (pod.metadata.namespace, pod.metadata.name)
+        workload, name = _workload(pod.metadata), pod.metadata.key
         ended = pod.status.phase in ("Succeeded", "Failed")  # it requests nothing any more
         self.replicas[workload] += not ended and name not in self.pods
         self.pods[name] = workload
@@ -166,7 +145,8 @@ class KnownCluster(Collection):
         # An Argo Rollout's pods look like a Deployment's.
         kind = target.kind if target.kind in _SCALED else "Deployment"
         pairs = {(each.container, each.name) for each in found if each} if found else {("", "cpu")}
-        self.scaled[Workload(scaler.metadata.namespace, kind, target.name)] = scaler.metadata.name, pairs
+        namespace, name = scaler.metadata.key
+        self.scaled[Workload(namespace, kind, target.name)] = name, pairs
 
     def circumstances(self, workload: Workload, container: str) -> ContainerCircumstances:
         """Return what the file tells of a container besides what it has."""
@@ -208,14 +188,13 @@ def read_known_cluster(path: str) -> KnownCluster:
 
 def _workload(metadata: _MakerMetadata) -> Workload:
     owner = next((each for each in metadata.owner_references or () if each.controller), None)
+    namespace, name = metadata.key
     if owner is None:
-        return Workload(metadata.namespace, "Pod", metadata.name)
+        return Workload(namespace, "Pod", name)
     template = (metadata.labels or {}).get("pod-template-hash", "")
     if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
-        return Workload(metadata.namespace, "Deployment", owner.name.removesuffix(f"-{template}"))
-    if owner.kind == "Job":
-        return workload_by_name(metadata.namespace, metadata.name)
-    return Workload(metadata.namespace, owner.kind, owner.name)
+        return Workload(namespace, "Deployment", owner.name.removesuffix(f"-{template}"))
+    return workload_by_name(namespace, name) if owner.kind == "Job" else Workload(namespace, owner.kind, owner.name)
 
 
 def _traits(pod: _OwnedPod) -> Iterator[str]:
@@ -226,10 +205,10 @@ def _traits(pod: _OwnedPod) -> Iterator[str]:
             yield f"{kind}:{name}={value}"
 
 
-def _amounts(resources: _Resources | None) -> Amounts:
-    resources = resources or _Resources()
+def _amounts(resources: ResourcesWire | None) -> Amounts:
+    resources = resources or ResourcesWire()
 
-    def pair(amounts: dict[str, str | float] | None) -> tuple[int | None, int | None]:
+    def pair(amounts: Quantities | None) -> tuple[int | None, int | None]:
         found = amounts or {}
         cpu = parse_milli_quantity(found["cpu"]) if "cpu" in found else None
         return cpu, parse_quantity(found["memory"]) if "memory" in found else None

@@ -42,13 +42,12 @@ from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client
-from rebalancer.kube.lists import Items, read_list
-from rebalancer.kube.wire.pages import path_of_list
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.wire.pages import Items, path_of_list
 from rebalancer.kube.wire.shared_fields import Metadata
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
 from rebalancer.report.layout import count
-from rebalancer.run.cluster_lists import no_list
 from rebalancer.run.live import open_cluster
 from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
@@ -68,22 +67,11 @@ _SUFFIXES = (".txt", ".txt.gz")
 _FEWEST_FIELDS, _MOST_FIELDS = 3, 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Sheet:
-    """What was printed at one time, by the name of its file."""
-
-    time: int
-    name: str
-    text: str
-
-
 def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tuple[MeasuredContainers, list[str]]:
     """Read all files of a folder whose names end in .txt or .txt.gz; times in names are of the zone.
 
     Lines that name no namespace are of the given one; samples of times after `now` are of a clock that was wrong.
-
-    Returns:
-        The samples, and what was left out, a line for each file: the place, the reason and the count.
+    With the samples come lines about what was left out: the place, the reason and the count.
     """
     try:
         names = sorted(each.name for each in Path(path).iterdir() if each.name.endswith(_SUFFIXES))
@@ -97,9 +85,9 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tup
     filled: dict[int, str] = {}
     wanted = {(each.name, each.time) for each in kept}
     for name in names:
-        for sheet in _sheets(Path(path, name), zone, []):
-            if (name, sheet.time) in wanted:
-                skipped += _added(measured, sheet, places[sheet.time], namespace, filled)
+        for time, text in _sheets(Path(path, name), zone, []):
+            if (name, time) in wanted:
+                skipped += _added(measured, name, text, places[time], namespace, filled)
     if not measured.series:
         raise UsageError(f"--samples {path} holds no samples: {'; '.join(skipped[:3]) or 'no .txt files'}")
     return measured, skipped
@@ -113,14 +101,12 @@ def _time(name: str, zone: ZoneInfo) -> int | None:
         return None
 
 
-def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[_Sheet]:
-    """Yield what is in a file: one sheet, or those of a file of `rebalancer record`."""
+def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[tuple[int, str]]:
     try:
         content = read_input(str(path), LARGEST_PAGE)
         if _NAME.fullmatch(path.name):
             torn: list[int] = []
-            for time, text in sheets(content, torn):
-                yield _Sheet(time, path.name, text)
+            yield from sheets(content, torn)
             if torn:
                 skipped.append(f"{path.name}: {count(len(torn), 'sheet')} not whole, the first at byte {torn[0]}")
             return
@@ -128,7 +114,7 @@ def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[_Sheet]:
         if time_in_name is None:
             skipped.append(f"{path.name}: there is no time in its name; name it like resource-20230511103000.txt")
         else:
-            yield _Sheet(time_in_name, path.name, bytes(unpacked(content, LARGEST_PAGE)).decode())
+            yield time_in_name, bytes(unpacked(content, LARGEST_PAGE)).decode()
     except (OSError, EOFError, zlib.error, Unreadable, UnicodeDecodeError) as error:
         skipped.append(f"{path.name}: it cannot be read: {error}")
 
@@ -147,13 +133,13 @@ def _seen(folder: Path, names: Sequence[str], zone: ZoneInfo, skipped: list[str]
     found = []
     known: dict[str, str] = {}
     for name in names:
-        for sheet in _sheets(folder / name, zone, skipped):
-            rows = [line.split(None, 2)[:2] for line in sheet.text.splitlines() if line.count(" ")]
-            fields = len(sheet.text.split("\n", 1)[0].split())
-            is_of_all = "NAMESPACE" in sheet.text or (rows and fields == _MOST_FIELDS)
+        for time, text in _sheets(folder / name, zone, skipped):
+            rows = [line.split(None, 2)[:2] for line in text.splitlines() if line.count(" ")]
+            fields = len(text.split("\n", 1)[0].split())
+            is_of_all = "NAMESPACE" in text or (rows and fields == _MOST_FIELDS)
             pods = [f"{row[0]}/{row[1]}" for row in rows if is_of_all and is_made_up(row[1])]
             namespaces = frozenset(row[0] for row in rows if is_of_all)
-            found.append(_Seen(sheet.time, name, tuple(known.setdefault(pod, pod) for pod in pods), namespaces))
+            found.append(_Seen(time, name, tuple(known.setdefault(pod, pod) for pod in pods), namespaces))
     return found
 
 
@@ -199,20 +185,19 @@ def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
 
 
 def _added(
-    measured: MeasuredContainers, sheet: _Sheet, place: int, namespace: str, filled: dict[int, str]
+    measured: MeasuredContainers, sheet: str, text: str, place: int, namespace: str, filled: dict[int, str]
 ) -> Iterator[str]:
-    """Add a sheet, and yield what is left out of it; `filled` says of which file each time is."""
     bad: list[int] = []
-    found = _lines(sheet.text, namespace, bad)
+    found = _lines(text, namespace, bad)
     if any(measured.has(name, place) for name in found):
-        yield f"{sheet.name}: {filled[place]} is of the same time, which counts once"
+        yield f"{sheet}: {filled[place]} is of the same time, which counts once"
         return
-    filled[place] = sheet.name
+    filled[place] = sheet
     for name, (cpu, memory) in found.items():
         measured.put(name, place, array("f", [cpu]), array("f", [memory]))
     if bad:
         lines = f"line {bad[0]}" if len(bad) == 1 else f"{len(bad)} lines from line {bad[0]} on"
-        yield f"{sheet.name}: {lines}: not what `kubectl top pods` prints, or only half of a line"
+        yield f"{sheet}: {lines}: not what `kubectl top pods` prints, or only half of a line"
 
 
 def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tuple[float, float]]:
@@ -233,7 +218,6 @@ def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tu
 
 
 def _names(fields: list[str], heading: list[str], namespace: str) -> tuple[str, str, str] | None:
-    """Return namespace, pod and container; None if the line has another number of fields than it should."""
     if len(fields) not in range(_FEWEST_FIELDS, _MOST_FIELDS + 1) or (heading and len(heading) != len(fields)):
         return None
     if len(fields) == _FEWEST_FIELDS:
@@ -253,10 +237,7 @@ def packed_sheet(time: datetime, lines: Iterable[str]) -> bytes:
 
 
 def sheets(content: bytes, torn: list[int]) -> Iterator[tuple[int, str]]:
-    """Yield the sheets of a file, each with its time in seconds since 1970.
-
-    The place of each sheet that is not whole, in bytes, is added to `torn`.
-    """
+    """Yield the sheets of a file, each with its time since 1970; places of those that are not whole go to `torn`."""
     begins = [match.start() for match in _BEGIN.finditer(content)]
     if begins[:1] != [0]:
         torn.append(0)
@@ -288,10 +269,7 @@ class _UsageOfPod(msgspec.Struct):
 
 
 def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, int]:
-    """Append what all containers use now, and remove files of days that ended longer ago than is kept.
-
-    Returns the file, and the number of containers; raises UsageError if the folder cannot be written.
-    """
+    """Append what all containers use now, and remove files of old days; return file and number of containers."""
     live = open_cluster(client)
     lines = sorted(line for of_pod in _usage(live) for line in of_pod)
     if not lines:
@@ -316,8 +294,6 @@ def _usage(live: Client) -> list[list[str]]:
         return read_list(live, path_of_list("PodMetrics"), new).items
     except NotFound:
         raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
-    except ValueError as error:
-        raise no_list(live, "PodMetrics", error) from error
 
 
 def _lines_of(pod: _UsageOfPod) -> list[str]:

@@ -13,11 +13,8 @@ from rebalancer.run.options import ServingOptions, in_pod
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, health_page
 
-#: The descheduler's port, which the probes in its manifests and its chart use.
-DEFAULT_PORT = 10258
-
-#: How often a browser asks again for a page.
-REFRESH_SECONDS = 30
+DEFAULT_PORT = 10258  # the descheduler's port, which the probes in its manifests and its chart use
+REFRESH_SECONDS = 30  # how often a browser asks again for a page
 #: What the pages of a run and of `mark` show.
 _SHOWS = {
     "/healthz": "whether the process works",
@@ -41,13 +38,8 @@ def served(options: ServingOptions, telemetry: Telemetry, more: Mapping[str, Pag
     """Serve health and metrics while this is entered: by default in a pod, outside a pod only if asked for.
 
     `more` are further pages, by path, instead of those of the last cycle.
-
-    Raises:
-        UsageError: the port cannot be opened, or the certificate cannot be used.
     """
-    port = options.secure_port
-    if port is None:
-        port = DEFAULT_PORT if in_pod() else 0
+    port = options.secure_port if options.secure_port is not None else DEFAULT_PORT if in_pod() else 0
     if not port:
         yield
         return
@@ -66,12 +58,9 @@ def served(options: ServingOptions, telemetry: Telemetry, more: Mapping[str, Pag
 
 def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
     """Return what is served, by path."""
-    found: dict[str, PageOf] = {"/healthz/Descheduler": partial(_checked, "healthz", telemetry.health.alive)}
-    for name, checks in (
-        ("healthz", telemetry.health.alive),
-        ("livez", telemetry.health.alive),
-        ("readyz", telemetry.health.ready),
-    ):
+    alive, ready = telemetry.health.alive, telemetry.health.ready
+    found: dict[str, PageOf] = {"/healthz/Descheduler": partial(_checked, "healthz", alive)}
+    for name, checks in (("healthz", alive), ("livez", alive), ("readyz", ready)):
         found[f"/{name}"] = partial(_checked, name, checks)
         found |= {f"/{name}/{check}": partial(_checked, check, checks) for check in checks()}
     if metrics:
@@ -80,7 +69,6 @@ def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
 
 
 def _report(telemetry: Telemetry) -> ServedPage:
-    """Return what the last cycle did: as a page for a browser, else as JSON."""
     report = telemetry.last_report
     if report is None:
         return ServedPage(404, b"no cycle of a loop has ended yet\n")
@@ -91,7 +79,6 @@ def _report(telemetry: Telemetry) -> ServedPage:
 
 
 def _index(telemetry: Telemetry, paths: Iterable[str]) -> ServedPage:
-    """Return what there is to see, and how the process does."""
     rows = list(_state(telemetry))
     links = sorted(paths)
     text = "".join(f"{label}: {state}\n" for label, state in rows) + "".join(f"{path}\n" for path in links)
@@ -116,6 +103,5 @@ def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
 
 
 def _checked(name: str, checks: Callable[[], Checks], verbose: bool) -> ServedPage:
-    """Return the page of all checks, or of the one of that name."""
     found = checks()
     return health_page(name, {name: found[name]} if name in found else found, verbose=verbose)

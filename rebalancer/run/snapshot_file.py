@@ -15,26 +15,14 @@ import yaml
 
 from rebalancer.errors import SnapshotError
 from rebalancer.kube.wire.collect import Collection, Document, add_document
-from rebalancer.untrusted.documents import (
-    LARGEST_FILE,
-    Copied,
-    Unreadable,
-    check_yaml,
-    decode_json,
-    in_words,
-    read_large,
-    unpacked,
-)
+from rebalancer.untrusted import documents as untrusted
 
 _BRACKET = re.compile(rb"\s*[{\[]")
 _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
 
 class Recorded(msgspec.Struct, rename="camel"):
-    """What `rebalancer snapshot` notes in a file: when it wrote it, and the data of the memory's ConfigMap.
-
-    The memory is None where the file says nothing of it; its problem is empty if it could be read.
-    """
+    """What `rebalancer snapshot` notes in a file; a memory of None says nothing of it."""
 
     memory: dict[str, str] | None = None
     memory_problem: str = ""
@@ -73,20 +61,18 @@ _SnapshotLoader.yaml_implicit_resolvers = {
 
 
 def read_snapshot_file(path: str) -> SnapshotFile:
-    """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents.
-
-    Raises:
-        SnapshotError: it cannot be read, contradicts itself, or holds no nodes.
-    """
+    """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents."""
     collection = Collection()
     recorded = Recorded()
     try:
         for raw, document in documents(path):
-            done_with = raw.done_with if isinstance(raw, Copied) else None
+            done_with = raw.done_with if isinstance(raw, untrusted.Copied) else None
             add_document(collection, raw, done_with=done_with, document=document)
             recorded = document.rebalancer or recorded
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"snapshot {path}: {in_words(error)}; it should be what `{_HOW}` prints") from error
+        raise SnapshotError(
+            f"snapshot {path}: {untrusted.in_words(error)}; it should be what `{_HOW}` prints"
+        ) from error
     try:
         collection.check()
     except ValueError as error:
@@ -96,11 +82,11 @@ def read_snapshot_file(path: str) -> SnapshotFile:
     return SnapshotFile(collection, recorded)
 
 
-def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
+def documents(path: str) -> Iterator[tuple[bytes | untrusted.Copied, SnapshotDocument]]:
     """Yield each document of a file as JSON, and what it says of itself."""
     try:
-        content = unpacked(read_large(path, LARGEST_FILE), LARGEST_FILE)
-    except (OSError, EOFError, zlib.error, Unreadable) as error:
+        content = untrusted.unpacked(untrusted.read_large(path, untrusted.LARGEST_FILE), untrusted.LARGEST_FILE)
+    except (OSError, EOFError, zlib.error, untrusted.Unreadable) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SnapshotError(f"snapshot {path} cannot be read: {reason}") from error
     is_json = _BRACKET.match(content)
@@ -111,7 +97,7 @@ def documents(path: str) -> Iterator[tuple[bytes | Copied, SnapshotDocument]]:
         yield content, document
         return
     for each in _json_stream(content[:], path) if is_json else _yaml_documents(content[:], path):
-        yield each, decode_json(each, SnapshotDocument)
+        yield each, untrusted.decode_json(each, SnapshotDocument)
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
@@ -129,15 +115,15 @@ def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
             while text[position : position + 1].isspace():
                 position += 1
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"snapshot {path} is not JSON: {in_words(error)}") from error
+        raise SnapshotError(f"snapshot {path} is not JSON: {untrusted.in_words(error)}") from error
 
 
 def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
     try:
-        check_yaml(yaml.parse(content, Loader=_SnapshotLoader))
+        untrusted.check_yaml(yaml.parse(content, Loader=_SnapshotLoader))
         for document in yaml.load_all(content, Loader=_SnapshotLoader):
             if document is not None:
                 yield msgspec.json.encode(document)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        place = " ".join(in_words(error).split())
+        place = " ".join(untrusted.in_words(error).split())
         raise SnapshotError(f"snapshot {path} is not YAML: {place}") from error

@@ -11,14 +11,14 @@ import msgspec
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from rebalancer.errors import ClusterError, Forbidden, MarksLeft, UsageError
-from rebalancer.kube.answers import Rejected, decoded
+from rebalancer.errors import ClusterError, MarksLeft, NoCredentials, Unreachable, UsageError
+from rebalancer.kube.answers import decoded
 from rebalancer.kube.client import path_of
-from rebalancer.kube.lists import Items, path_within, read_list
-from rebalancer.kube.marks import HoldMarks, KindOfMark, MarkedNode, SteeringMarks, any_mark, expired
+from rebalancer.kube.lists import path_within, read_list
+from rebalancer.kube.marks import HoldMark, HoldMarks, KindOfMark, Mark, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import changed_entries, clear_leftovers
-from rebalancer.kube.pressure_marks import PressureMarks
-from rebalancer.kube.wire.pages import PATHS
+from rebalancer.kube.pressure_marks import PressureMark, PressureMarks
+from rebalancer.kube.wire.pages import PATHS, Items
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
 from rebalancer.kube.wire.shared_fields import AnnotatedMetadata
 from rebalancer.marking.rules import Signs, read_sign
@@ -152,7 +152,9 @@ class Standing:
         for kind in ("Namespace", "Deployment", "StatefulSet"):
             try:
                 found = read_list(self._client, PATHS[kind], partial(Items, kind, _Noted, lambda each: each.metadata))
-            except (Rejected, Forbidden, ValueError) as error:
+            except (Unreachable, NoCredentials):
+                raise
+            except ClusterError as error:
                 yield f"what is paused is not known in full: {error}"
                 continue
             for each in found.items:
@@ -201,8 +203,7 @@ def unmark(
 ) -> tuple[tuple[str, ...], int]:
     """Take off the marks that have expired, or all of them, also those that a run may still need.
 
-    `key` is of steering's taints, from which that of the second one is made; `sign` is KEY or KEY=VALUE of marks of
-    pressure.  Returns a line for each node, and the exit code.
+    `key` is of steering's taints, `sign` is KEY or KEY=VALUE of marks of pressure.  Return lines and the exit code.
     """
     try:
         key, pressure = Steering(key=key).key, read_sign(sign)
@@ -215,37 +216,31 @@ def unmark(
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
     steering = SteeringMarks.of(key, record_of(cluster, LeaseOptions()).read())
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
-    kinds: list[tuple[KindOfMark[Any], Callable[[MarkedNode], str], str]] = [
-        (steering, _steered_by, "that run may be at work"),
-        (HoldMarks(), _held_by, "it has not expired"),
-        (PressureMarks(signs, earlier), _pressed_by, "it has not expired"),
+    kinds: list[tuple[KindOfMark[Any], str, str]] = [
+        (steering, "", "that run may be at work"),
+        (HoldMarks(), "held empty", "it has not expired"),
+        (PressureMarks(signs, earlier), "pressure", "it has not expired"),
     ]
     lines: list[str] = []
     claims: list[str] = []
     exit_code = 0
-    for kind, whose, why in kinds:
+    for kind, what, why in kinds:
         found = clear_leftovers(cluster, kind, any_mark if everything else expired, dry_run=dry_run)
         for node in found.over:
             problem = found.problems.get(node.name)
             done = "would be unmarked" if dry_run else f"stays marked: {problem}" if problem else "unmarked"
-            lines.append(f"node {node.name} ({whose(node)}): {done}")
-        lines += [f"node {node.name} ({whose(node)}): stays, since {why} (--all takes it off)" for node in found.in_use]
+            lines.append(f"node {node.name} ({_whose(kind.read(node), what)}): {done}")
+        stays = f"stays, since {why} (--all takes it off)"
+        lines += [f"node {node.name} ({_whose(kind.read(node), what)}): {stays}" for node in found.in_use]
         claims += found.claims
         exit_code = MarksLeft.exit_code if found.problems else exit_code
     told = (*lines, *claims) or (f"no node carries {steering.first}, {HOLD_KEY} or {signs.label}",)
     return told, exit_code
 
 
-def _steered_by(node: MarkedNode) -> str:
-    mark = SteeringMarks.read(node)
-    return f"run {mark.run}, until {timestamp(mark.expires)}" if mark else "nobody's"
-
-
-def _held_by(node: MarkedNode) -> str:
-    mark = HoldMarks.read(node)
-    return f"held empty by run {mark.run}, until {timestamp(mark.expires)}" if mark else "held empty, nobody's"
-
-
-def _pressed_by(node: MarkedNode) -> str:
-    mark = PressureMarks.read(node)
-    return f"pressure: {', '.join(mark.rules)}, until {timestamp(mark.expires)}" if mark else "pressure, nobody's"
+def _whose(mark: Mark | HoldMark | PressureMark | None, what: str) -> str:
+    if mark is None:
+        return f"{what}, nobody's" if what else "nobody's"
+    by = f"{what} by run {mark.run}".removeprefix(" by ")
+    whose = f"{what}: {', '.join(mark.rules)}" if isinstance(mark, PressureMark) else by
+    return f"{whose}, until {timestamp(mark.expires)}"

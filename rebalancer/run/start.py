@@ -51,24 +51,10 @@ def run(
     progress: Progress | None = None,
     deliver: Deliver = show_nothing,
 ) -> Outcome:
-    """Run one cycle.
+    """Run one cycle, and return its outcome, with the exit code that `deliver` returns.
 
-    Args:
-        options: what to do.
-        person: asked before the first eviction.
-        interruption: entered; is told what a signal does once evictions may have begun.
-        retry_policy: how requests to the API server are tried again, and by which clock.
-        progress: where progress is shown.
-        deliver: shows the outcome; after that the metrics are exported, which may take long, or hang.
-
-    Returns:
-        The outcome, with the exit code that `deliver` returns.
-
-    Raises:
-        UsageError: options, policy or file cannot be used.
-        Declined: the answer to the question was no.
-        ClusterError: there is no cluster to work on.
-        Interrupted: a signal came before anything was evicted.
+    The person is asked before the first eviction.  The interruption is entered, and told what a signal does once
+    evictions may have begun.  `deliver` shows the outcome; after that the metrics are exported, which may take long.
     """
     options.demand_no_conflict()
     live, text = not options.dry_run and options.snapshot is None, options.policy_text
@@ -109,8 +95,6 @@ def _run_offline(options: Options, path: str, work: Work, progress: Progress | N
 
 
 def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
-    """Return the function that gives real usage beside a file: its metrics objects, and other sources as of now."""
-
     def read_metrics() -> Metrics:
         if snapshot.node_metrics is None:
             raise SourceError(
@@ -133,7 +117,6 @@ def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
 
 
 def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
-    """Yield a warning about each kind that matters and that the file does not hold."""
     if "Pod" not in seen:
         yield "the snapshot holds no pods: `rebalancer snapshot` writes all kinds"
     if "PodDisruptionBudget" not in seen:
@@ -144,7 +127,6 @@ def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
 
 
 def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) -> tuple[datetime, str]:
-    """Return the time of a cycle on a file, and where it is from, as `rebalancer.report.document.CLOCKS` has it."""
     if given is not None:
         moment = time_with_offset(given)
         if moment is None:
@@ -190,7 +172,6 @@ def _percents(amounts: Resources, node: Node) -> dict[str, float]:
 
 
 def _peaks(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield which owners use most of the fullest nodes, by resource."""
     usage = {(each.namespace, each.name): each.usage for each in cluster.snapshot.pod_metrics or ()}
     known = [each for each in nodes if each["used"]]
     for resource in _RESOURCES:
@@ -207,7 +188,6 @@ def _peaks(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> Iterator[dic
 
 
 def _room(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """Yield on how many nodes the largest pods of the cluster would find room, by requests."""
     kinds = Counter((pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)) for pod in cluster.pods())
     free = [cluster.free(node) for node in cluster.ready_nodes if not node.unschedulable]
     for cpu, memory in sorted(kinds, reverse=True)[:_LARGEST]:

@@ -31,41 +31,29 @@ from rebalancer.run.options import LeaseOptions
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)
-
-#: How far ahead an annotation of a node is believed where there is no record.
-_LONGEST_BELIEVED = timedelta(days=1)
+_LONGEST_BELIEVED = timedelta(days=1)  # how far ahead an annotation of a node is believed where there is no record
 #: How long after the deadline marks expire: for the last requests, for taking marks off, and for clocks that differ.
 _EXPIRY_SLACK_SECONDS = 120.0
-#: To hold one node.
-_HOLD_SECONDS = 15.0
+_HOLD_SECONDS = 15.0  # to hold one node
 #: An annotation has whole seconds; a node is held for no less than was asked.
 _ALMOST_ONE_SECOND = timedelta(microseconds=999_999)
 
 
 @dataclass(frozen=True, slots=True)
 class CleanUp:
-    """What a run found of others when it began, and what is left of it.
+    """What a run found of others when it began, and what is left of it."""
 
-    Attributes:
-        record: where runs are noted that may have left something.
-        noted: those runs; None where the record cannot be read.
-        permit: says whether no other run is at work.
-        left: nodes whose marks could not be taken off, and why.
-        told: what the reader of the report should know.
-    """
-
-    record: RunRecord
-    noted: tuple[Mark, ...] | None
-    permit: Permit
-    left: Problems = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    record: RunRecord  # where runs are noted that may have left something
+    noted: tuple[Mark, ...] | None  # those runs; None where the record cannot be read
+    permit: Permit  # says whether no other run is at work
+    left: Problems = field(default_factory=dict)  # nodes whose marks could not be taken off, and why
+    told: tuple[str, ...] = ()  # what the reader of the report should know
 
 
 def prepare(cluster: Client, lease: LeaseOptions, work: Work, permit: Permit) -> CleanUp:
     """Make sure that a run that steers may write to nodes, and take off what other runs have left there.
 
-    With the Lease no other run is at work, so all marks go; without it only those that have expired.  A node that keeps
-    the mark of another run receives nothing in this run; other nodes do.
+    With the Lease no other run is at work, so all marks go; without it only those that have expired.
     """
     demand_permissions(cluster, work)
     record = record_of(cluster, lease)
@@ -96,10 +84,7 @@ def demand_permissions(cluster: Client, work: Work) -> None:
 
 
 def clear_up(cluster: Client, before: CleanUp, work: Work, snapshot: Snapshot) -> tuple[str, ...]:
-    """Take off what earlier runs have left and what has expired; return what the reader of the report should know.
-
-    The marks of steered runs are taken off here if this run does not steer; if it does, `prepare` has done it.
-    """
+    """Take off what earlier runs have left and `prepare` has not, and what has expired; return what to tell of it."""
     told, permit, keys = before.told, before.permit, avoid_keys(AVOID_KEY)
     # With other keys than the usual ones the annotation of a node says that a run has steered.
     marked = (each.avoided or any(x.key in keys for x in each.taints) for each in snapshot.nodes)
@@ -114,14 +99,8 @@ def clear_up(cluster: Client, before: CleanUp, work: Work, snapshot: Snapshot) -
 
 
 def _cleared(
-    cluster: Client,
-    kind: KindOfMark[MarkT],
-    is_over: Callable[[MarkT], bool],
-    permit: Permit,
-    why: str,
-    stay: str,
+    cluster: Client, kind: KindOfMark[MarkT], is_over: Callable[[MarkT], bool], permit: Permit, why: str, stay: str
 ) -> tuple[str, ...]:
-    """Take off the marks of earlier runs, and return what the reader of the report should know of those that stay."""
     try:
         found = clear_leftovers(cluster, kind, is_over, Halt(permit=permit).check)
     except ClusterError as error:
@@ -167,10 +146,9 @@ def steering(
 
 
 def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bool]:
-    """Return what says of a mark that its run is over.
+    """Return what says of a mark that its run is over: with the Lease no other run is at work.
 
-    With the Lease no other run is at work.  Without it the record says until when a run may be; an annotation on a node
-    that names another one was not written by a run.  Without a record the annotation is believed for a day at most.
+    Without it the record says until when a run may be; without that an annotation is believed for a day at most.
     """
     if permit is not always:
         return any_mark

@@ -37,17 +37,12 @@ from rebalancer.telemetry.metrics import ProcessMetrics
 from rebalancer.untrusted.address import Address, read_address
 
 _LOG = logging.getLogger(__name__)
-
 #: OpenTelemetry's environment variables for where to send traces.
 _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _JOB = "rebalancer"
-#: For all of a push: connecting, sending and the answer.
-_PUSH_SECONDS = 10.0
-#: How long a cycle may take beyond its deadline: the last request, its retries, Events.
-_SLACK_SECONDS = 120.0
-#: A leader is not ready if its last cycle ended longer ago than the present pause plus so many intervals.
-_INTERVALS = 3
-
+_PUSH_SECONDS = 10.0  # for all of a push: connecting, sending and the answer
+_SLACK_SECONDS = 120.0  # how long a cycle may take beyond its deadline: the last request, its retries, Events
+_INTERVALS = 3  # A leader is not ready if its last cycle ended longer ago than the present pause plus so many intervals
 #: Returns a span; it begins when it is entered, as a child of the open one.
 Span = Callable[..., AbstractContextManager[object]]
 
@@ -62,15 +57,8 @@ class Health:
 
     Written by the cycles' thread and read by the server's; each field is replaced as a whole, so no lock is needed.
 
-    Args:
-        deadline: seconds after which a cycle evicts nothing more, with those for which it waits for another run.
-        interval: seconds from start to start of cycles; 0 for a single one.
-        clock: seconds, like `boottime`.
-
-    Attributes:
-        policy_problem: what is wrong with the policy; empty when nothing is.  The page only says that something is.
-        api_problem: why the API server cannot be reached.
-        source_problem: what sources of usage do not say; None where readiness does not depend on it.
+    `deadline` is the seconds after which a cycle evicts nothing more, with those for which it waits for another run.
+    What is wrong is empty where nothing is; `source_problem` is None where readiness does not depend on it.
     """
 
     def __init__(self, deadline: float, interval: float, clock: Callable[[], float] = boottime) -> None:

@@ -17,12 +17,11 @@ The functions below look at pods, PDBs, owners, annotations and nodes as they ar
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
 from typing import Any
-
-import msgspec
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -36,14 +35,14 @@ from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client, path_of
-from rebalancer.kube.lists import Items, path_within, read_list
+from rebalancer.kube.lists import path_within, read_list
 from rebalancer.kube.node_marks import NODES
 from rebalancer.kube.rollouts import Rollouts
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire import collect
 from rebalancer.kube.wire.annotations import OwnerMetadata
-from rebalancer.kube.wire.objects import NodeWire, node
-from rebalancer.kube.wire.pages import KINDS, PATHS
+from rebalancer.kube.wire.objects import NodeWire, OwnerObject, node
+from rebalancer.kube.wire.pages import PATHS, Items
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveSink
@@ -53,83 +52,62 @@ from rebalancer.run.work import Work
 from rebalancer.untrusted.documents import decode_json
 
 _LOG = logging.getLogger(__name__)
-
-#: For so long an answer is believed.
-_BELIEVED_SECONDS = 2.0
+_BELIEVED_SECONDS = 2.0  # for so long an answer is believed
 #: Between two looks at replacements: of an owner that is waited for, and of all others.
 _LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
-#: For one look.
-_READ_SECONDS = 10.0
+_READ_SECONDS = 10.0  # for one look
 
 
+@dataclass(slots=True)
 class Watch:
-    """Looks again before each eviction, and makes the pod go then (`evict` is a `rebalancer.engine.gate.Sink`).
+    """Looks again before each eviction, and makes the pod go then (`evict` is a `rebalancer.engine.gate.Sink`)."""
 
-    The diary knows the moves of this cycle, and learns what became of them; without it only windows count.
+    client: Client
+    work: Work
+    diary: Diary | None  # knows the moves of this cycle, and learns what became of them; without it only windows count
+    restarted: Restarted
+    sink: LiveSink
+    halt: Halt
+    telemetry: Telemetry
+    rested: str = ""  # why the run rests; empty while it goes on
+    _looking: Lock = field(default_factory=Lock)
+    _paused: tuple[str, float] = ("", -_BELIEVED_SECONDS)
+    _noted: dict[tuple[str, str], tuple[Refused | None, float]] = field(default_factory=dict)
+    _unready: set[tuple[str, str]] = field(default_factory=set)
+    _looked: float = field(init=False)
 
-    Attributes:
-        rested: why the run rests; empty while it goes on.
-        diary: see above.
-    """
-
-    def __init__(
-        self,
-        cluster: Client,
-        work: Work,
-        diary: Diary | None,
-        restarted: Restarted,
-        sink: LiveSink,
-        halt: Halt,
-        telemetry: Telemetry,
-    ) -> None:
-        self.rested = ""
-        self.diary = diary
-        self._client = cluster
-        self._clock = cluster.retry_policy.clock
-        self._work = work
-        self._restarted = restarted
-        self._rollouts = Rollouts(cluster, halt)
-        self._sink = sink
-        self._halt = halt
-        self._telemetry = telemetry
-        self._looking = Lock()
-        self._schedules = {profile.name: profile.schedule for profile in work.plans}
-        self._paused = ("", -_BELIEVED_SECONDS)
-        self._noted: dict[tuple[str, str], tuple[Refused | None, float]] = {}
+    def __post_init__(self) -> None:
         self._looked = self._clock()
-        self._unready: set[tuple[str, str]] = set()
+
+    def _clock(self) -> float:
+        return self.client.retry_policy.clock()
 
     def reason(self) -> str:
         """Return why the run rests from now on; empty if it goes on (a part of a `Permit`)."""
         if self.rested:
             return self.rested
-        closed = self._work.policy.schedule.closed(datetime.now(UTC))
+        closed = self.work.policy.schedule.closed(datetime.now(UTC))
         self.rested = closed or (self._pause(self.diary) or self.diary.stopped if self.diary else "")
         return self.rested
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
-        """Evict a pod, or restart its rollout, unless something has changed that keeps it.
-
-        Raises:
-            CycleRests: a pause, the end of the window, or the breaker ends the run.
-            CycleStopped: the run is told to halt; then nothing is looked at either.
-        """
-        if reason := self._halt.reason:
+        """Evict a pod, or restart its rollout, unless something has changed that keeps it or ends the run."""
+        if reason := self.halt.reason:
             raise CycleStopped(reason)
-        with self._telemetry.evicting(pod, because):
+        with self.telemetry.evicting(pod, because):
             with self._looking:
                 refusal = self._refusal(pod, profile) or self._not_ready(pod)
                 if reason := self.reason():
                     raise CycleRests(reason)
             if refusal:
                 return refusal
-            if name := self._restarted(pod):
-                return self._rollouts.restart(pod, name, recheck)
-            return self._sink.evict(pod, profile, strategy, because, recheck)
+            if name := self.restarted(pod):
+                return Rollouts(self.client, self.halt).restart(pod, name, recheck)
+            return self.sink.evict(pod, profile, strategy, because, recheck)
 
     def _refusal(self, pod: Pod, profile: str) -> Refused | None:
-        """Return why a pod stays, by its profile's windows, or by annotations of its namespace or owner."""
-        if closed := self._schedules[profile].closed(datetime.now(UTC)):
+        schedule = next(each.schedule for each in self.work.plans if each.name == profile)
+        if closed := schedule.closed(datetime.now(UTC)):
             return refused(Code.OUTSIDE_WINDOW, message=closed)
         if self.diary is None:
             return None
@@ -146,11 +124,11 @@ class Watch:
         if self._clock() - self._looked >= _LOOK_AT_ALL_SECONDS:
             self._look(diary, diary.gone)
         while diary.recollection.settings.wait_ready and key not in self._unready and self._is_awaited(diary, key):
-            if self._halt.reason:
+            if self.halt.reason:
                 return refused(Code.NOT_READY)
             self._look(diary, [each for each in diary.gone if owner_key(each) == key])
             if self._is_awaited(diary, key):
-                self._sink.sleep(_LOOK_SECONDS)
+                self.sink.sleep(_LOOK_SECONDS)
         if any(each.failed and each.key == key for each in diary.moves):
             self._unready.add(key)
         return refused(Code.NOT_READY) if key in self._unready else None
@@ -168,7 +146,7 @@ class Watch:
     def _look(self, diary: Diary, gone: Iterable[Pod]) -> None:
         self._looked = self._clock()
         try:
-            diary.saw(siblings_now(self._client, gone, self._restarted, lambda: Deadline.after(_READ_SECONDS)))
+            diary.saw(siblings_now(self.client, gone, self.restarted, lambda: Deadline.after(_READ_SECONDS)))
         except ClusterError as error:
             _LOG.warning("replacements could not be looked at: %s", error)
 
@@ -191,8 +169,9 @@ class Watch:
             return before
         refusal = before
         try:
-            notes = notes_now(self._client, kind, namespace, name, Deadline.after(_READ_SECONDS))
-            refusal = noted_refusal(notes, namespace, owner, datetime.now(UTC))
+            within = "" if kind == "Namespace" else namespace
+            found = _named(self.client, kind, within, name, Deadline.after(_READ_SECONDS))
+            refusal = noted_refusal(found.notes or Notes(), namespace, owner, datetime.now(UTC))
         except Forbidden:
             pass  # what they said last holds
         except ClusterError as error:
@@ -211,11 +190,8 @@ def _listed(
 ) -> list[Any]:
     """Return the objects of a kind in a namespace; `new` makes what collects them, else they are a snapshot's."""
     path = path_within(kind, namespace) if namespace else PATHS[kind]
-    try:
-        new = new or partial(collect.Collection().collector, kind)
-        return list(read_list(client, path, new, query=query, deadline=deadline).items)
-    except ValueError as error:
-        raise ClusterError(f"the API server does not answer with a list of {KINDS[kind][1]}: {error}") from error
+    new = new or partial(collect.Collection().collector, kind)
+    return list(read_list(client, path, new, query=query, deadline=deadline).items)
 
 
 def siblings_now(client: Client, pods: Iterable[Pod], restarted: Restarted, until: Callable[[], Deadline]) -> list[Pod]:
@@ -232,28 +208,14 @@ def budgets_now(client: Client, namespaces: Iterable[str], deadline: Deadline) -
     return DisruptionBudgets(each for name in sorted(set(namespaces)) for each in _listed(client, kind, name, deadline))
 
 
-class _Object(msgspec.Struct):
-    """What is looked at of a namespace, or of an owner of pods."""
-
-    metadata: OwnerMetadata = msgspec.field(default_factory=OwnerMetadata)
-
-
 def _named(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> OwnerMetadata:
-    new = partial(Items, kind, _Object, lambda each: each.metadata)
+    new = partial(Items, kind, OwnerObject, lambda each: each.metadata)
     found = _listed(client, kind, namespace, deadline, {"fieldSelector": f"metadata.name={name}"}, new)
     return next((each for each in found if each.name == name), OwnerMetadata())
 
 
-def notes_now(client: Client, kind: str, namespace: str, name: str, deadline: Deadline) -> Notes:
-    """Return what the annotations of a namespace, or of an owner in it, say now."""
-    return _named(client, kind, "" if kind == "Namespace" else namespace, name, deadline).notes or Notes()
-
-
 def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> set[str]:
-    """Return the UIDs of the pods' controllers that are being deleted; one of an unknown kind counts as none.
-
-    With `--cascade=orphan` such an owner leaves its pods behind a moment later, and does not replace those that go.
-    """
+    """Return the UIDs of the pods' controllers that are being deleted: with `--cascade=orphan` they replace none."""
     owners = {(pod.namespace, owner.kind, owner.name) for pod in pods if (owner := pod.controller)}
     ending: set[str] = set()
     for namespace, kind, name in sorted(each for each in owners if each[1] in PATHS):
@@ -269,12 +231,8 @@ def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> se
 def why_closed(client: Client, before: Node, keys: Collection[str], deadline: Deadline) -> str:
     """Return why a node takes no pods any more; empty if it does.
 
-    The plan goes by the nodes as they were read at the beginning.  Meanwhile one may have been deleted or cordoned, may
-    not be Ready any more, or others may have given it a taint, which says that they want it to receive nothing.
-
-    An example: n3 had the taint `gpu:NoSchedule` when the run began, and has `drain:PreferNoSchedule` as well now.  It
-    receives nothing more in this run; with `gpu:NoSchedule` alone it would.  The `keys` are those of our own soft
-    taints, which come and go.
+    Meanwhile it may be deleted, cordoned, not Ready, or others may have given it a taint, which says that they want it
+    to receive nothing.  The `keys` are those of our own soft taints, which come and go.
     """
     path = NODES + path_of(before.name)
     try:
@@ -297,13 +255,9 @@ _HASH = "pod-template-hash"
 def siblings_of(pods: Iterable[Pod], restarted: Callable[[Pod], object] = lambda _: False) -> Mapping[str, str]:
     """Return by namespace the label selector that finds these pods and their replacements; empty: all pods.
 
-    A ReplicaSet of a Deployment has a hash of its template among the labels that it selects by, so each of its pods
-    carries it.  Where all pods of a wave in one namespace carry such a hash, the pods with one of these hashes are
-    asked for.  Pods of other controllers need not have a label in common: there all pods of the namespace are.
-    Example: a wave takes two pods of ReplicaSets with the hashes 5d9 and 7f4 from `shop`, and one of a StatefulSet from
-    `db`.  Looked at are the pods of `shop` with `pod-template-hash in (5d9,7f4)`, and all of `db`.
-
-    A pod that goes by a rollout has a replacement with another hash, so there all pods are asked for.
+    Each pod of a Deployment carries the hash of its template.  Where all these pods in one namespace have one, the pods
+    with one of these hashes are asked for.  Example: `pod-template-hash in (5d9,7f4)` in `shop`, and all of `db`, where
+    one is of a StatefulSet.  A pod that goes by a rollout has a replacement with another hash.
     """
     hashes: dict[str, set[str]] = {}
     for pod in pods:

@@ -33,7 +33,6 @@ from rebalancer.run.planned import applied, skipped_in_words
 from rebalancer.run.policies import settings_text
 
 _LOG = logging.getLogger(__name__)
-
 _HOLDS_NOTHING = "nodes are to be held (hold), and no profile has HighNodeUtilization with selection: compaction"
 
 
@@ -174,20 +173,17 @@ def _plans(policy: Policy) -> tuple[ProfilePlan, ...]:
 
 
 def _evening_out(profiles: Iterable[ProfilePlan]) -> list[UtilizationArgs]:
-    """Return the arguments of the strategies that even nodes out or empty them."""
     args = (each.args for profile in profiles for each in profile.balance)
     return [each for each in args if isinstance(each, UtilizationArgs)]
 
 
 def _smaller(limit: int | Share | None, other: int | None) -> int | Share | None:
-    """Return the limit that is in force of the policy's and the command line's."""
     if isinstance(limit, Share):
         return replace(limit, at_most=other)
     return min((each for each in (limit, other) if each is not None), default=None)
 
 
 def _of_steering(policy: Policy) -> Iterator[str]:
-    """If the policy steers, yield a warning for each profile that evicts because of soft taints."""
     for profile in policy.profiles if policy.steering else ():
         if any(getattr(args, "include_prefer_no_schedule", False) for args in profile.args.values()):
             yield (

@@ -27,7 +27,7 @@ MODELS = {
     **{kind: f"V1{kind}" for kind in sorted(SCHEDULER_KINDS)},
 }
 TEMPLATES = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
-WIRES = {name: kind.wire for name, kind in collect._kinds().items()}
+WIRES = {name: kind.wire for name, kind in collect.Collection()._kinds.items()}
 #: What comes along though no decision looks at it.
 BESIDE = {
     *(f"metadata.{each}" for each in ("creationTimestamp", "deletionTimestamp", "name", "namespace", "uid")),

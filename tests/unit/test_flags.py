@@ -106,4 +106,4 @@ def test_the_durations_of_a_lease_are_told_for_each_kind_of_run():
 
     for field, flag in (("duration", "lease_duration"), ("deadline", "renew_deadline"), ("retry", "retry_period")):
         single, leading = getattr(ONE_CYCLE, field), getattr(LEADER, field)
-        assert f"default {single:g}s, with --leader-elect {leading:g}s." in told[flag]
+        assert f"default {single:g}s, with --leader-elect {leading:g}s." in told[f"leader_elect_{flag}"]

@@ -10,7 +10,6 @@ from rebalancer.kube.wire.shared_fields import Metadata
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY
 
 T = TypeVar("T")
-
 EVICT = "descheduler.alpha.kubernetes.io/evict"
 _SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 _SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
@@ -19,7 +18,6 @@ _YES, _FALSE = "true", "false"
 #: Values that clearly mean no, and need no warning.
 _NO = ("false", "0", "no")
 _LONGEST_SHOWN = 40
-
 #: A string, null or absent.  Go reads null as an empty string, so an annotation that is null is present.
 _Text = str | msgspec.UnsetType | None
 
@@ -80,46 +78,36 @@ def noted(given: Annotations) -> Noted:
 
 
 def _odd(evict: str) -> str:
-    """Return what is odd about a value of the annotation `evict`; empty if it clearly means no."""
     if evict.strip().lower() in _NO:
         return ""
     return f"has {evict[:_LONGEST_SHOWN]!r} as its {EVICT}, which counts as no: only 'true' means yes"
 
 
-class OwnerAnnotations(msgspec.Struct, gc=False):
-    """Annotations of a namespace, or of an owner of pods."""
-
+class _OwnerAnnotations(msgspec.Struct, gc=False):
     window: str | None = msgspec.field(default=None, name="kube-rebalancer/window")
     pause: str | None = msgspec.field(default=None, name="kube-rebalancer/pause")
     restart: str | None = msgspec.field(default=None, name="kube-rebalancer/restart")
-
-    def notes(self) -> Notes | None:
-        """Return what they say; None if there are none."""
-        noted = Notes(self.window or "", self.pause or "", self.restart or "")
-        return noted if noted != Notes() else None
 
 
 class OwnerMetadata(Metadata, gc=False, rename="camel"):
     """What is used of the metadata of a namespace, or of an owner of pods."""
 
-    annotations: OwnerAnnotations | None = None
+    annotations: _OwnerAnnotations | None = None
 
     @property
     def notes(self) -> Notes | None:
         """What its annotations say; None if there are none of ours."""
-        return self.annotations.notes() if self.annotations else None
+        found = self.annotations or _OwnerAnnotations()
+        noted = Notes(found.window or "", found.pause or "", found.restart or "")
+        return noted if noted != Notes() else None
 
 
 class _PressureNote(msgspec.Struct, gc=False):
-    """What is used of our own annotation."""
-
     label: str = ""
     taint: str = ""
 
 
 class _HoldNote(msgspec.Struct, gc=False):
-    """What is used of our own annotation."""
-
     expires: Zoned
 
 
@@ -153,14 +141,11 @@ class NodeAnnotations(msgspec.Struct, gc=False):
 
 
 def _says(annotation: _Text, harmless: str) -> bool:
-    """Return whether an annotation is absent, or has the one value that clearly keeps nothing, in any case of letters.
-
-    Autoscalers look for one value too; any other one may be meant to keep, and counts so.
-    """
+    """Return whether an annotation is absent, or has the one value that clearly keeps nothing; any other may keep."""
     return annotation is msgspec.UNSET or (isinstance(annotation, str) and annotation.strip().lower() == harmless)
 
 
 #: The names of these annotations.
 ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(Annotations))
-OWNER_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(OwnerAnnotations))
+OWNER_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(_OwnerAnnotations))
 NODE_ANNOTATIONS = tuple(field.encode_name for field in msgspec.structs.fields(NodeAnnotations))

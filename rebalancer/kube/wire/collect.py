@@ -1,6 +1,6 @@
 """Lists and files of objects, collected page by page into one snapshot."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ import msgspec
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import objects, scheduler_inputs, shared_fields, storage
+from rebalancer.kube.wire import objects, scheduler_inputs, shared_fields
 from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
 from rebalancer.kube.wire.pods import ListedPod, PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
@@ -18,38 +18,20 @@ from rebalancer.kube.wire.workloads import WorkloadDecoder
 from rebalancer.untrusted.documents import Copied, decode_json
 
 Bytes: TypeAlias = bytes | Copied | msgspec.Raw
-
 _LISTED_POD = msgspec.json.Decoder(ListedPod)
 
 
-def _kinds() -> Mapping[str, Kind[Any, Any]]:
-    """Return all kinds that are read; `pages.KINDS` says where they are."""
-    specs = Specs()
-    pods = PodDecoder(specs)
-    kinds: tuple[Kind[Any, Any], ...] = (
-        *objects.KINDS,
-        Kind("Pod", PodWire, pods.convert, attrgetter("key"), pods.malformed),
-        *WorkloadDecoder(specs).kinds(),
-        *scheduler_inputs.KINDS,
-        *storage.KINDS,
-    )
-    return {each.name: each for each in kinds}
-
-
 class Collection:
-    """The objects of a cluster, collected kind by kind.
-
-    Attributes:
-        collectors: by kind, as `kind` is spelled in documents.
-        seen: the kinds of which objects or lists were read.
-        unfinished: the kinds whose last list says that more pages follow.
-    """
+    """The objects of a cluster, collected kind by kind, as documents spell that."""
 
     def __init__(self) -> None:
-        self._kinds = _kinds()
+        specs = Specs()
+        pods, workloads = PodDecoder(specs), WorkloadDecoder(specs).kinds()
+        pod: Kind[Any, Any] = Kind("Pod", PodWire, pods.convert, attrgetter("key"), pods.malformed)
+        self._kinds = {each.name: each for each in (*objects.KINDS, pod, *workloads, *scheduler_inputs.KINDS)}
         self.collectors: dict[str, ListCollector[Any, Any]] = {kind: self.collector(kind) for kind in self._kinds}
-        self.seen: set[str] = set()
-        self.unfinished: set[str] = set()
+        self.seen: set[str] = set()  # the kinds of which objects or lists were read
+        self.unfinished: set[str] = set()  # the kinds whose last list says that more pages follow
 
     def collector(self, kind: str) -> ListCollector[Any, Any]:
         """Return a fresh collector for a kind, to begin its list anew."""
@@ -93,11 +75,7 @@ class Collection:
         (self.unfinished.add if page.token else self.unfinished.discard)(kind)
 
     def snapshot(self, now: datetime, warnings: tuple[str, ...] = ()) -> Snapshot:
-        """Return what was collected; kinds that were never seen are None.
-
-        Raises:
-            ValueError: an object occurs twice, and the two differ.
-        """
+        """Return what was collected; kinds that were never seen are None.  An object that occurs twice is an error."""
         pods: tuple[Pod, ...] = self.collectors["Pod"].unique()
         nodes: tuple[Node, ...] = self.collectors["Node"].unique()
         namespaces, classes = self._tuple("Namespace"), self._tuple("PriorityClass")
@@ -167,17 +145,9 @@ def add_document(
 ) -> None:
     """Take in a document: an object, a list of objects of any kinds, or a list of lists.
 
-    The kind and the API group say what an object is: another group may have a kind of the same name.
-
-    Args:
-        collection: where objects of the kinds that are read go; others are ignored.
-        raw: the document.
-        inherited: kind and apiVersion of objects that do not name their own.
-        done_with: called after each object with its size; nothing before its end is read again.
-        document: the same as `raw`, where it is decoded already.
-
-    Raises:
-        ValueError: the bytes are not a JSON object, or a list of a kind that is read is not complete.
+    The kind and the API group say what an object is: another group may have a kind of the same name.  Objects that do
+    not name their own have inherited them.  `done_with` hears the size of each object; nothing before its end is read
+    again.  The document is `raw`, where it is decoded already.
     """
     document = document or decode_json(raw, Document)
     version = document.api_version or inherited[1]

@@ -47,11 +47,6 @@ class _NodeCondition(msgspec.Struct, rename="camel"):
     last_transition_time: datetime | None = None
 
 
-class _Address(msgspec.Struct):
-    type: str = ""
-    address: str = ""
-
-
 class _NodeInfo(msgspec.Struct, rename="camel"):
     kubelet_version: str | None = None
 
@@ -65,7 +60,7 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
     conditions: list[_NodeCondition] | None = None
-    addresses: list[_Address] | None = None
+    addresses: list[dict[str, str]] | None = None
     node_info: _NodeInfo | None = None
     images: list[_Image] | None = None
 
@@ -96,7 +91,8 @@ def node(wire: NodeWire) -> Node:
         taints=tuple(Taint(each.key, each.value or "", each.effect or "") for each in spec.taints or ()),
         allocatable=parse_resources(status.allocatable or {}),
         capacity=parse_resources(status.capacity or {}),
-        addresses={each.type: each.address for each in reversed(status.addresses or ())},  # the first of a type counts
+        # The first of a type counts.
+        addresses={each.get("type", ""): each.get("address", "") for each in reversed(status.addresses or ())},
         created=aware(wire.metadata.creation_timestamp),
         seen=max((time for time in times if time is not None), default=None),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
@@ -109,11 +105,6 @@ def node(wire: NodeWire) -> Node:
     )
 
 
-def _node_stand_in(raw: bytes, problem: str) -> Node:
-    """Return what stands for a node that cannot be read: neither source nor destination, and its pods stay."""
-    return Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem)
-
-
 def aware(time: datetime | None) -> datetime | None:
     """Return a time with its zone: UTC where it has none."""
     return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
@@ -124,26 +115,23 @@ class _PriorityClassWire(msgspec.Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
 
 
-class _NamespaceWire(msgspec.Struct):
+class OwnerObject(msgspec.Struct):
+    """What is read of a namespace, or of an owner of pods that is looked at again."""
+
     metadata: OwnerMetadata = msgspec.field(default_factory=OwnerMetadata)
 
 
-def _namespace(wire: _NamespaceWire) -> tuple[str, Labels, Notes | None, str]:
+def _namespace(wire: OwnerObject) -> tuple[str, Labels, Notes | None, str]:
     return wire.metadata.name, wire.metadata.labels or {}, wire.metadata.notes, wire.metadata.uid
-
-
-class _NodeMetricsWire(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    timestamp: datetime | None = None
-    usage: Quantities | None = None
-
-
-def _node_metrics(wire: _NodeMetricsWire) -> NodeMetrics:
-    return NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp))
 
 
 class _UsedContainer(msgspec.Struct):
     usage: Quantities | None = None
+
+
+class _NodeMetricsWire(_UsedContainer):
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    timestamp: datetime | None = None
 
 
 class _PodMetricsWire(msgspec.Struct):
@@ -154,20 +142,15 @@ class _PodMetricsWire(msgspec.Struct):
 
 def _pod_metrics(wire: _PodMetricsWire) -> PodMetrics:
     containers = [_sampled(each.usage) for each in wire.containers or ()]
-    return PodMetrics(*wire.metadata.key, _common_sums(containers), aware(wire.timestamp))
-
-
-def _sampled(usage: Quantities | None) -> Resources:
-    """Return the amounts of a sample; nothing uses less than nothing, so a negative one is not measured."""
-    return {name: amount for name, amount in parse_resources(usage or {}).items() if amount >= 0}
-
-
-def _common_sums(containers: list[Resources]) -> Resources:
     common = set.intersection(*(set(each) for each in containers)) if containers else set()
     sums: dict[str, int] = {}
     for each in containers:
         add(sums, {name: each[name] for name in sorted(common)})
-    return sums
+    return PodMetrics(*wire.metadata.key, sums, aware(wire.timestamp))
+
+
+def _sampled(usage: Quantities | None) -> Resources:
+    return {name: amount for name, amount in parse_resources(usage or {}).items() if amount >= 0}
 
 
 _POLICIES = ("IfHealthyBudget", "AlwaysAllow")
@@ -216,10 +199,7 @@ class _PlainBudget(msgspec.Struct):
 
 
 def _budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
-    """Return what stands for a PDB that cannot be read: it allows nothing, for all pods that it may select.
-
-    These are the pods of its selector if that can be read, else those of its namespace, else all pods.
-    """
+    """Return a PDB that allows nothing for the pods of its selector, else its namespace, else all, as can be read."""
     try:
         plain = msgspec.json.decode(raw, type=_PlainBudget)
     except (ValueError, msgspec.MsgspecError):
@@ -242,8 +222,15 @@ def _budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
 
 _NAME, _FIRST = attrgetter("name"), itemgetter(0)
 KINDS: tuple[Kind[Any, Any], ...] = (
-    Kind("Node", NodeWire, node, _NAME, _node_stand_in, "left alone, and so are its pods"),
-    Kind("Namespace", _NamespaceWire, _namespace, _FIRST, otherwise="its labels count as unknown"),
+    Kind(
+        "Node",
+        NodeWire,
+        node,
+        _NAME,
+        lambda raw, problem: Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem),
+        "left alone, and so are its pods",
+    ),
+    Kind("Namespace", OwnerObject, _namespace, _FIRST, otherwise="its labels count as unknown"),
     Kind(
         "PodDisruptionBudget",
         _BudgetWire,
@@ -261,6 +248,11 @@ KINDS: tuple[Kind[Any, Any], ...] = (
         lambda raw, _problem: (_name_of(raw), LOWEST),
         "counts as the lowest, so that no priority is below it",
     ),
-    Kind("NodeMetrics", _NodeMetricsWire, _node_metrics, _NAME),
+    Kind(
+        "NodeMetrics",
+        _NodeMetricsWire,
+        lambda wire: NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp)),
+        _NAME,
+    ),
     Kind("PodMetrics", _PodMetricsWire, _pod_metrics, attrgetter("namespace", "name")),
 )

@@ -5,7 +5,7 @@ An object that cannot be read becomes a stand-in that protects.  A list is read 
 protection.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -42,8 +42,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "NodeMetrics": ("metrics.k8s.io/v1beta1", "nodes"),
     "PodMetrics": ("metrics.k8s.io/v1beta1", "pods"),
 }
-#: The kinds that metrics-server serves.
-METRICS_KINDS = ("NodeMetrics", "PodMetrics")
+METRICS_KINDS = ("NodeMetrics", "PodMetrics")  # the kinds that metrics-server serves
 
 
 def path_of_list(kind: str) -> str:
@@ -84,19 +83,12 @@ class ListPage(msgspec.Struct, Generic[W], rename="camel"):
 
 
 def is_of(kind: str, api_version: str) -> bool:
-    """Return whether an apiVersion has the API group of a known kind; another group may have a kind of that name.
-
-    An apiVersion without a group passes for all: files written by hand leave it out.
-    """
+    """Return whether an apiVersion has the API group of a known kind; without a group it passes: files leave it out."""
     return api_version.rpartition("/")[0] in ("", resource_of(kind)[0])
 
 
 def items_of(page: ListPage[W], kind: str) -> list[W]:
-    """Return the objects on a page.
-
-    Raises:
-        ValueError: it is not a page of a list of this kind.
-    """
+    """Return the objects on a page; raise ValueError if it is no page of a list of this kind."""
     if page.kind != f"{kind}List" or not is_of(kind, page.api_version):
         found = f"{page.api_version} {page.kind}".strip() or "nothing that says its kind"
         raise ValueError(f"{kind}List was asked for, and {found} came")
@@ -111,56 +103,54 @@ def items_of(page: ListPage[W], kind: str) -> list[W]:
 
 _MOST_NAMES = 3
 #: What decoding and converting an object may raise.
-_MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[W, T]):
     """What is needed to collect the objects of a kind.
 
-    Attributes:
-        name: as documents spell it.
-        wire: what an object is decoded as.
-        convert: makes the model of it; raises ValueError where it cannot.
-        key: what identifies an object among its kind; None for a stand-in of unknown identity.
-        stand_in: makes what stands for an object that cannot be read, from its bytes and the problem; raises
-            ValueError where nothing can stand for it.
-        meaning: text that says what becomes of an object with a stand-in; empty where the stand-in itself says so.
-        otherwise: text that says what becomes of an object without one.
+    A stand-in is made of the bytes and the problem of an object that cannot be read; ValueError: nothing can stand for
+    it.  `meaning` says what becomes of such an object, unless the stand-in does.
     """
 
-    name: str
-    wire: type[W]
-    convert: Callable[[W], T]
-    key: Callable[[T], Hashable]
+    name: str  # as documents spell it
+    wire: type[W]  # what an object is decoded as
+    convert: Callable[[W], T]  # makes the model of it; raises ValueError where it cannot
+    key: Callable[[T], Hashable]  # what identifies an object among its kind; None for a stand-in of unknown identity
     stand_in: Callable[[bytes, str], T] | None = None
     meaning: str = ""
-    otherwise: str = "ignored"
+    otherwise: str = "ignored"  # text that says what becomes of an object without one
 
 
-#: What becomes of kinds where any object may change the answer for any pod.
-SPOILT = "its whole kind counts as not read"
+SPOILT = "its whole kind counts as not read"  # what becomes of kinds where any object may change the answer for any pod
 
 
-def itself(item: Hashable) -> Hashable:
-    """Return the key of an object whose name is not read: it is compared as a whole."""
-    return item
+class Items(Generic[W, T]):
+    """Collects the objects of one kind, page by page, decoded and converted; one that cannot be read is an error."""
+
+    def __init__(self, name: str, wire: type[W], convert: Callable[[W], T]) -> None:
+        self.items: list[T] = []
+        self.more: int | None = None  # how many are on the pages to come; None where the server does not say
+        self._name = name
+        self._page = ListPage[wire]  # type: ignore[valid-type]  # a type at run time
+        self._convert = convert
+
+    def add_page(self, page: bytes) -> str:
+        """Add one page of a list and return its continue token, empty at the end."""
+        decoded = decode_json(page, self._page)
+        self.items += [self._convert(each) for each in items_of(decoded, self._name)]
+        self.more = decoded.metadata.remaining_item_count
+        return decoded.token
 
 
-class ListCollector(Generic[W, T]):
-    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning.
-
-    Attributes:
-        lost: how many were left out.
-        more: how many are on the pages to come; None where the server does not say.
-    """
+class ListCollector(Items[W, T]):
+    """Collects the objects of one kind; a malformed one becomes a stand-in or is left out, with a warning."""
 
     def __init__(self, kind: Kind[W, T]) -> None:
-        self.items: list[T] = []
-        self.lost = 0
-        self.more: int | None = None
+        super().__init__(kind.name, kind.wire, kind.convert)
+        self.lost = 0  # how many were left out
         self._kind = kind
-        self._page = msgspec.json.Decoder(ListPage[kind.wire])  # type: ignore[name-defined]  # a type at run time
         self._item = msgspec.json.Decoder(kind.wire)
         self._malformed_ones: list[tuple[str, str]] = []
 
@@ -170,43 +160,32 @@ class ListCollector(Generic[W, T]):
         return grouped(self._kind.name, self._malformed_ones)
 
     def add_page(self, page: bytes) -> str:
-        """Add one page of a list and return its continue token, empty at the end."""
+        """Add one page; where something is malformed, one object after the other."""
         try:
-            decoded = self._page.decode(page)
-            converted = [self._kind.convert(each) for each in items_of(decoded, self._kind.name)]
-        except _MALFORMED:
-            return self._add_one_by_one(page)
-        self.items.extend(converted)
-        self.more = decoded.metadata.remaining_item_count
-        return decoded.token
+            return super().add_page(page)
+        except MALFORMED:
+            one_by_one = Items(self._kind.name, msgspec.Raw, self.add)
+            token, self.more = one_by_one.add_page(page), one_by_one.more
+            return token
 
     def add(self, raw: bytes | Copied | msgspec.Raw) -> None:
-        """Add one object.
-
-        Raises:
-            Unreadable: it is nested too deep.
-        """
+        """Add one object; raise Unreadable if it is nested too deep."""
         try:
             self.items.append(self._kind.convert(self._item.decode(raw)))
-        except _MALFORMED as error:
+        except MALFORMED as error:
             self._add_malformed(raw, in_words(error))
 
     def add_if(self, decode: Callable[[], W | None]) -> bool:
         """Add one object if it can be read and is one of this kind; None stands for one of another kind."""
         try:
-            decoded = decode()
-            if decoded is not None:
+            if (decoded := decode()) is not None:
                 self.items.append(self._kind.convert(decoded))
-        except _MALFORMED:
+        except MALFORMED:
             return False
         return decoded is not None
 
     def unique(self) -> tuple[T, ...]:
-        """Return the objects; one that occurs twice and is the same both times counts once.
-
-        Raises:
-            ValueError: an object occurs twice, and the two differ in something that is read.
-        """
+        """Return the objects; one that occurs twice and is the same both times counts once, else it is a ValueError."""
         found: dict[Hashable, T] = {}
         for number, item in enumerate(self.items):
             key = self._kind.key(item)
@@ -216,30 +195,18 @@ class ListCollector(Generic[W, T]):
                 raise ValueError(f"{self._kind.name} {name} occurs twice, and the two differ")
         return tuple(found.values())
 
-    def _add_one_by_one(self, page: bytes) -> str:
-        decoded = decode_json(page, ListPage[msgspec.Raw])
-        for raw in items_of(decoded, self._kind.name):
-            self.add(raw)
-        self.more = decoded.metadata.remaining_item_count
-        return decoded.token
-
     def _add_malformed(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> None:
-        stands = self._stand_in(raw, problem)
-        self.lost += not stands
-        meaning = self._kind.meaning if stands else self._kind.otherwise
-        if meaning:
-            self._malformed_ones.append((_name(raw), f"is malformed and {meaning}: {problem}"))
-
-    def _stand_in(self, raw: bytes | Copied | msgspec.Raw, problem: str) -> bool:
-        if self._kind.stand_in is None:
-            return False
+        before = len(self.items)
         try:
-            self.items.append(self._kind.stand_in(bytes(raw), problem))
+            self.items += [self._kind.stand_in(bytes(raw), problem)] if self._kind.stand_in else []
         except RecursionError as error:  # not even its name can be read, and without it nothing would be protected
             raise Unreadable(in_words(error)) from error
-        except _MALFORMED:
-            return False
-        return True
+        except MALFORMED:
+            pass  # nothing can stand for it
+        stands = len(self.items) > before
+        self.lost += not stands
+        if meaning := self._kind.meaning if stands else self._kind.otherwise:
+            self._malformed_ones.append((_name(raw), f"is malformed and {meaning}: {problem}"))
 
 
 def grouped(kind: str, remarks: Iterable[tuple[str, str]]) -> list[str]:
@@ -247,21 +214,16 @@ def grouped(kind: str, remarks: Iterable[tuple[str, str]]) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, says in sorted(remarks):
         names.setdefault(says, []).append(name)
-    return [_line(kind, who, says) for says, who in sorted(names.items(), key=lambda each: each[1])]
-
-
-def _line(kind: str, names: Sequence[str], says: str) -> str:
-    if len(names) == 1:
-        return f"{kind} {names[0]} {says}"
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{len(names)} {kind} objects ({', '.join(names[:_MOST_NAMES])}{more}): each {says}"
+    found = []
+    for says, who in sorted(names.items(), key=lambda each: each[1]):
+        more = f" and {len(who) - _MOST_NAMES} more" if len(who) > _MOST_NAMES else ""
+        several = f"{len(who)} {kind} objects ({', '.join(who[:_MOST_NAMES])}{more}): each {says}"
+        found.append(several if len(who) > 1 else f"{kind} {who[0]} {says}")
+    return found
 
 
 def _fields(item: object) -> object:
-    """Return what to compare two objects by: their fields, since `==` finds a pod equal to itself only.
-
-    No decision depends on the version: two that differ in it alone differ in something that is not read.
-    """
+    """Return the fields to compare two objects by; one that differs in its version alone differs in nothing read."""
     if not isinstance(item, msgspec.Struct):
         return item
     return {name: value for name, value in msgspec.structs.asdict(item).items() if name != "resource_version"}
@@ -270,6 +232,6 @@ def _fields(item: object) -> object:
 def _name(raw: bytes | Copied | msgspec.Raw) -> str:
     try:
         identity = msgspec.json.decode(raw, type=NamedObject).metadata
-    except _MALFORMED:
+    except MALFORMED:
         identity = Naming()
     return "/".join(str(part) for part in (identity.namespace, identity.name) if part) or "without a name"

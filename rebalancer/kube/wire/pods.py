@@ -35,8 +35,7 @@ class _Waiting(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
-class _Terminated(msgspec.Struct, gc=False, rename="camel"):
-    reason: str | None = None
+class _Terminated(_Waiting, gc=False, rename="camel"):
     exit_code: int = 0
 
 
@@ -97,8 +96,8 @@ class _PlainPod(msgspec.Struct):
 class PodDecoder:
     """Turns pods into the model, sharing what replicas have in common, and specs with other kinds that have them."""
 
-    def __init__(self, specs: Specs | None = None) -> None:
-        self._specs = specs or Specs()
+    def __init__(self, specs: Specs) -> None:
+        self._specs = specs
         # Thousands of replicas share a few of each: equal bytes are decoded once, which makes `is` a valid cache key.
         self._labels = cache(lambda raw: decode(raw, dict[str, str]) or {})
         self._owners = cache(shared_fields.owners)
@@ -140,11 +139,7 @@ class PodDecoder:
         )
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
-        """Return what stands for a pod that cannot be decoded: its names and its node; the pod stays.
-
-        Raises:
-            ValueError: not even its name can be read.
-        """
+        """Return what stands for a pod that cannot be decoded: its names and its node; the pod stays."""
         plain = msgspec.json.decode(raw, type=_PlainPod)
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(

@@ -10,7 +10,6 @@ from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, parse_
 
 T = TypeVar("T")
 Quantities = dict[str, str | int | float]
-
 _SELECTORS = ("labelSelector", "namespaceSelector")
 #: Where null makes an object malformed; anywhere else it is how Go writes that a key is absent.
 _NEVER_NULL = frozenset(
@@ -81,6 +80,12 @@ class AnnotatedMetadata(Metadata, gc=False, rename="camel"):
     """The same, with all annotations."""
 
     annotations: dict[str, str] | None = None
+
+
+class VersionedMetadata(AnnotatedMetadata, gc=False, rename="camel"):
+    """The same, with the version that a write names."""
+
+    resource_version: str = ""
 
 
 class Naming(msgspec.Struct):

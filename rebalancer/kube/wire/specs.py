@@ -18,10 +18,6 @@ class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
     claim_name: str = ""
 
 
-class _ImageVolume(msgspec.Struct, gc=False):
-    reference: str | None = None
-
-
 class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     """A volume of a pod, narrowed to what is used."""
 
@@ -30,7 +26,7 @@ class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     persistent_volume_claim: _ClaimByName | None = None
     name: str = ""
     ephemeral: dict[str, msgspec.Raw] | None = None
-    image: _ImageVolume | None = None
+    image: dict[str, str | None] | None = None
     gce_persistent_disk: msgspec.Raw = msgspec.Raw()
     aws_elastic_block_store: msgspec.Raw = msgspec.Raw()
     iscsi: msgspec.Raw = msgspec.Raw()
@@ -53,33 +49,21 @@ def own_claims(pod: str, volumes: Iterable[PodVolumeWire] | None) -> tuple[str, 
 
 
 class _OfSpec(NamedTuple):
-    """What matters of a spec's volumes beside claims.
+    """What matters of a spec's volumes beside claims; nobody simulates kinds that Kubernetes has removed."""
 
-    Attributes:
-        local: whether one is on the node itself: a hostPath or an emptyDir.
-        images: the images that are mounted.
-        disks: the iSCSI disks that are named in the pod itself, without a claim; this is rare.
-        removed: the kinds that Kubernetes has removed (1.27, 1.28 and 1.31) and nobody simulates.  Their plugin kept
-            two pods of one node from the same disk.
-    """
-
-    local: bool = False
-    images: tuple[str, ...] = ()
-    disks: tuple[bytes, ...] = ()
+    local: bool = False  # whether one is on the node itself: a hostPath or an emptyDir
+    images: tuple[str, ...] = ()  # the images that are mounted
+    disks: tuple[bytes, ...] = ()  # the iSCSI disks that are named in the pod itself, without a claim; this is rare
     removed: tuple[str, ...] = ()
 
 
-_NOTHING = _OfSpec()
-
-
 def _of_spec(volumes: Sequence[PodVolumeWire] | None) -> _OfSpec:
-    """Return what matters of a spec's volumes."""
     given = [each for each in volumes or () if each.image is not None or any(map(_is_given, _SOURCES(each)))]
     if not given:
-        return _NOTHING
+        return _OfSpec()
     return _OfSpec(
         local=any(_is_given(each.host_path) or _is_given(each.empty_dir) for each in given),
-        images=tuple(each.image.reference or "" for each in given if each.image is not None),
+        images=tuple(each.image.get("reference") or "" for each in given if each.image is not None),
         disks=tuple(bytes(each.iscsi) for each in given if _is_given(each.iscsi)),
         removed=tuple(
             kind for each in given for kind, raw in zip(_REMOVED, _SOURCES(each), strict=False) if _is_given(raw)
@@ -120,8 +104,6 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
 
 
 class _ContainerParts(NamedTuple):
-    """One container: its image, requests and ports."""
-
     image: str
     requests: Resources
     restartable: bool
@@ -233,16 +215,12 @@ def _container(wire: _ContainerWire) -> _ContainerParts:
 
 
 def _resources(raw: msgspec.Raw) -> tuple[Resources, Resources]:
-    """Return requests and limits."""
     wire = decode(bytes(raw), shared_fields.ResourcesWire) or shared_fields.ResourcesWire()
     return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
 
 
 def quality_of_service(containers: Sequence[tuple[Resources, Resources]]) -> str:
-    """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory.
-
-    Source: the Kubernetes documentation, Pod Quality of Service Classes; values of zero do not count.
-    """
+    """Return BestEffort, Burstable or Guaranteed from requests and limits of cpu and memory; zero does not count."""
     pairs = [
         (requested.get(name, 0), limited.get(name, 0)) for requested, limited in containers for name in (CPU, MEMORY)
     ]
@@ -258,7 +236,6 @@ class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "host
 
 
 def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: shared_fields.AffinityWire) -> Placement:
-    """Return what the scheduler reads."""
     sidecars = [each for each in sources.init_containers if each.restartable]
     return Placement(
         scheduler=spec.scheduler_name or "default-scheduler",
@@ -284,11 +261,7 @@ def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: s
 
 
 def _assumed_requests(sources: _Sources) -> dict[str, int]:
-    """Return the requests; a container that requests no cpu or memory counts with the scheduler's assumed amount.
-
-    Source: the scheduler's documentation of scores for pods without requests.  If the pod has pod-level
-    requests for cpu or memory, an amount is assumed only for what neither the pod nor any container requests.
-    """
+    """Return the requests with the scheduler's assumed amounts; beside pod-level ones for what nothing else names."""
     missing = ASSUMED
     if any(name in sources.pod_level for name in ASSUMED):
         said = _requests(sources, {})
@@ -315,7 +288,6 @@ def _of_containers(sources: _Sources) -> dict[str, int] | None:
 
 
 def _tagged(image: str) -> str:
-    """Return an image's name as nodes report it: with the tag `latest` where it names none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 

@@ -3,6 +3,8 @@
 Sources: the Kubernetes documentation (Deployments, ReplicaSet, StatefulSets, Jobs) and the API reference.
 """
 
+from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -22,24 +24,16 @@ _ENDING = frozenset(("Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"
 
 
 class PodMaker(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What was read of an object that makes pods.
-
-    Attributes:
-        selector: None where it has none that counts.
-        template: None where no pod is made from it any more, or it cannot be read.
-        changing: of a Deployment, whether a rollout is under way.
-        finishing: of a Job, whether its last pods run.
-        surges: of a Deployment, whether a rollout would replace its only pod by one that is Ready before.
-    """
+    """What was read of an object that makes pods."""
 
     key: tuple[str, str]
     uid: str = ""
-    selector: LabelSelector | None = None
-    template: Template | None = None
+    selector: LabelSelector | None = None  # None where it has none that counts
+    template: Template | None = None  # None where no pod is made from it any more, or it cannot be read
     owner: Owner | None = None
-    changing: bool = False
-    finishing: bool = False
-    surges: bool = False
+    changing: bool = False  # of a Deployment, whether a rollout is under way
+    finishing: bool = False  # of a Job, whether its last pods run
+    surges: bool = False  # of a Deployment, whether a rollout would replace its only pod by one that is Ready before
     notes: Notes | None = None
 
 
@@ -152,26 +146,19 @@ class WorkloadDecoder:
     def kinds(self) -> tuple[Kind[Any, Any], ...]:
         """Return the kinds of workloads."""
         wire, key, without = _PodMakerWire, attrgetter("key"), self._without_template
+        of_labels = partial(self._workload, selector=by_labels)
         return (
-            Kind("ReplicaSet", wire, self._replica_set, key, without, _UNKNOWN, SPOILT),
-            Kind("ReplicationController", wire, self._replication_controller, key, otherwise=SPOILT),
+            Kind("ReplicaSet", wire, self._workload, key, without, _UNKNOWN, SPOILT),
+            Kind("ReplicationController", wire, of_labels, key, otherwise=SPOILT),
             Kind("StatefulSet", wire, self._stateful_set, key, without, _UNKNOWN, SPOILT),
             Kind("Deployment", DeploymentWire, _deployment, key, otherwise=_UNKNOWN),
             Kind("Job", _JobWire, self._job, key, otherwise=_UNKNOWN),
         )
 
-    def _replica_set(self, wire: _PodMakerWire) -> PodMaker:
-        """Return a ReplicaSet; one that has and wants no pods is kept without its template, as there may be many."""
-        return self._workload(wire, shared_fields.selector(wire.spec.selector), changing=_shrinks(wire))
-
-    def _replication_controller(self, wire: _PodMakerWire) -> PodMaker:
-        return self._workload(wire, by_labels(wire.spec.selector), changing=_shrinks(wire))
-
     def _stateful_set(self, wire: _PodMakerWire) -> PodMaker:
         """Return a StatefulSet; a partition, or OnDelete, matters only while its two revisions differ."""
-        status = wire.status
-        changing = status.current_revision != status.update_revision or _unseen(wire) or _shrinks(wire)
-        return self._workload(wire, shared_fields.selector(wire.spec.selector), changing=changing)
+        revisions = wire.status.current_revision, wire.status.update_revision
+        return self._workload(wire, changing=revisions[0] != revisions[1] or _unseen(wire))
 
     def _job(self, wire: _JobWire) -> PodMaker:
         """Return a Job, without its template if no pod replaces one that goes."""
@@ -194,14 +181,22 @@ class WorkloadDecoder:
             key=wire.metadata.key, uid=wire.metadata.uid, selector=shared_fields.selector(wire.spec.selector)
         )
 
-    def _workload(self, wire: _PodMakerWire, selector: LabelSelector | None, *, changing: bool) -> PodMaker:
-        metadata = wire.metadata
+    def _workload(
+        self,
+        wire: _PodMakerWire,
+        selector: Callable[[dict[str, Any] | None], LabelSelector | None] = shared_fields.selector,
+        *,
+        changing: bool = False,
+    ) -> PodMaker:
+        """Return a workload; one that has and wants no pods is kept without its template, as there may be many."""
+        metadata, wanted = wire.metadata, 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
         idle = not wire.status.replicas and wire.spec.replicas == 0
-        changing = changing or metadata.deletion_timestamp is not None
+        shrinks = wanted < wire.status.replicas  # so that a pod that goes is not replaced
+        changing = changing or shrinks or metadata.deletion_timestamp is not None
         return PodMaker(
             key=wire.metadata.key,
             uid=metadata.uid,
-            selector=selector,
+            selector=selector(wire.spec.selector),
             template=None if idle else self._made(wire.spec.template, changing=changing),
             owner=wire.controller,
             notes=wire.metadata.notes,
@@ -225,10 +220,7 @@ class WorkloadDecoder:
 
 
 def _deployment(wire: DeploymentWire) -> PodMaker:
-    """Return a Deployment: its ReplicaSets have the templates and make the pods, it says whether they change.
-
-    One that is paused may go on at any time, and then replaces all its pods.
-    """
+    """Return a Deployment, which says whether the templates of its ReplicaSets change; one that is paused may go on."""
     return PodMaker(
         key=wire.metadata.key,
         uid=wire.metadata.uid,
@@ -245,10 +237,7 @@ def _is_rolled_out(wire: DeploymentWire) -> bool:
 
 
 def surges(wire: DeploymentWire) -> bool:
-    """Return whether a Deployment has one pod, and a rollout would make a second one Ready before the first one goes.
-
-    maxSurge is rounded up and maxUnavailable down, so that the API's defaults of 25 % are 1 and 0 of one pod.
-    """
+    """Return whether a rollout would make a second pod Ready before the only one goes: 25 % are 1 and 0 of one pod."""
     wanted = 1 if wire.spec.replicas is None else wire.spec.replicas
     strategy = wire.spec.strategy or _DeploymentStrategy()
     if wanted != 1 or wire.status.replicas != 1 or _is_rolled_out(wire) or strategy.type not in (None, "RollingUpdate"):
@@ -274,21 +263,11 @@ def by_labels(labels: dict[str, Any] | None) -> LabelSelector | None:
 
 
 def _unseen(wire: _PodMakerWire | DeploymentWire) -> bool:
-    """Return whether the controller has not seen the present spec yet."""
     return wire.status.observed_generation < wire.metadata.generation
 
 
-def _shrinks(wire: _PodMakerWire) -> bool:
-    """Return whether there are more pods than wanted, so that one that goes is not replaced."""
-    wanted = 1 if wire.spec.replicas is None else wire.spec.replicas  # the API's default
-    return wanted < wire.status.replicas
-
-
 def _ends(wire: _JobWire) -> bool:
-    """Return whether a Job makes no more pods: it has ended or is suspended, or the next failure is its last.
-
-    An evicted pod counts as failed, unless a podFailurePolicy or a backoffLimitPerIndex is set, which may forgive it.
-    """
+    """Return whether a Job makes no more pods; an evicted one counts as failed, unless the spec may forgive it."""
     spec, status = wire.spec, wire.status
     counted = spec.pod_failure_policy is None and spec.backoff_limit_per_index is None
     last = counted and spec.backoff_limit is not None and status.failed >= spec.backoff_limit

@@ -10,9 +10,8 @@ import pytest
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.eviction.verdict import GRANTED, Failed
 from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect
+from rebalancer.kube.config import connect, credentials_for, named
 from rebalancer.kube.evictions import Evictions
-from rebalancer.kube.proxies import credentials_for, named
 from rebalancer.kube.tries import Halt
 from tests.fake_proxy import FakeProxy
 from tests.unit.kube.conftest import WHO

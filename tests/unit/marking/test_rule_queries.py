@@ -4,7 +4,7 @@ from rebalancer.marking.evaluation import PressureReading
 from rebalancer.marking.rules import MarkingRules
 from rebalancer.policy.load import load_policy
 from rebalancer.policy.usage import MetricsProvider
-from rebalancer.run.marking.nodes import answers
+from rebalancer.run.marking import answers
 from rebalancer.usage.providers import Providers
 from tests.fake_servers import FakePrometheus, sample
 from tests.make import NOW, node

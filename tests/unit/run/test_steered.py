@@ -51,7 +51,7 @@ def test_what_may_come_late_stays_on_record_and_is_told(cluster, time, noted, mo
         steer.marks._doubt("n1")
         steer.begin(wave(move("web-1"), n2=1))
 
-    assert [mark.run for mark in noted()] == [steer.marks._mark.run]
+    assert [mark.run for mark in noted()] == [steer.marks.mark.run]
     assert list(steer.told()) == [
         "requests had no answer, and may still set soft taints (`rebalancer unmark` takes them off): n1"
     ]

@@ -1,0 +1,393 @@
+"""`rebalancer mark`: nodes are read, sources are asked, and marks are written, once or again and again.
+
+What follows from the figures is decided in `rebalancer.marking`; what a mark is on a node, in `rebalancer.kube`.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.errors import ClusterError, StrategyError, UsageError
+from rebalancer.kube.client import Client
+from rebalancer.kube.lists import read_list
+from rebalancer.kube.marks import MarkedNode, Wanted
+from rebalancer.kube.node_marks import CONFLICTS, NODES, NodeMarks, NodeObject, Problems, on_each, patch
+from rebalancer.kube.permissions import MARKING, demand_writes
+from rebalancer.kube.pressure_marks import Occupied, PressureMarks, standing
+from rebalancer.kube.run_marks import SET_SECONDS, RunRecord
+from rebalancer.kube.tries import Deadline, Halt, Permit
+from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.pages import ListPage, items_of
+from rebalancer.marking.evaluation import MarkingOutcome, Marks, PressureReading, RuleAnswer, evaluate
+from rebalancer.marking.rules import MarkingRules, PressureRule, Signs, load_marking_rules, measured_utilization
+from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
+from rebalancer.policy.values import Policy
+from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
+from rebalancer.run.cluster_lists import live_providers
+from rebalancer.run.cluster_view import LiveRun
+from rebalancer.run.interruption import Interruption
+from rebalancer.run.leadership import Turn, turn
+from rebalancer.run.live import new_run, open_cluster
+from rebalancer.run.loop import PolicyReporter, Rounds, Watched
+from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
+from rebalancer.run.policies import parse_sources, policy_text, settings_text
+from rebalancer.run.serve import REFRESH_SECONDS, served
+from rebalancer.run.steered import record_of
+from rebalancer.run.telemetry import Health, Telemetry, export, traced
+from rebalancer.telemetry.checks import PageOf, ServedPage
+from rebalancer.untrusted.documents import decode_json
+from rebalancer.usage.promql import NodeNames, PromQL, UsageWindow
+from rebalancer.usage.providers import Providers
+
+_LOG = logging.getLogger(__name__)
+_LEAST = "-Inf"  # rules may go by any number: only what is not a number is left out
+_SECONDS = 60.0  # for all pages of the list together
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How nodes should be marked by one run."""
+
+    run: str
+    signs: Signs  # what a marked node carries
+    marks: Marks
+    earlier: frozenset[str] = frozenset()  # labels and taints that were ours before, as KEY=VALUE, by the record
+
+    def texts(self) -> frozenset[str]:
+        """Return the labels and taints that nodes will carry, as KEY=VALUE."""
+        rules = {each[0].rule for each in self.marks.values()}
+        return frozenset(str(sign.on(rule)) for sign in (self.signs.label, self.signs.taint) if sign for rule in rules)
+
+    def wanted(self, node: MarkedNode) -> Wanted:
+        """Return a node as it should be; raise Occupied where others have set a label or taint of the same key."""
+        ours = PressureMarks(self.signs, self.earlier)
+        pressures = self.marks.get(node.name)
+        return ours.off(node) if pressures is None else ours.on(node, self.run, pressures)
+
+    def due(self, carried: Mapping[str, MarkedNode]) -> Mapping[str, str]:
+        """Return what has to be done, by node: `marked`, `changed`, `renewed` or `cleared`."""
+        return {name: change for name, node in carried.items() if (change := self._change(node))}
+
+    def problems(self, carried: Mapping[str, MarkedNode]) -> Problems:
+        """Return the nodes that cannot be marked, and why."""
+        found = {}
+        for name, node in carried.items():
+            try:
+                self.wanted(node)
+            except Occupied as error:
+                found[name] = error
+        return found
+
+    def _change(self, node: MarkedNode) -> str:
+        with suppress(Occupied):
+            if not patch(node, self.wanted(node)):
+                return ""
+        if node.name not in self.marks:
+            return "cleared"
+        before = [each.rule for each in standing(node)]
+        if not before:
+            return "marked"
+        return "renewed" if before == [each.rule for each in self.marks[node.name]] else "changed"
+
+
+class SeenNodes:
+    """Nodes as they were read at one time: as rules and sources see them, and what each carries, by name."""
+
+    def __init__(self) -> None:
+        self.nodes: tuple[Node, ...] = ()
+        self.carried: dict[str, MarkedNode] = {}
+        self.collector = Collection().collector("Node")
+
+    def add_page(self, page: bytes) -> str:
+        """Take both views of the nodes from the same page."""
+        decoded = decode_json(page, ListPage[NodeObject])
+        self.carried |= {each.metadata.name: each.marked() for each in items_of(decoded, "Node")}
+        return self.collector.add_page(page)
+
+
+def see_nodes(client: Client) -> SeenNodes:
+    """Read all nodes."""
+    seen = read_list(client, NODES, SeenNodes, deadline=Deadline.after(_SECONDS))
+    try:
+        seen.nodes = seen.collector.unique()
+    except ValueError as error:
+        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
+    return seen
+
+
+def answers(
+    rules: MarkingRules, policy: Policy, providers: Providers, nodes: tuple[Node, ...], now: datetime
+) -> Mapping[str, RuleAnswer]:
+    """Return the answer to each rule about nodes; a source that fails is an answer with its problem."""
+    wanted = measured_utilization(policy)
+    found = {}
+    for name, rule in rules.rules.items():
+        try:
+            if rule.resource is None:
+                found[name] = _queried(rule, providers.prometheus(now), nodes)
+            elif wanted is None:
+                raise StrategyError("no strategy in the policy has metricsUtilization any more")  # noqa: TRY301
+            else:
+                found[name] = _measured(rule.resource, wanted, providers, nodes, now)
+        except StrategyError as error:
+            _LOG.warning("rule %s is not known: %s", name, error)
+            source = wanted.origin if rule.resource and wanted else PROMETHEUS
+            found[name] = RuleAnswer(problem=str(error), source=source)
+    return found
+
+
+def _measured(
+    resource: str, wanted: MetricsUtilization, providers: Providers, nodes: tuple[Node, ...], now: datetime
+) -> RuleAnswer:
+    # About nodes alone; marking itself decides what missing samples mean.
+    prometheus = wanted.prometheus and wanted.prometheus.model_copy(update={"pods": {}})
+    about_nodes = wanted.model_copy(update={"when_missing": "fail", "min_fresh_nodes": 0, "prometheus": prometheus})
+    figures = providers.measure(Cluster(Snapshot(now=now, nodes=nodes, pods=())), about_nodes)
+    known = [NodeUtilization(node, figures.nodes[node.name]) for node in nodes if node.name in figures.nodes]
+    percents = {each.node.name: percent for each in known if (percent := each.percent(resource)) is not None}
+    if figures.nodes and not percents:
+        raise StrategyError(f"{wanted.origin} does not measure {resource}")
+    readings = {name: PressureReading.of(percent) for name, percent in percents.items()}
+    return RuleAnswer(readings, missing=figures.missing, warnings=figures.warnings)
+
+
+def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleAnswer:
+    """Return what the query of a rule says about nodes.
+
+    Without `for` the present value counts.  With it, three more queries are sent: how many values there are in that
+    time, the lowest and the highest of them.  A node needs a present value, and values for half of the steps (see
+    `window`).  Example, `for: 5m`: 20 steps of 15 s, so a node needs 10 values; it is above 80 if the lowest is.
+    """
+    names = NodeNames(nodes, rule.node)
+    strangers: dict[str, None] = {}
+
+    def values(query: str) -> Values:
+        found, about_strangers = names.values(promql.ask(query), query)
+        strangers.update({about_strangers: None} if about_strangers else {})
+        return found
+
+    present = values(rule.query)
+    missing = {node: f"the value is {value:g}" for node, value in present.items() if not isfinite(value)}
+    usable = {node: value for node, value in present.items() if isfinite(value)}
+    if rule.lasting:
+        readings, sparse = _over(UsageWindow.over(rule.lasting, _LEAST), rule.query, usable, values)
+    else:
+        readings, sparse = {node: PressureReading.of(value) for node, value in usable.items()}, {}
+    return RuleAnswer(readings, missing=missing | sparse, warnings=(*strangers, *promql.warnings))
+
+
+def _over(
+    window: UsageWindow, query: str, present: Values, values: Callable[[str], Values]
+) -> tuple[dict[str, PressureReading], dict[str, str]]:
+    """Return the readings over a window, and why a node has none though it has a present value."""
+    counts, lowest, highest = (
+        values(each) for each in (window.count(query), window.quantile(query, 0), window.quantile(query, 1))
+    )
+    sparse = {
+        node: f"{counts.get(node, 0):g} of {window.steps} values in the time that `for` says"
+        for node in present
+        if counts.get(node, 0) * 2 < window.steps
+    }
+    known = [node for node in present if node not in sparse and node in lowest and node in highest]
+    return {node: PressureReading(present[node], lowest[node], highest[node]) for node in known}, sparse
+
+
+_INTERVALS = 3  # A mark must outlive this many intervals, since it is renewed when half of its time is over
+_SOURCE_SECONDS = 60.0  # for what sources read from the API server: tokens, and metrics-server's lists
+
+
+class MarkingSettings:
+    """The policy and the rules, each read again when its content changes; `report` hears what is wrong with them."""
+
+    def __init__(self, rules: str, options: Options, report: Callable[[str, str], None]) -> None:
+        self._interval = options.interval
+        name = options.policy
+        parse = partial(parse_sources, name=name, strict=options.strict)
+        self.policy = Watched("policy", name, policy_text, parse, report)
+        read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
+        self.rules = Watched("rules file", rules, read, partial(self._parse, rules), report)
+        for warning in self.policy.value.warnings:
+            _LOG.warning("policy %s: %s", name, warning)
+
+    def refresh(self) -> None:
+        """Read the files that have changed; an invalid one leaves the last valid one in force."""
+        self.policy.refresh()
+        self.rules.refresh()
+
+    def _parse(self, source: str, text: str) -> MarkingRules:
+        rules = load_marking_rules(text, self.policy.value.policy, source=source)
+        seconds = rules.expiry.total_seconds()
+        if seconds < _INTERVALS * self._interval:
+            raise UsageError(
+                f"marks would expire between two evaluations: expiry is {seconds:g} s in the rules, and has to be "
+                f"three times --interval ({self._interval:g} s) at least"
+            )
+        return rules
+
+
+@dataclass(slots=True)
+class Board:
+    """The last evaluation, shown to whoever asks; replaced as a whole, so that the server's thread needs no lock."""
+
+    health: Health
+    _last: MarkingOutcome | None = None
+    _evaluated: MarkingOutcome | None = None
+
+    def show(self, outcome: MarkingOutcome) -> None:
+        """Show this evaluation from now on; nodes stay as they were last evaluated where it was skipped."""
+        self._last = outcome
+        self._evaluated = self._evaluated if outcome.skipped else outcome
+
+    def pages(self) -> Mapping[str, PageOf]:
+        """Return the pages by path."""
+
+        def page(document: Mapping[str, Any], html: Callable[[Mapping[str, Any]], str]) -> ServedPage:
+            text = json.dumps(document, indent=2) + "\n"
+            form = "application/json"
+            return ServedPage(200, text.encode(), form, html(document).encode(), refresh=REFRESH_SECONDS)
+
+        def status(_verbose: bool) -> ServedPage:
+            return page(status_document(self._last, self.health.alive(), self.health.ready()), status_html)
+
+        return {"/status": status, "/nodes": lambda _: page(nodes_document(self._evaluated), nodes_html)}
+
+
+def mark(rules: str, options: Options, deliver: Deliver, interruption: Interruption) -> int:
+    """Evaluate by a file with rules (`-` for standard input), once or until a signal comes; return the exit code."""
+    if options.policy == rules == "-":
+        raise UsageError("--policy and --rules cannot both be standard input")
+    if options.lease.leader_elect and not options.interval:
+        raise UsageError("--leader-elect goes with --interval: a single evaluation holds the Lease by itself")
+    if options.lease.resource_name == LeaseOptions().resource_name:  # no other one is named
+        options = replace(options, lease=replace(options.lease, resource_name=MARKING_LEASE))
+    with ExitStack() as stack:
+        telemetry = Telemetry(options, stack.enter_context(traced(options.tracing)))
+        telemetry.health.source_problem = "no source was asked yet"
+        board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
+        stack.enter_context(served(options.serving, telemetry, more=board.pages()))
+        settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda *_: None)
+        cluster = open_cluster(options.client, observe=telemetry.request)
+        interruption.ending = cluster.ending
+        if not options.dry_run:
+            demand_writes(cluster, MARKING)
+        run = LiveRun(options, cluster, telemetry, interruption, deliver)
+        marking = _Marking(run, settings, board)
+        if not options.interval:
+            return marking.act(None)[0]
+        if not options.dry_run:  # which writes nothing, not even an Event
+            reporter.open(cluster, options.lease.resource_namespace)
+            stack.callback(reporter.close)
+        Rounds(run, settings.refresh, lambda permit: marking.act(permit)[1], "--interval").run()
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Marking:
+    """Evaluations by the settings in force, all under the name of one run.
+
+    1. Read the nodes, and the marks that they carry.
+    2. Ask the sources about the nodes that take part.  Where a source fails, marks stay until they expire.
+    3. Decide which nodes should carry which marks (`rebalancer.marking.evaluation`).
+    4. Write the nodes that are not as they should be, unless it is a dry run.
+    """
+
+    run: LiveRun
+    settings: MarkingSettings
+    board: Board
+    name: str = field(default_factory=new_run)
+
+    def act(self, permit: Permit | None) -> tuple[int, bool]:
+        """Evaluate once, show the report, and only then export metrics: that may take long, or hang.
+
+        Return the exit code, and whether all nodes were written: a source that does not answer puts off no evaluation.
+        """
+        run = self.run
+        try:
+            with run.telemetry.cycle(), turn(run.client, run.options, permit, doing="marking nodes") as ours:
+                outcome = self._evaluated(ours)
+            self.board.show(outcome)
+            shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
+            return run.deliver(shown), not outcome.problems
+        finally:
+            ending = run.client.ending
+            export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
+
+    def _evaluated(self, turn: Turn) -> MarkingOutcome:
+        if turn.skipped:
+            self.run.telemetry.ended("skipped")
+            return self._outcome(_now(), skipped=turn.skipped)
+        policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.client
+        telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
+        with telemetry.stage("read"):
+            seen = see_nodes(cluster)
+        usable = (each for each in seen.nodes if each.ready and not each.unschedulable and not each.problem)
+        now, part = _now(), tuple(each for each in usable if policy.node_selector.matches(each.labels))
+        with telemetry.stage("plan"):
+            providers = live_providers(policy, cluster, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
+            found = answers(rules, policy, providers, part, now)
+        before = {name: marks for name, node in seen.carried.items() if (marks := standing(node))}
+        evaluation = evaluate(rules, {each.name for each in part}, found, before, now)
+        changes = Changes(self.name, rules.mark, evaluation.marks, record.signs())
+        due = changes.due(seen.carried)
+        about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
+        outcome = self._outcome(
+            now,
+            rules=rules,
+            nodes=len(part),
+            answers=found,
+            evaluation=evaluation,
+            changes=due,
+            problems={name: str(e) for name, e in self._written(changes, due, seen, turn.permit, record).items()},
+            warnings=tuple(dict.fromkeys([*filter(None, [turn.alarm]), *seen.collector.warnings, *about])),
+        )
+        self._tell(outcome)
+        return outcome
+
+    def _outcome(self, now: datetime, **found: Any) -> MarkingOutcome:
+        return MarkingOutcome(self.name, self.run.options.dry_run, self.run.description, now, **found)
+
+    def _written(
+        self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit, record: RunRecord
+    ) -> Problems:
+        run = self.run
+        if run.options.dry_run:
+            return changes.problems(seen.carried)
+        halt = Halt(permit=permit, signalled=run.client.ending)
+        run.interruption.then(halt.signal)
+        # Each node is written in one piece, so that a signal, or an error on another node, leaves none half marked.
+        writer = NodeMarks(run.client, replace(CONFLICTS, stop=halt.signalled), halt.check)
+        with run.telemetry.stage("mark"):
+            record.note_signs(changes.texts() if due else ())
+            deadline = Deadline.after(SET_SECONDS)
+            return on_each(due, lambda name: writer.change(name, changes.wanted, deadline))
+
+    def _tell(self, outcome: MarkingOutcome) -> None:
+        telemetry = self.run.telemetry
+        unknown = "not all is known that is needed (the log says what)"
+        telemetry.health.source_problem = unknown if outcome.evaluation.unknown else ""
+        for answer in outcome.answers.values():
+            if answer.problem:
+                telemetry.metrics.source_errors.labels(answer.source).inc()
+        telemetry.ended("succeeded" if outcome.succeeded else "failed")
+        telemetry.metrics.marked(outcome.nodes_by_rule())
+        for name, change in outcome.changes.items():
+            if name not in outcome.problems:
+                rules = ", ".join(each.rule for each in outcome.evaluation.marks.get(name, ()))
+                _LOG.info("node %s: %s%s", name, change, f" ({rules})" if rules else "")
+        for name, problem in outcome.problems.items():
+            _LOG.warning("node %s is not as it should be: %s", name, problem)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
