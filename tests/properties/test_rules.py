@@ -6,24 +6,21 @@ from unittest.mock import patch
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.pod import PodAffinityTerm, PreferredTerm, SpreadConstraint
+from rebalancer.cluster.pod import PodAffinityTerm, SpreadConstraint
 from rebalancer.engine.limits import Limits
 from rebalancer.scheduling import anti_affinity, repellers
 from rebalancer.scheduling.spread import moves
 from strategies.high_node_utilization import HighNodeUtilization
 from strategies.low_node_utilization import LowNodeUtilization
-from strategies.remove_duplicates import RemoveDuplicates
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
-from strategies.remove_pods_violating_node_affinity import PREFERRED, REQUIRED, RemovePodsViolatingNodeAffinity
 from strategies.remove_pods_violating_topology_spread_constraint import (
     RemovePodsViolatingTopologySpreadConstraint as Strategy,
 )
 from tests import make
 from tests.attack.seeds import examples
-from tests.models import inter_pod_anti_affinity, node_affinity
+from tests.models import inter_pod_anti_affinity
 from tests.models.node_utilization import High, Low
 from tests.models.placement import World
-from tests.models.remove_duplicates import Duplicates
 from tests.models.topology_spread import Spreading, kept_longest_as_in_the_reference
 from tests.properties import clusters
 
@@ -46,8 +43,8 @@ THRESHOLDS = st.sampled_from((("cpu",), ("pods",), ("cpu", "memory"), ("cpu", "m
 LIMITS = st.fixed_dictionaries({}, optional={"node": st.integers(0, 3)})
 
 
-def excluded(args: dict[str, Any], key: str = "evictableNamespaces") -> frozenset[str]:
-    return frozenset(args.get(key, {}).get("exclude", ()))
+def excluded(args: dict[str, Any]) -> frozenset[str]:
+    return frozenset(args.get("evictableNamespaces", {}).get("exclude", ()))
 
 
 @st.composite
@@ -116,46 +113,6 @@ def test_high_node_utilization(world, args, limits, node_fit):
     gone = evictions(HighNodeUtilization, args, make.cluster(nodes, pods), node_fit=node_fit, limits=limits)
 
     assert [str(pod) for pod in gone] == model.evictions()
-
-
-DUPLICATES_ARGS = st.fixed_dictionaries(
-    {}, optional={"namespaces": st.just({"exclude": ["bank"]}), "excludeOwnerKinds": st.just(["Job"])}
-)
-
-
-@examples(100)
-@given(clusters.uneven_clusters(), DUPLICATES_ARGS, LIMITS, st.booleans())
-def test_remove_duplicates(world, args, limits, node_fit):
-    nodes, pods = world
-    model = Duplicates(
-        World(nodes, list(pods), node_fit=node_fit),
-        excluded_kinds=args.get("excludeOwnerKinds", ()),
-        excluded_namespaces=excluded(args, "namespaces"),
-        limits=limits,
-    )
-
-    gone = evictions(RemoveDuplicates, args, make.cluster(nodes, pods), node_fit=node_fit, limits=limits)
-
-    assert [str(pod) for pod in gone] == model.evictions()
-
-
-def with_node_affinity(dice):
-    required = dice.some(2, dice.node_term)
-    preferred = dice.some(2, lambda: PreferredTerm(dice.choice((1, 10, 50)), dice.node_term()))
-    return dice.template(node_terms=dice.choice((None, required)), preferred=preferred)
-
-
-TYPES = st.permutations((REQUIRED, PREFERRED, "unknown")).flatmap(
-    lambda each: st.sampled_from((each[:1], each[:2], each))
-)
-
-
-@given(clusters.clusters(with_node_affinity), TYPES, st.booleans())
-def test_node_affinity(drawn, types, node_fit):
-    on, args = make.cluster(*drawn), {"nodeAffinityType": types}
-    gone = evictions(RemovePodsViolatingNodeAffinity, args, on, node_fit=node_fit, limits={})
-
-    assert [str(pod) for pod in gone] == node_affinity.evictions(World(*drawn, node_fit=node_fit), types)
 
 
 def with_anti_affinity(dice):

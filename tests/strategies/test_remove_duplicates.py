@@ -40,6 +40,33 @@ def test_a_pod_with_two_owners_goes_once():
     assert ledger.refusals == []
 
 
+def test_owners_come_by_name():
+    """Whatever their pods are called."""
+    pods = [*replicas("n1", 3, "a", owners="web"), *replicas("n1", 3, "b", owners="db")]
+
+    assert evicted(decide(cluster([node("n1"), node("n2")], pods), strategy())) == ["b3", "a3"]
+
+
+def test_the_order_of_images_does_not_matter():
+    pods = [
+        pod(f"p{number}", cpu=None, age=9 - number, images=images)
+        for number, images in enumerate((("a", "b"), ("b", "a"), ("a", "b")))
+    ]
+
+    assert evicted(decide(cluster([node("n1"), node("n2")], pods), strategy())) == ["p2"]
+
+
+def test_duplicates_that_differ_bring_the_nodes_of_each():
+    """Two nodes take each of six, and three take them together: on each of these two may be."""
+    nodes = [node("n1", labels={"a": "", "b": ""}), node("n2", labels={"a": ""}), node("n3", labels={"b": ""})]
+    pods = [
+        pod(f"p{number}", cpu=None, age=9 - number, images=("a",), node_selector={"ab"[number % 2]: ""})
+        for number in range(6)
+    ]
+
+    assert evicted(decide(cluster(nodes, pods), strategy())) == ["p2", "p3", "p4", "p5"]
+
+
 def test_limits():
     """A node at its limit ends this owner there and not elsewhere, the namespace limit ends nothing, the total all."""
 

@@ -74,6 +74,15 @@ def test_what_is_missing_is_said_as_kubectl_says_it(terms, words):
     ]
 
 
+@pytest.mark.parametrize(("cordoned", "went"), [(False, ["p1"]), (True, [])])
+def test_the_node_that_is_liked_more_may_be_closed_as_long_as_some_node_takes_the_pod(cordoned, went):
+    """Its own is enough."""
+    own = node("n1", unschedulable=cordoned)
+    liked = node("n2", labels={"disk": "ssd"}, unschedulable=True)
+
+    assert evicted(decide(cluster([own, liked], [preferring("p1")]), strategy(PREFERRED))) == went
+
+
 def test_an_unknown_type_is_skipped_with_a_warning():
     ledger = decide(cluster(nodes(), [requiring("p1")]), strategy("requiredDuringExecution", REQUIRED))
 
