@@ -5,7 +5,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rebalancer.cluster.pod import Pod
-from rebalancer.engine.limits import Limits
 from tests import make
 
 NAMESPACES = ("a", "b")
@@ -66,8 +65,6 @@ def pods(draw: st.DrawFn, most: int = 12) -> list[Pod]:
     ]
 
 
-LIMITS = st.builds(Limits, *[st.none() | st.integers(0, 4)] * 3)
-
 BUDGETS = st.lists(
     st.builds(
         make.pdb,
@@ -83,25 +80,3 @@ BUDGETS = st.lists(
     max_size=3,
     unique_by=lambda budget: (budget.namespace, budget.name),
 ).map(tuple)
-
-EVICTORS = st.fixed_dictionaries(
-    {},
-    optional={
-        "nodeFit": st.booleans(),
-        "minReplicas": st.integers(0, 4),
-        "minPodAge": st.just("30s"),
-        "noEvictionPolicy": st.sampled_from(("Preferred", "Mandatory")),
-        "podProtections": st.fixed_dictionaries(
-            {},
-            optional={
-                "defaultDisabled": st.sets(
-                    st.sampled_from(("PodsWithLocalStorage", "SystemCriticalPods", "FailedBarePods", "DaemonSetPods"))
-                ).map(sorted),
-                "extraEnabled": st.sets(
-                    st.sampled_from(("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceClaims"))
-                ).map(sorted),
-            },
-        ),
-        "labelSelector": st.just({"matchLabels": {"app": "x"}}),
-    },
-)
