@@ -120,6 +120,7 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
+    """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     client, telemetry, left = run.client, run.telemetry, work.cluster(view.snapshot, view.measure)
     known, found = view.recollection, view.found
     diary = Diary(view.source, found, known, left.snapshot) if known and found else None
