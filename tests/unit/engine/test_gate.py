@@ -78,16 +78,15 @@ def test_the_two_filters_are_two_questions() -> None:
     """Protections and replicas here, node fit and namespaces there."""
 
     def script(on: Any, evict: Any) -> None:
-        guarded, homeless = on.pods()
-        answers = evict.filter_refusal(homeless), evict.pre_eviction_refusal(homeless)
-        assert tuple(answer is None for answer in answers) == (True, False)
-        answers = evict.filter_refusal(guarded), evict.pre_eviction_refusal(guarded)
-        assert tuple(answer is None for answer in answers) == (False, True)
-        assert not evict.evictable(homeless)
-        assert not evict.evictable(guarded)
+        passes = {
+            each.name: (evict.filter_refusal(each) is None, evict.pre_eviction_refusal(each) is None)
+            for each in on.pods()
+        }
+        assert passes == {"homeless": (True, False), "guarded": (False, True), "single": (False, True)}
+        assert not any(map(evict.evictable, on.pods()))
 
-    pods = [pod("homeless", cpu="99"), pod("guarded", local_storage=True)]
-    ledger = decide(cluster(ON, pods), Scripted(script), evictor={"nodeFit": True})
+    pods = [pod("homeless", cpu="99"), pod("guarded", local_storage=True), pod("single", owners="single")]
+    ledger = decide(cluster(ON, pods), Scripted(script), evictor={"nodeFit": True, "minReplicas": 2})
 
     assert ledger.runs[0].error is None
 
