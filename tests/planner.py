@@ -7,12 +7,10 @@ from typing import Any
 from rebalancer.balancing.band import Band, Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.moves import Worth
-from rebalancer.balancing.steering.draft import Planning
+from rebalancer.balancing.relief import Worth
 from rebalancer.balancing.steering.foresight import Foresight
-from rebalancer.balancing.steering.fullness import Fullness
-from rebalancer.balancing.steering.goal import MARGIN, Goal
-from rebalancer.balancing.steering.offers import Offers
+from rebalancer.balancing.steering.fullness import MARGIN, Fullness, Goal
+from rebalancer.balancing.steering.offers import Offers, Planning
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import means

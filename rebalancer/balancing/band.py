@@ -11,26 +11,24 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rebalancer.balancing.utilization import NodeUtilization, Percentages, around_mean, means
+from rebalancer.balancing.utilization import NodeUtilization, Percentages, clamped, means
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Percentages by resource.
+    """Percentages by resource."""
 
-    Attributes:
-        low: at or below all of these a node is underutilized.
-        high: above any of these it is overutilized.
-        deviation: whether both are distances from the mean of all nodes.
-    """
-
-    low: Percentages
-    high: Percentages
-    deviation: bool = False
+    low: Percentages  # at or below all of these a node is underutilized
+    high: Percentages  # above any of these it is overutilized
+    deviation: bool = False  # whether both are distances from the mean of all nodes
 
     def of(self, nodes: Iterable[NodeUtilization]) -> tuple[Percentages, Percentages]:
-        """Return both bounds for these nodes, as shares of each node."""
-        return around_mean(nodes, self.low, self.high) if self.deviation else (self.low, self.high)
+        """Return both bounds for these nodes, as shares of each node; distances from the mean stay in 0 to 100."""
+        if not self.deviation:
+            return self.low, self.high
+        centre = means(nodes, self.low)
+        low = {name: clamped(mean - self.low[name]) for name, mean in centre.items()}
+        return low, {name: clamped(mean + self.high[name]) for name, mean in centre.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +58,6 @@ class Band:
         return {name: self.mean[name] + share * (edge - self.mean[name]) for name, edge in self.high.items()}
 
 
-class NodesBelow:
-    """The nodes that are below a floor; `names` has their names."""
-
-    def __init__(self, floors: Percentages, nodes: Iterable[NodeUtilization]) -> None:
-        self._floors = floors
-        self.names: set[str] = set()
-        for node in nodes:
-            self.look_at(node)
-
-    def look_at(self, node: NodeUtilization) -> None:
-        """Look again at a node that has changed."""
-        if node.lacks(self._floors):
-            self.names.add(node.node.name)
-        else:
-            self.names.discard(node.node.name)
-
-
 def band_of(bounds: Bounds, nodes: Sequence[NodeUtilization], *, pooled: bool) -> Band:
     """Return the band of these nodes; where they have offsets of pools, each node keeps it between 0 and 100."""
     mean = means(nodes, bounds.low)
@@ -98,34 +79,10 @@ def pooled(nodes: Iterable[NodeUtilization], label: str) -> list[list[NodeUtiliz
 def offsets(
     pools: Iterable[Sequence[NodeUtilization]], mean: Percentages, left_out: Collection[str]
 ) -> Mapping[str, Percentages]:
-    """Return by node how far the mean of its pool is from the mean of all nodes.
-
-    Args:
-        pools: the nodes.
-        mean: of all nodes.
-        left_out: names of nodes that do not count in a mean, unless the pool has no others.
-    """
+    """Return by node how far its pool's mean, without nodes left out unless it has no others, is from that of all."""
     found: dict[str, Percentages] = {}
     for pool in pools:
         own = means([each for each in pool if each.node.name not in left_out] or pool, mean)
         offset = {name: own.get(name, middle) - middle for name, middle in mean.items()}
         found |= {each.node.name: offset for each in pool}
     return found
-
-
-class PoolNodes:
-    """The nodes among which pods may move: those that may get pods, all as destinations, and as sources."""
-
-    def __init__(
-        self,
-        names: Collection[str],
-        under: Iterable[NodeUtilization],
-        peaks: Iterable[NodeUtilization],
-        sources: Iterable[NodeUtilization],
-    ) -> None:
-        every = list(sources)
-        self.names = names
-        self.elsewhere = {each.node.name for each in every}.difference(names)
-        self.under, self.peaks, self.sources = (
-            [each for each in nodes if each.node.name in names] for nodes in (under, peaks, every)
-        )

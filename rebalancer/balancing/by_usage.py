@@ -1,29 +1,25 @@
 """Relief, filling and emptying put together, for strategies that decide on measured usage."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from rebalancer.balancing.band import Band, Bounds, PoolNodes, band_of, offsets, pooled
+from rebalancer.balancing.band import Band, Bounds, band_of, offsets, pooled
 from rebalancer.balancing.candidates import Selection
-from rebalancer.balancing.compaction import Compaction, NodesInUse
+from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse
 from rebalancer.balancing.destinations import Destinations, placements_by
-from rebalancer.balancing.emptying import Emptying
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_for
-from rebalancer.balancing.moves import Moves, Worth
-from rebalancer.balancing.placement_choice import Replicas, SteeredPlacement, UnsteeredPlacement, destination_order
-from rebalancer.balancing.relief import Relief, furthest_first, staying_over
-from rebalancer.balancing.steering.draft import Planning
+from rebalancer.balancing.placement_choice import SteeredPlacement, UnsteeredPlacement, destination_order
+from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
 from rebalancer.balancing.steering.foresight import Foresight
-from rebalancer.balancing.steering.fullness import Fullness
-from rebalancer.balancing.steering.goal import MARGIN, Goal
-from rebalancer.balancing.steering.offers import Offers
+from rebalancer.balancing.steering.fullness import MARGIN, Fullness, Goal
+from rebalancer.balancing.steering.offers import Offers, Planning
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.weighing import UsageWeighing, told
+from rebalancer.balancing.weighing import UsageWeighing
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
@@ -38,13 +34,9 @@ _PACKED = dict.fromkeys(("cpu", "memory", METRIC_RESOURCE), 70.0)
 
 
 class ByUsage:
-    """Moves pods by what nodes and pods were measured to use.
+    """Moves the pods that a strategy wants by what nodes and pods were measured to use.
 
-    Args:
-        args: the arguments that strategies on utilization share.
-        cluster: the cluster.
-        evict: whom to ask for evictions; an owner without a PDB loses few of its pods.
-        wanted: returns whether the strategy may move a pod.
+    An owner without a PDB loses few of its pods.
 
     Raises:
         StrategyError: the source has no answer, or does not measure what `thresholds` name.
@@ -61,12 +53,7 @@ class ByUsage:
     def relieve(self, bounds: Bounds, limit: int | None) -> None:
         """Take pods off nodes above target; where bounds are distances from the mean, also fill nodes below it.
 
-        Args:
-            bounds: when nodes are nearly idle and too full.
-            limit: the most evictions from each node.
-
-        Raises:
-            CycleOver: see `Evict`.
+        Each node loses as many pods as the limit says at most.
         """
         nodes = self._usage.nodes()
         # What is kept empty is about to go: it does not count in the mean either.
@@ -77,21 +64,25 @@ class ByUsage:
         peaks = [self._usage.destination(each.node) for each in nodes if self._cluster.receives(each.node)]
         # Destinations are nearly idle, or, in a band, below the mean of some resource.
         under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
-        few, sources = self._too_few(peaks, low), self._usage.sources()
+        least, sources = self._args.number_of_nodes, self._usage.sources()
+        few = least > 0 and sum(peak.within(low) for peak in peaks) <= least
         over = furthest_first(sources, high)
-        self._selection.spare({each.node.name: refusal for each in over if (refusal := self._passing(each, high))})
+        self._selection.spared = {each.node.name: why for each in over if (why := self._passing(each, high))}
         counts = {"nodes": len(sources), "over": len(over), "below" if bounds.deviation else "under": len(under)}
-        obstacles = (
-            (not over and not bounds.deviation, NONE_OVER),
-            (not under, NONE_RECEIVES),
-            (few, TOO_FEW_UNDER),
-        )
+        none_over = not over and not bounds.deviation
+        obstacles = ((none_over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
         weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
-        with told(weighing, self._cluster, self._evict, counts, obstacles, self._args.number_of_nodes):
+        with weighing.told(self._cluster, self._evict, counts, obstacles, least):
             if few:
                 return
-            for pool in self._compared(pools) or [{each.node.name for each in nodes}]:
-                self._even_out(PoolNodes(pool, under, peaks, sources), band, limit)
+            stay = self._pooling is not None and self._pooling.moves == "within"
+            for pool in pools if stay and pools else [nodes]:
+                names = {each.node.name for each in pool}
+                steer = self._evict.steer if self._usage.pods_known else None
+                if steer is not None and placements_by(self._args, self._cluster, self._evict):
+                    self._steer(steer, names, band, limit)
+                else:
+                    self._relieve(names, (under, peaks, sources), band, limit)
 
     def _passing(self, node: NodeUtilization, targets: Percentages) -> Refused | None:
         """Return why a node over its targets is left alone: its load does not last, or falls by itself."""
@@ -100,19 +91,6 @@ class ByUsage:
         if refusal is None and (refusal := self._usage.falling(node, targets)):
             self._evict.warn(refusal.cause)
         return refusal
-
-    def _even_out(self, group: PoolNodes, band: Band, limit: int | None) -> None:
-        """Move pods among these nodes."""
-        steer = self._evict.steer
-        if steer is not None and self._usage.pods_known and placements_by(self._args, self._cluster, self._evict):
-            self._steer(steer, group.names, band, limit)
-        elif group.under:
-            self._relieve(group, band, limit)
-
-    def _compared(self, pools: Iterable[Iterable[NodeUtilization]]) -> list[set[str]]:
-        """Return the names of nodes among which pods may move, pool by pool; nothing where that is among all."""
-        stay = self._pooling is not None and self._pooling.moves == "within"
-        return [{each.node.name for each in pool} for pool in pools] if stay else []
 
     def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None) -> None:
         cluster, evict = self._cluster, self._evict
@@ -125,8 +103,24 @@ class ByUsage:
         planning = Planning(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
         Steered(planning, steer, Waves(planning), band.mean).run()
 
-    def _relieve(self, group: PoolNodes, band: Band, limit: int | None) -> None:
-        destinations, sources, evict = self._destinations(group, band), group.sources, self._evict
+    def _relieve(
+        self, names: Collection[str], nodes: Sequence[Sequence[NodeUtilization]], band: Band, limit: int | None
+    ) -> None:
+        """Move pods among the nodes of these names: those that may get pods, all as destinations, and as sources."""
+        under, peaks, sources = ([each for each in some if each.node.name in names] for some in nodes)
+        if not under:
+            return
+        evict = self._evict
+        destinations = Destinations(
+            self._cluster,
+            under,
+            band.above(FIRST_CEILING) if band.deviation else band.high,
+            self._usage.of_pod,
+            others=[peak for peak in peaks if peak not in under],
+            placements=placements_by(self._args, self._cluster, evict),
+            floors=band.floors,
+            elsewhere={each.node.name for each in nodes[-1]}.difference(names),
+        )
         worth = Worth(evict.outlook, band.floors, band.high, band.high) if self._usage.pods_known else None
         moves = Moves(self._cluster, evict, self._selection, destinations, worth, limit)
         relief = Relief(moves, band.high)
@@ -141,14 +135,7 @@ class ByUsage:
             evict.warn(over)
 
     def empty(self, ceilings: Percentages) -> None:
-        """Empty nodes that are nearly idle, each as a whole or not at all.
-
-        Args:
-            ceilings: how full pods may make the other nodes, where that is not 70 %.
-
-        Raises:
-            CycleOver: see `Evict`.
-        """
+        """Empty nodes that are nearly idle, each whole or not at all; the ceilings of others are 70 % as a rule."""
         args, sources = self._args, self._usage.sources()
         under = [source for source in sources if source.within(args.thresholds)]
         idle = {source.node.name for source in under}
@@ -170,22 +157,15 @@ class ByUsage:
     def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
         """Empty nodes, each as a whole or not at all, onto the nodes that stay in use (see `compaction`).
 
-        Args:
-            ceilings: how full pods may make nodes, where that is not 70 % of what is measured, or 100 % of what is
-                requested.
-            keep_free: by resource, the percentage of the nodes in use that no pod may request.
-            group_label: the label of nodes that an autoscaler may remove; empty: all may be removed.
-            keep_nodes: how many nodes of each group stay in use.
-
-        Raises:
-            CycleOver: see `Evict`.
+        The ceilings are 70 % of what is measured, or 100 % of what is requested, unless given.  For the rest see
+        `NodesInUse`.
         """
         args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
         sources = usage.sources()
         in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)
         under = [source for source in sources if source.within(low)]
         candidates = in_use.candidates(under)
-        open_nodes = [each for each in sources if each.node.name in in_use and cluster.receives(each.node)]
+        open_nodes = [each for each in sources if each.node.name in in_use.nodes and cluster.receives(each.node)]
         with self._emptying(sources, under, candidates, open_nodes) as may_go:
             if not may_go:
                 return
@@ -199,7 +179,7 @@ class ByUsage:
             if evict.steer is not None and placements is not None:
                 steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
                 order = destination_order(open_nodes, candidates)
-                choices = SteeredPlacement(cluster.nodes, order, destinations, bounds, foresight, Replicas(cluster))
+                choices = SteeredPlacement(cluster, order, destinations, bounds, foresight)
             parts = (usage, self._selection, destinations, in_use, choices, low)
             Compaction(cluster, evict, steer, *parts).run(candidates)
 
@@ -211,27 +191,11 @@ class ByUsage:
         candidates: Sequence[NodeUtilization],
         open_nodes: Sequence[NodeUtilization],
     ) -> Iterator[bool]:
-        """Report what was weighed to empty nodes (see `told`), and yield whether enough are idle and some receive."""
+        """Report what was weighed to empty nodes, and yield whether enough are idle and some receive."""
         args = self._args
         few = len(under) <= max(args.number_of_nodes, 0)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(open_nodes)}
         obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not open_nodes, NONE_RECEIVES))
         weighing = UsageWeighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
-        with told(weighing, self._cluster, self._evict, counts, obstacles, args.number_of_nodes):
+        with weighing.told(self._cluster, self._evict, counts, obstacles, args.number_of_nodes):
             yield not few and bool(open_nodes)
-
-    def _destinations(self, group: PoolNodes, band: Band) -> Destinations:
-        return Destinations(
-            self._cluster,
-            group.under,
-            band.above(FIRST_CEILING) if band.deviation else band.high,
-            self._usage.of_pod,
-            others=[peak for peak in group.peaks if peak not in group.under],
-            placements=placements_by(self._args, self._cluster, self._evict),
-            floors=band.floors,
-            elsewhere=group.elsewhere,
-        )
-
-    def _too_few(self, peaks: Sequence[NodeUtilization], low: Percentages) -> bool:
-        least = self._args.number_of_nodes
-        return least > 0 and sum(peak.within(low) for peak in peaks) <= least

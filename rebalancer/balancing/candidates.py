@@ -1,7 +1,7 @@
 """Which pods of a node may go, which of them helps it most, and which keep it busy."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 
@@ -52,28 +52,22 @@ def _rank(candidate: Candidate, excess: Excess, least: float) -> tuple[bool, flo
     return (True, round(left, _DECIMALS)) if round(excess.total - left, _DECIMALS) >= least else None
 
 
+@dataclass(slots=True)
 class Selection:
     """Which pods relief, filling and emptying may move: those that the strategy's arguments want, after their rest."""
 
-    def __init__(
-        self, cluster: Cluster, evict: Evict, usage: MeasuredUsage, wanted: Callable[[Pod], bool], rest: timedelta
-    ) -> None:
-        self._cluster = cluster
-        self._evict = evict
-        self._usage = usage
-        self._rest = rest
-        self._spared: Mapping[str, Refused] = {}
-        self.wanted = wanted
-
-    def spare(self, nodes: Mapping[str, Refused]) -> None:
-        """Leave alone the pods of nodes whose load does not last, by name, each with its cause."""
-        self._spared = nodes
+    cluster: Cluster
+    evict: Evict
+    usage: MeasuredUsage
+    wanted: Callable[[Pod], bool]
+    rest: timedelta
+    spared: Mapping[str, Refused] = field(default_factory=dict)  # nodes whose load does not last, by name
 
     def immovable_reason(self, pod: Pod) -> Refused | None:
         """Return why a pod is not a candidate: its node is spared, or the pod rests, is too young, or uses nothing."""
-        if self._spared and (refusal := self._spared.get(pod.node)):
+        if self.spared and (refusal := self.spared.get(pod.node)):
             return refusal
-        return self._usage.too_young(pod) or self._evict.resting(pod, self._rest) or self._usage.unknown(pod)
+        return self.usage.too_young(pod) or self.evict.resting(pod, self.rest) or self.usage.unknown(pod)
 
     def first_immovable(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of a node's pods for which the whole node has to stay as it is, and why; None if none is."""
@@ -82,29 +76,24 @@ class Selection:
                 return pod, refused(Code.NOT_SELECTED)
             if refusal := self.immovable_reason(pod):
                 return pod, refusal
-            if number and not self._usage.pods_known:
+            if number and not self.usage.pods_known:
                 return pod, refused(Code.NO_USAGE, pods_measured=False)
         return None
 
     def groups(self, source: NodeUtilization, because: Cause | None) -> Iterator[list[Candidate]]:
-        """Yield the candidates of a node class by class, each the oldest first.
-
-        Args:
-            source: the node.
-            because: why they should go, to record those that stay; None to record nothing.
-        """
+        """Yield the candidates of a node class by class, the oldest first; with a cause, record those that stay."""
         pods = sorted(self._movable(source, because), key=lambda pod: (_class(pod), pod.age_order))
         for _, group in groupby(pods, key=_class):
-            yield [Candidate(pod, usage := self._usage.of_pod(pod), source.points(usage)) for pod in group]
+            yield [Candidate(pod, usage := self.usage.of_pod(pod), source.points(usage)) for pod in group]
 
     def _movable(self, source: NodeUtilization, because: Cause | None) -> Iterator[Pod]:
-        for pod in self._cluster.active_pods_on(source.node):
-            if self.wanted(pod) and not self._evict.filter_refusal(pod, because):
+        for pod in self.cluster.active_pods_on(source.node):
+            if self.wanted(pod) and not self.evict.filter_refusal(pod, because):
                 refusal = self.immovable_reason(pod)
                 if refusal is None:
                     yield pod
                 elif because is not None:
-                    self._evict.refuse(pod, because, refusal)
+                    self.evict.refuse(pod, because, refusal)
 
 
 def _class(pod: Pod) -> tuple[EvictionClass, bool]:
@@ -113,11 +102,6 @@ def _class(pod: Pod) -> tuple[EvictionClass, bool]:
 
 
 def occupants(cluster: Cluster, node: Node) -> list[Pod]:
-    """Return the active pods of a node that do not stay behind, the oldest first."""
-    return [pod for pod in cluster.active_pods_on(node) if not stays_behind(pod)]
-
-
-def stays_behind(pod: Pod) -> bool:
-    """Return whether a pod counts for nothing when its node is removed: it ends with the node, or is ending already."""
-    of_daemon_set = any(owner.kind == "DaemonSet" for owner in pod.owners)
-    return pod.terminating or pod.mirror or pod.static or of_daemon_set
+    """Return the active pods of a node without those that end with it, or are ending already, the oldest first."""
+    staying = [pod for pod in cluster.active_pods_on(node) if not (pod.terminating or pod.mirror or pod.static)]
+    return [pod for pod in staying if not any(owner.kind == "DaemonSet" for owner in pod.owners)]

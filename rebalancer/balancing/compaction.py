@@ -1,4 +1,8 @@
-"""Compaction: which nodes are emptied, in which order, and how.
+"""Emptying and compaction: take all pods off nodes, each node as a whole or not at all.
+
+A node is emptied only if every pod that keeps it busy may go, all of them together, and has a destination.  Pods of
+DaemonSets, mirror and static pods and those that are terminating do not count.  Emptying takes them off idle nodes, and
+compaction decides which nodes are emptied, in which order, and how:
 
 1. Candidates are the nodes at or below all thresholds that an autoscaler could remove: they have the label of node
    groups, if the policy names one, and no annotation that keeps them.  All nodes may be candidates.
@@ -21,8 +25,9 @@ the first one its 4 cores go to the other two: 15 of 20 cores are requested and 
 second one nothing would be free of the last 10 cores: the second stays.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.cause_details import keeping, underutilized, with_pod_gone
@@ -36,44 +41,100 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
+from rebalancer.eviction.evict import Evict, cheapest_first
+from rebalancer.eviction.steering import Destination, Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
+
+#: By pod, where it is expected: the node, how full that becomes, and which other nodes are as likely.
+_Plan = Mapping[Pod, tuple[Node, Mapping[str, Any], Destination]]
+
+
+@dataclass(frozen=True, slots=True)
+class Emptying:
+    """Takes the pods off nodes, those with the fewest pods first, then the emptiest."""
+
+    cluster: Cluster
+    evict: Evict
+    usage: MeasuredUsage
+    selection: Selection  # which pods may be moved; a node with any other pod is left alone
+    destinations: Destinations  # the nodes that are not to be emptied
+    thresholds: Percentages  # at or below these nodes count as idle; the reasons show them
+
+    def run(self, sources: Iterable[NodeUtilization]) -> None:
+        """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it."""
+        found = ((source, cheapest_first(occupants(self.cluster, source.node))) for source in sources)
+        busy = [(source, pods) for source, pods in found if pods]
+        for source, pods in sorted(busy, key=lambda each: (len(each[1]), each[0].fullness, each[0].node.name)):
+            reason = underutilized(source, self.thresholds)
+            kept = self._empty(pods, source, reason)
+            if kept:
+                pod, refusal = kept
+                self.evict.refuse(pod, reason, keeping(source.node, refusal))
+                if refusal.cause.code is Code.TOTAL_LIMIT:
+                    # The nodes that follow have as many pods or more: the limit would stop them, too.
+                    return
+
+    def _empty(self, pods: Sequence[Pod], source: NodeUtilization, reason: Cause) -> tuple[Pod, Refused] | None:
+        """Evict these pods and return None; if one of them may not go, evict none, and return it with the reason."""
+        if kept := self.selection.first_immovable(pods) or self.evict.first_refusal(pods):
+            return kept
+        # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
+        with self.cluster.scope() as attempt:
+            plan = self._plan(pods)
+            if isinstance(plan, tuple):
+                return plan
+            gone = self._evict_all(pods, plan, source, reason)
+            if len(gone) == len(pods):
+                attempt.keep()
+                return None
+        for pod in gone:
+            self.cluster.place(pod, plan[pod][0])
+        return None
+
+    def _evict_all(self, pods: Sequence[Pod], plan: _Plan, source: NodeUtilization, reason: Cause) -> list[Pod]:
+        gone: list[Pod] = []
+        for pod in pods:
+            _, arrival, destination = plan[pod]
+            points = source.points(self.usage.of_pod(pod))
+            if not self.evict(pod, with_pod_gone(reason, points).with_details(lands_on=arrival), destination).gone:
+                # Only the server can still refuse: then the node is not emptied, and its other pods stay.
+                break
+            gone.append(pod)
+        return gone
+
+    def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
+        """Return where each pod is expected, the largest placed first as the hardest, or the pod that cannot go."""
+        plan: dict[Pod, tuple[Node, Mapping[str, Any], Destination]] = {}
+        for pod in self.usage.largest_first(pods):
+            likely = self.destinations.likely(pod, self.usage.of_pod(pod))
+            if isinstance(likely, Refused):
+                return pod, likely
+            destination = self.destinations.placement(pod, likely, goes=lambda: True)
+            if isinstance(destination, Refused):
+                return pod, destination
+            first = self.cluster.node(destination.nodes[0])
+            assert first is not None
+            plan[pod] = first, self.destinations.expect(pod, first, self.thresholds), destination
+        return plan
 
 
 class NodesInUse:
     """The nodes with pods that would have to move, and whether one of them may be emptied.
 
-    Args:
-        cluster: the cluster.
-        keep_free: by resource, which percentage of what the nodes in use have allocatable no pod may request.
-        group_label: the label that names a node's group; nodes without it are not emptied.  Empty: all may be.
-        keep_nodes: how many nodes of each group stay in use.
+    Of what they have allocatable, by resource, no pod may request the percentage to keep free.  The label names a
+    node's group, of which so many nodes stay in use; nodes without it are not emptied.  Without a label all may be.
     """
 
     def __init__(self, cluster: Cluster, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
         self._cluster = cluster
         self._keep_free, self._group_label, self._keep_nodes = keep_free, group_label, keep_nodes
-        self._nodes = {node.name: node for node in cluster.nodes if occupants(cluster, node)}
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._nodes
-
-    def add(self, node: Node) -> None:
-        """Note that a node is in use: a pod came to it."""
-        self._nodes[node.name] = node
-
-    def discard(self, node: Node) -> None:
-        """Note that a node is empty."""
-        self._nodes.pop(node.name, None)
+        self.nodes = {node.name: node for node in cluster.nodes if occupants(cluster, node)}  # by name
 
     def candidates(self, nodes: Iterable[NodeUtilization]) -> list[NodeUtilization]:
         """Return the nodes that could be emptied and removed: those with the fewest pods first, then the emptiest."""
-        able = [each for each in nodes if each.node.name in self and self._is_removable(each.node)]
+        used = [each for each in nodes if each.node.name in self.nodes and not each.node.keeping]
+        able = [each for each in used if not self._group_label or self._group_label in each.node.labels]
         return sorted(able, key=lambda each: (len(occupants(self._cluster, each.node)), each.fullness, each.node.name))
-
-    def _is_removable(self, node: Node) -> bool:
-        return not node.keeping and (not self._group_label or self._group_label in node.labels)
 
     def refusal(self, node: Node, pods: Iterable[Pod]) -> Refused | None:
         """Return why a node has to stay in use; None if it may be emptied of these pods."""
@@ -84,95 +145,58 @@ class NodesInUse:
         if not label:
             return None
         group = node.labels[label]
-        staying = (each for each in self._nodes.values() if each is node or each.name not in self._cluster.held)
+        staying = (each for each in self.nodes.values() if each is node or each.name not in self._cluster.held)
         count = sum(each.labels.get(label) == group for each in staying)
         return refused(Code.NODE_GROUP, label=label, group=group, nodes=count, keep=keep) if count <= keep else None
 
     def _too_little_free(self, node: Node, pods: Iterable[Pod]) -> Refused | None:
-        kept = [each for each in self._nodes.values() if each.name != node.name and self._cluster.receives(each)]
-        coming = list(pods)
+        kept = [each for each in self.nodes.values() if each.name != node.name and self._cluster.receives(each)]
+        coming = [{**pod.spec.requests, PODS: 1} for pod in pods]
         for name, percent in sorted(self._keep_free.items()):
             offered = sum(each.allocatable.get(name, 0) for each in kept)
-            free = sum(self._cluster.free(each)(name) for each in kept) - sum(_requested(pod, name) for pod in coming)
+            free = sum(self._cluster.free(each)(name) for each in kept) - sum(each.get(name, 0) for each in coming)
             share = free / offered * 100 if offered else 0.0
             if share < percent - TOLERANCE:
                 return refused(Code.KEEP_FREE, resource=name, free=max(share, 0.0), keep=percent)
         return None
 
 
-def _requested(pod: Pod, name: str) -> int:
-    return 1 if name == PODS else pod.spec.requests.get(name, 0)
-
-
+@dataclass(slots=True)
 class Compaction:
-    """Empties nodes.
+    """Empties nodes."""
 
-    Args:
-        cluster: the cluster.
-        evict: whom to ask for evictions.
-        steer: what carries the evictions of a node out as a wave.
-        usage: what pods use.
-        selection: which pods may be moved.
-        destinations: the nodes in use that take pods, and all others.
-        in_use: which nodes are in use, and which of them must stay so.
-        choices: where pods may land.
-        thresholds: at or below these percentages nodes are emptied; the reasons show them.
-    """
-
-    def __init__(
-        self,
-        cluster: Cluster,
-        evict: Evict,
-        steer: Steer,
-        usage: MeasuredUsage,
-        selection: Selection,
-        destinations: Destinations,
-        in_use: NodesInUse,
-        choices: SteeredPlacement | UnsteeredPlacement,
-        thresholds: Percentages,
-    ) -> None:
-        self._cluster = cluster
-        self._evict = evict
-        self._steer = steer
-        self._usage = usage
-        self._selection = selection
-        self._destinations = destinations
-        self._in_use = in_use
-        self._choices = choices
-        self._thresholds = thresholds
-        self._received: set[str] = set()
-        self._elsewhere = 0
-        self._is_over = False
+    cluster: Cluster
+    evict: Evict
+    steer: Steer  # carries the evictions of a node out as a wave
+    usage: MeasuredUsage
+    selection: Selection  # which pods may be moved
+    destinations: Destinations  # the nodes in use that take pods, and all others
+    in_use: NodesInUse
+    choices: SteeredPlacement | UnsteeredPlacement  # where pods may land
+    thresholds: Percentages  # at or below these nodes are emptied; the reasons show them
+    _received: set[str] = field(default_factory=set)
+    _elsewhere: int = 0
+    _is_over: bool = False
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
-        """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it.
-
-        Args:
-            sources: the candidates, in order.
-
-        Raises:
-            CycleOver: see `Evict`.
-        """
+        """Empty the candidates in order; for each that is left alone, one refusal names the pod that keeps it."""
         try:
-            self._run(sources)
+            for wide in self.choices.rounds:
+                again: list[NodeUtilization] = []
+                for source in sources:
+                    if self._is_over:
+                        return
+                    kept = self._tried(source, wide=wide)
+                    if kept and kept[1].cause.code is Code.NO_DESTINATION and wide != self.choices.rounds[-1]:
+                        again.append(source)
+                    elif kept:
+                        self._leave(source, *kept)
+                sources = again
         finally:
-            self._steer.end()
-
-    def _run(self, sources: Iterable[NodeUtilization]) -> None:
-        for wide in self._choices.rounds:
-            again: list[NodeUtilization] = []
-            for source in sources:
-                if self._is_over:
-                    return
-                kept = self._tried(source, wide=wide)
-                if kept and kept[1].cause.code is Code.NO_DESTINATION and wide != self._choices.rounds[-1]:
-                    again.append(source)
-                elif kept:
-                    self._leave(source, *kept)
-            sources = again
+            self.steer.end()
 
     def _leave(self, source: NodeUtilization, pod: Pod, refusal: Refused) -> None:
-        self._evict.refuse(pod, underutilized(source, self._thresholds), keeping(source.node, refusal))
+        self.evict.refuse(pod, underutilized(source, self.thresholds), keeping(source.node, refusal))
         # The nodes that follow have as many pods or more: the limit would stop them, too.
         self._is_over = self._is_over or refusal.cause.code is Code.TOTAL_LIMIT
 
@@ -180,24 +204,26 @@ class Compaction:
         """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
         if source.node.name in self._received:
             return None
-        pods = self._usage.largest_first(occupants(self._cluster, source.node))
+        pods = self.usage.largest_first(occupants(self.cluster, source.node))
         kept = self._kept(source.node, pods)
         if kept:
             return kept
-        usage = [self._usage.of_pod(pod) for pod in pods]
-        for choice in self._choices.of(source.node, usage, self._empty_nodes(), wide=wide):
+        usage = [self.usage.of_pod(pod) for pod in pods]
+        held = self.cluster.held
+        empty = {node.name for node in self.cluster.nodes if node.name not in self.in_use.nodes or node.name in held}
+        for choice in self.choices.of(source.node, usage, empty, wide=wide):
             kept = self._emptied(source, pods, choice)
             if not kept:
                 return None
         return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
 
     def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Kept | None:
-        self._destinations.bar(choice.barred)
-        with self._choices.avoiding(choice):
-            found = self._moves(source, pods, underutilized(source, self._thresholds))
+        self.destinations.emptied = choice.barred
+        with self.choices.avoiding(choice):
+            found = self._moves(source, pods, underutilized(source, self.thresholds))
         if isinstance(found, tuple):
             return found
-        if objection := self._choices.objection(source.node, found):
+        if objection := self.choices.objection(source.node, found):
             return objection
         moves = tuple(replace(move, likely=choice.destinations or move.likely) for move in found)
         self._carry_out(source.node, Wave(choice.avoid, moves))
@@ -210,9 +236,9 @@ class Compaction:
         have gone or are about to, and the replacements of those before it are there.
         """
         moves: list[Move] = []
-        with self._cluster.scope():
+        with self.cluster.scope():
             for pod in pods:
-                self._cluster.remove(pod)
+                self.cluster.remove(pod)
             for pod in pods:
                 move = self._move(source, pod, reason)
                 if isinstance(move, Refused):
@@ -221,57 +247,47 @@ class Compaction:
         return moves
 
     def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
-        usage = self._usage.of_pod(pod)
-        likely = self._destinations.likely(pod, usage)
+        usage = self.usage.of_pod(pod)
+        likely = self.destinations.likely(pod, usage)
         if isinstance(likely, Refused):
             return likely
-        arrival = self._destinations.expect(pod, likely[0], self._thresholds)
+        arrival = self.destinations.expect(pod, likely[0], self.thresholds)
         because = with_pod_gone(reason, source.points(usage)).with_details(lands_on=arrival)
         return Move(pod, likely[0].name, tuple(node.name for node in likely), because, usage)
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
         """Return what keeps a node, whatever the destinations."""
-        if refusal := self._in_use.refusal(node, pods):
+        if refusal := self.in_use.refusal(node, pods):
             return pods[0], refusal
         holding = next((pod for pod in pods if pod.holding), None)
         if holding:
             return holding, refused(Code.HOLDS_NODE, annotation=holding.holding)
-        return self._selection.first_immovable(pods) or self._evict.first_refusal(pods)
+        return self.selection.first_immovable(pods) or self.evict.first_refusal(pods)
 
     def _carry_out(self, node: Node, wave: Wave) -> None:
-        self._steer.begin(wave)
-        placements = self._steer.settle(wave, self._evict_all(wave.moves))
-        if not occupants(self._cluster, node):
-            self._in_use.discard(node)
-            self._evict.emptied(node)
+        self.steer.begin(wave)
+        placements = self.steer.settle(wave, self._evict_all(wave.moves))
+        if not occupants(self.cluster, node):
+            self.in_use.nodes.pop(node.name, None)
+            self.evict.emptied(node)
         for placement in placements:
-            self._landed(placement)
-        self._judge(placements)
-
-    def _judge(self, placements: Sequence[ActualPlacement]) -> None:
+            landed_on = self.cluster.node(placement.node) if placement.node else None
+            if landed_on is not None:
+                self.cluster.place(placement.move.pod, landed_on)
+                self.in_use.nodes[landed_on.name] = landed_on
+            self._received.update(self.choices.occupied_by(placement))
         self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(placements) else 0
         if self._elsewhere == ELSEWHERE:
-            self._evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
+            self.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
             self._is_over = True
 
     def _evict_all(self, moves: Iterable[Move]) -> list[tuple[Move, Verdict]]:
         moved: list[tuple[Move, Verdict]] = []
         for move in moves:
-            verdict = self._evict(move.pod, move.because, move.destination)
+            verdict = self.evict(move.pod, move.because, move.destination)
             if not verdict.gone:
                 # Only the server can still refuse: then the node is not emptied, and its other pods stay.
                 break
             if verdict.leaving:
                 moved.append((move, verdict))
         return moved
-
-    def _landed(self, placement: ActualPlacement) -> None:
-        node = self._cluster.node(placement.node) if placement.node else None
-        if node is not None:
-            self._cluster.place(placement.move.pod, node)
-            self._in_use.add(node)
-        self._received.update(self._choices.occupied_by(placement))
-
-    def _empty_nodes(self) -> Collection[str]:
-        held = self._cluster.held
-        return {node.name for node in self._cluster.nodes if node.name not in self._in_use or node.name in held}

@@ -49,13 +49,7 @@ from rebalancer.scheduling.worlds import Worlds
 
 
 class Placements:
-    """The simulated scheduler: asked about the plan, and about what may happen besides.
-
-    It tells `evict` what is assumed.  `worlds` is what may happen besides.
-
-    Raises:
-        ConfigurationError: the scheduler's configuration cannot be read.
-    """
+    """The simulated scheduler: asked about the plan, and about what may happen besides (`worlds`)."""
 
     def __init__(self, cluster: Cluster, evict: Evict) -> None:
         self._simulation = cluster.index(Simulation)
@@ -74,11 +68,7 @@ class Placements:
 
 
 def placements_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Placements | None:
-    """Return where replacements land; None if the arguments say that the scheduler is unknown.
-
-    Raises:
-        StrategyError: the scheduler's configuration cannot be read.
-    """
+    """Return where replacements land; None if the arguments say that the scheduler is unknown."""
     if args.metrics_utilization is not None and args.metrics_utilization.scheduler == "unknown":
         return None
     try:
@@ -93,17 +83,7 @@ _DECIMALS = 9  # smaller differences of shares are floating-point noise
 class Destinations:
     """The nodes that may get pods, as one strategy sees them; they follow the cluster in the present scope.
 
-    Args:
-        cluster: the cluster they are in.
-        nodes: the destinations, with their peak usage of all resources that count.
-        ceilings: percentages up to which they may be used; a resource without one may be used in full.
-        of_pod: returns what a pod uses.
-        packed: whether pods go to the fullest that takes them, not the emptiest.
-        others: the nodes of known usage that are not destinations.
-        placements: returns where replacements land; None if that is not known.
-        floors: by resource, the percentage below which a node uses too little.
-        emptied: names of nodes that are to lose all their pods; none of them takes a pod.
-        elsewhere: names of nodes of other pools, which pods must not go to.
+    They come with their peak usage of all resources that count.  The others are of known usage, but no destinations.
     """
 
     def __init__(
@@ -113,19 +93,19 @@ class Destinations:
         ceilings: Percentages,
         of_pod: Callable[[Pod], Resources],
         *,
-        packed: bool = False,
+        packed: bool = False,  # whether pods go to the fullest that takes them, not the emptiest
         others: Iterable[NodeUtilization] = (),
-        placements: Placements | None = None,
-        floors: Percentages | None = None,
-        emptied: Collection[str] = (),
-        elsewhere: Collection[str] = (),
+        placements: Placements | None = None,  # None: it is not known where replacements land
+        floors: Percentages | None = None,  # below which a node uses too little
+        emptied: Collection[str] = (),  # nodes that are to lose all their pods; none of them takes a pod
+        elsewhere: Collection[str] = (),  # nodes of other pools, which pods must not go to
     ) -> None:
         self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
         self._of_pod: Callable[[Pod], Resources] = lambda pod: arriving(of_pod(pod))
         self._ceilings = ceilings
         self._floors = floors or {}
-        self._emptied = emptied
+        self.emptied = emptied  # or to stay so
         self._elsewhere = elsewhere
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
@@ -156,7 +136,8 @@ class Destinations:
         # Is there any node that could take it?
         first = self._first(pod, usage)
         if first is None:
-            return self._refuse(pod, usage)
+            causes = (self._why_not(pod, each, usage) for each in self._destinations.values())
+            return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
         # Where would the scheduler put it, and which of these nodes would that harm?
         found: dict[str, Node] = {}
         for answer in self._placements.of(pod) if self._placements else ():
@@ -167,14 +148,7 @@ class Destinations:
         return [found[name] for name in sorted(found)] or (first,)
 
     def _judge(self, answer: Answer, pod: Pod, usage: Resources, world: int | None = None) -> list[Node] | Refused:
-        """Return the nodes of an answer, or why the pod should stay.
-
-        Args:
-            answer: what the scheduler would do.
-            pod: the pod that would go.
-            usage: what it uses.
-            world: in which possible history; None for the plan.
-        """
+        """Return the nodes of an answer, in a possible history or by the plan, or why the pod should stay."""
         if answer.reason:
             return refused(Code.NO_DESTINATION, unschedulable=answer.reason)
         if answer.unknown:
@@ -193,13 +167,8 @@ class Destinations:
     ) -> Destination | Refused:
         """Return where the replacement may land in possible histories, or why the pod should stay.
 
-        To be asked of a pod before it is expected anywhere.  The first of the nodes is the one to expect it on.
-
-        Args:
-            pod: the pod that would go.
-            likely: the nodes where it may land by the plan.
-            goes: returns whether the eviction will be granted, as far as that is known.
-            expected: which of them to expect it on; by default the one where it lands most often.
+        To be asked of a pod before it is expected anywhere.  The first of the nodes is the one to expect it on: by
+        default the one where it lands most often.  Where the eviction will not be granted, histories are not looked at.
         """
         names = [node.name for node in likely]
         if self._placements is None or not goes():
@@ -213,13 +182,7 @@ class Destinations:
         return Destination.among(expected.name if expected else next(iter(shares)), shares)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
-        """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`).
-
-        Args:
-            pod: the pod that would go.
-            node: one of its likely nodes.
-            names: the resources to report.
-        """
+        """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`)."""
         self._cluster.place(pod, node)
         return arrival(self._known[node.name], self._of_pod(pod), names)
 
@@ -227,10 +190,6 @@ class Destinations:
         """Set other ceilings from now on."""
         self._ceilings = ceilings
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
-
-    def bar(self, emptied: Collection[str]) -> None:
-        """Set other nodes that are to be emptied, or to stay so, from now on."""
-        self._emptied = emptied
 
     def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface
         """Note that a node has more free by requests, or less again; its peak is not lowered, to be safe."""
@@ -251,7 +210,7 @@ class Destinations:
     def _first(self, pod: Pod, usage: Resources) -> Node | None:
         for _, name, node in self._order:
             # The usage comes first since it decides most often, and fastest.
-            if name in self._emptied or name == pod.node:
+            if name in self.emptied or name == pod.node:
                 continue
             if self._has_room(name, usage) and self._eligible.fits(pod, node):
                 return node
@@ -263,12 +222,8 @@ class Destinations:
                 return False
         return True
 
-    def _refuse(self, pod: Pod, usage: Resources) -> Refused:
-        causes = (self._why_not(pod, each, usage) for each in self._destinations.values())
-        return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
-
     def _why_not(self, pod: Pod, destination: NodeUtilization, usage: Resources) -> Cause | None:
-        if destination.node.name in self._emptied:
+        if destination.node.name in self.emptied:
             return cause(Code.IDLE_NODE)
         reason = self._eligible.why_not(pod, destination.node)
         return reason or _above_ceiling(destination.passed(usage, self._ceilings))
@@ -280,7 +235,7 @@ class Destinations:
             return cause(Code.CORDONED)
         if node.name in self._cluster.held:
             return cause(Code.HELD_NODE)
-        if node.name in self._emptied:
+        if node.name in self.emptied:
             return cause(Code.IDLE_NODE)
         utilization = self._known.get(node.name)
         if utilization is None:

@@ -24,11 +24,10 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
-from rebalancer.balancing.band import Band, NodesBelow
+from rebalancer.balancing.band import Band
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.moves import Moves, Purpose, node_is_spent
-from rebalancer.balancing.relief import furthest_first
+from rebalancer.balancing.relief import Moves, Purpose, furthest_first, node_is_spent
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
@@ -86,8 +85,10 @@ class Filling:
         self._band = band
         self._purpose = Purpose(band.mean, filling=True)
         self._kept = band.below(_KEPT)
-        self._low = NodesBelow(band.low, destinations.known)
-        self._wanting = NodesBelow(band.mean, destinations.known)
+        self._low: set[str] = set()  # the nodes below the band
+        self._wanting: set[str] = set()  # and those below the mean
+        for node in destinations.known:
+            self._look_at(node)
         self._tries_left = 0
         self._most_lacking: Percentages = {}
         #: By resource, how many points one unit of it is on the smallest node.
@@ -97,24 +98,19 @@ class Filling:
         }
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
-        """Fill nodes while some are below the band; do nothing if the usage of pods is not known.
-
-        Raises:
-            CycleOver: see `Evict`.
-        """
+        """Fill nodes while some are below the band; do nothing if the usage of pods is not known."""
         if not self._moves.pods_known:
             return
         donors = furthest_first(sources, self._band.mean)
         nodes = len(self._destinations.known)
-        self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low.names), ceil(_TRIES_PER_NODE * nodes))
+        self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low), ceil(_TRIES_PER_NODE * nodes))
         # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
         for ceilings, least in product(map(self._band.above, _CEILINGS), _GAINS):
-            if self._low.names:
+            if self._low:
                 self._destinations.limit(ceilings)
                 self._collect(donors, least)
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
-        """Move pods of the donors that bring more than the least gain of this round."""
         self._most_lacking = self._lacked_by(self._destinations.known)
         idle = 0
         for donor in donors:
@@ -129,7 +125,7 @@ class Filling:
         waiting = self._low if least == _SMALL_GAIN else self._wanting
         for group in self._moves.groups(donor, self._purpose):
             offers = [_Offer(self._most(candidate, donor), candidate) for candidate in group]
-            while self._tries_left and waiting.names and (best := self._best(offers, donor)):
+            while self._tries_left and waiting and (best := self._best(offers, donor)):
                 if best.gain <= least:
                     return  # a cheaper pod still brings something, in a later round: the costly ones wait for that
                 offers.remove(best)
@@ -137,13 +133,15 @@ class Filling:
                     return
                 self._most_lacking = self._lacked_by([donor], self._most_lacking)
 
+    def _look_at(self, node: NodeUtilization) -> None:
+        for names, floors in ((self._low, self._band.low), (self._wanting, self._band.mean)):
+            (names.add if node.lacks(floors) else names.discard)(node.node.name)
+
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and return whether its node may lose no more."""
         verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination, offer.likely)
         assert offer.destination is not None
-        landed_on = self._destinations.on(offer.destination)
-        self._low.look_at(landed_on)
-        self._wanting.look_at(landed_on)
+        self._look_at(self._destinations.on(offer.destination))
         self._tries_left -= verdict.leaving
         return node_is_spent(verdict)
 
@@ -199,13 +197,12 @@ class Filling:
         loss = self._loss(candidate, donor)
         if round(min(gains) - loss, _DECIMALS) <= 0:
             return None
-        expected = min(gains) if len(self._low.names) <= _FEW else max(gains)
+        expected = min(gains) if len(self._low) <= _FEW else max(gains)
         equal = [node for node, gain in zip(likely, gains, strict=True) if gain == expected]
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
         return _Offer(gain, candidate, likely, max(equal, key=self._lacking))
 
     def _lacking(self, destination: Node) -> float:
-        """Return how many points a node lacks up to the mean."""
         return round(self._destinations.on(destination).short_of(self._band.mean, {}), _DECIMALS)
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:

@@ -14,7 +14,7 @@ An example: it is 17:30, and n4 uses 80 % of its cpu, with a target of 60 %.  On
 at 17:30, and below it from 18:00 on.  It falls by itself at 18:00, and loses no pods now.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from math import ceil
@@ -37,26 +37,10 @@ _SHORTEST = timedelta(minutes=5)
 
 
 class MeasuredUsage:
-    """The figures of one source for the nodes of a cycle.
-
-    Attributes:
-        pods_known: whether the source knows anything of pods.
-        of_one_moment: whether the figures of nodes and pods tell of one moment, and not of a time window.
-        offsets: by node, how far its pool's mean is from the mean of all nodes (see `rebalancer.balancing.band`).
-    """
+    """The figures of one source for the nodes of a cycle."""
 
     def __init__(self, cluster: Cluster, measured: Measured, names: Iterable[str], *, requested: bool = False) -> None:
-        """Take the figures of the resources named.
-
-        Args:
-            cluster: the cluster.
-            measured: the figures.
-            names: the resources.
-            requested: whether they are what pods request; then a pod of zero is one like others.
-
-        Raises:
-            StrategyError: a resource is neither measured nor `pods`.
-        """
+        """Take the figures of the resources named; if they are what pods request, a pod of zero is one like others."""
         check_measured(measured, names)
         self._cluster = cluster
         self._pod_nodes = {pod.key: pod.node for pod in cluster.snapshot.pods}
@@ -64,11 +48,13 @@ class MeasuredUsage:
         self._requests_count = requested
         self._names = tuple(sorted(names))
         self._known = tuple(sorted(next(iter(measured.nodes.values()), ())))
-        self.pods_known = measured.pods is not None
+        self.pods_known = measured.pods is not None  # whether the source knows anything of pods
+        # Whether the figures of nodes and pods tell of one moment, and not of a time window.
         self.of_one_moment = self.pods_known and not measured.window
         self._youth = max(measured.window, _SHORTEST)
         self._seen = self._pods_by_node()
         self._of_pods: dict[Pod, Resources] = {}
+        # By node, how far its pool's mean is from the mean of all nodes (see `rebalancer.balancing.band`).
         self.offsets: Mapping[str, Percentages] = {}
 
     def nodes(self) -> list[NodeUtilization]:
@@ -96,7 +82,8 @@ class MeasuredUsage:
         names = sorted({*self._names, *self._known})
         peak = self._utilization(node, amounts, names)
         for pod in self._cluster.active_pods_on(node):
-            if self._unseen(pod):
+            # The figures of its node do not show the pod, or not in full.
+            if self._young(pod) and (self._measured.window or (self.pods_known and self._usage(pod) is None)):
                 peak.charge({name: amount for name, amount in self.of_pod(pod).items() if name != PODS})
         return peak
 
@@ -155,11 +142,8 @@ class MeasuredUsage:
         return NodeUtilization(node.node, lower, node.offset)
 
     def _utilization(self, node: Node, amounts: Resources, names: Iterable[str]) -> NodeUtilization:
-        used = {name: self._figure(node, name, amounts) for name in names}
+        used = {name: self._cluster.used(node).get(PODS, 0) if name == PODS else amounts[name] for name in names}
         return NodeUtilization(node, used, self.offsets.get(node.name, NO_OFFSET))
-
-    def _figure(self, node: Node, name: str, amounts: Resources) -> int:
-        return self._cluster.used(node).get(PODS, 0) if name == PODS else amounts[name]
 
     def _present(self, name: str, used: int, node: Node, present: list[Pod]) -> int:
         if name == PODS:
@@ -193,16 +177,11 @@ class MeasuredUsage:
         return replace(measured, pods=pods)
 
     def _pods_by_node(self) -> dict[str, dict[str, int]]:
-        """Return the sums of all pods measured on each node, gone or not."""
         sums: dict[str, dict[str, int]] = {}
         for key, amounts in (self._measured.pods or {}).items():
             if node := self._measured.pod_nodes.get(key) or self._pod_nodes.get(key):
                 add(sums.setdefault(node, {}), amounts)
         return sums
-
-    def _unseen(self, pod: Pod) -> bool:
-        """Return whether the figures of its node do not show the pod, or not in full."""
-        return self._young(pod) and (bool(self._measured.window) or (self.pods_known and self._usage(pod) is None))
 
     def _young(self, pod: Pod) -> bool:
         return self._age(pod) < self._youth
@@ -225,10 +204,7 @@ _STEP = 300
 
 
 def falls(node: NodeUtilization, targets: Percentages, coming: ComingLoad) -> tuple[timedelta, int, int] | None:
-    """Return in what time a node falls below its targets by itself, on how many days it did, of how many.
-
-    None if it is not known to, or not to fall.
-    """
+    """Return in what time a node falls below its targets by itself, on how many of how many days; None if not."""
     over = node.above(targets).points
     by_resource = {name: coming.courses.get(name, {}).get(node.node.name, ()) for name in over}
     known = [list(days) for days in zip(*by_resource.values(), strict=False)]
@@ -242,7 +218,8 @@ def falls(node: NodeUtilization, targets: Percentages, coming: ComingLoad) -> tu
 
 def _day(courses: Mapping[str, Course], bounds: Mapping[str, int]) -> int | None:
     """Return after how many seconds a node fell on one day; None if it did not."""
-    over = sorted({ahead for name, course in courses.items() for ahead in _above(course, bounds[name])})
+    points = ((ahead, used > bounds[name]) for name, course in courses.items() for ahead, used in course.items())
+    over = sorted({ahead for ahead, is_above in points if is_above})
     before = [ahead for ahead in over if ahead <= _HOUR]
     times = [ahead for course in courses.values() for ahead in course if 0 <= ahead <= _HOUR]
     if not before or not times or before[-1] >= max(times):
@@ -250,16 +227,8 @@ def _day(courses: Mapping[str, Course], bounds: Mapping[str, int]) -> int | None
     return max(0, before[-1] + _STEP)
 
 
-def _above(course: Course, bound: int) -> Sequence[int]:
-    return [ahead for ahead, used in course.items() if used > bound]
-
-
 def measured_usage_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> MeasuredUsage:
-    """Return measured usage as relief needs it; what pods request stands in if the arguments name no source.
-
-    Raises:
-        StrategyError: as for `usage_for`.
-    """
+    """Return measured usage as relief needs it; what pods request stands in if the arguments name no source."""
     if args.metrics_utilization is None:
         return MeasuredUsage(cluster, _requested(cluster, args.thresholds), args.thresholds, requested=True)
     return MeasuredUsage(cluster, figures_for(args, cluster, evict), args.thresholds)

@@ -33,42 +33,6 @@ from rebalancer.eviction.verdict import Refused, refused
 _Key = tuple[str, Owner | None]
 
 
-class Replicas:
-    """Counts pods by owner and node; it follows the cluster in the present scope."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._counts: dict[_Key, Counter[str]] = {}
-        for pod in cluster.pods():
-            self._count(pod, pod.node, 1)
-        cluster.follow(self)
-
-    def first_gathered(self, node: Node, moves: Iterable[Move]) -> Move | None:
-        """Return the first of these moves off a node that brings all pods of its owner from several nodes to one."""
-        moves = tuple(moves)
-        expected: dict[_Key, set[str]] = {}
-        for move in moves:
-            expected.setdefault(_key(move.pod), set()).add(move.expected)
-        return next((move for move in moves if self._gathers(node, move.pod, expected[_key(move.pod)])), None)
-
-    def _gathers(self, node: Node, pod: Pod, expected: set[str]) -> bool:
-        if pod.controller is None:
-            return False
-        now = {name for name, count in self._counts.get(_key(pod), Counter()).items() if count > 0}
-        return len(now) > 1 and len((now - {node.name}) | expected) == 1
-
-    def left(self, pod: Pod, sign: int) -> None:
-        """Count a pod that went, or is back."""
-        self._count(pod, pod.node, -sign)
-
-    def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Count a pod that is expected on a node, or is not any more."""
-        self._count(pod, node.name, sign)
-
-    def _count(self, pod: Pod, name: str, sign: int) -> None:
-        if pod.active and not pod.terminating:
-            self._counts.setdefault(_key(pod), Counter())[name] += sign
-
-
 def _key(pod: Pod) -> _Key:
     return (pod.namespace, pod.controller)
 
@@ -81,27 +45,18 @@ _GROWTH = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to empty a node.
+    """One way to empty a node."""
 
-    Attributes:
-        barred: on which nodes none of its pods may land.
-        destinations: on which nodes they should land, any of them; empty if that is the scheduler's business.
-        avoid: by name, how many soft taints nodes carry meanwhile.
-    """
-
-    barred: Collection[str]
+    barred: Collection[str]  # on which nodes none of its pods may land
+    # On which nodes they should land, any of them; empty if that is the scheduler's business.
     destinations: tuple[str, ...] = ()
-    avoid: Avoid = field(default_factory=dict)
+    avoid: Avoid = field(default_factory=dict)  # by name, how many soft taints nodes carry meanwhile
 
 
 class UnsteeredPlacement:
-    """The scheduler places replacements as it likes.
+    """The scheduler places replacements as it likes."""
 
-    Attributes:
-        rounds: how often all nodes are tried; False for the choices to few nodes, True for those to all.
-    """
-
-    rounds = (True,)
+    rounds = (True,)  # how often all nodes are tried; False for the choices to few nodes, True for those to all
 
     def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Choice]:  # noqa: ARG002  as in the other
         """Yield the only choice: no pod may land on a node that is empty, or about to be."""
@@ -132,50 +87,37 @@ def destination_order(destinations: Sequence[NodeUtilization], candidates: Seque
 class SteeredPlacement:
     """Replacements go to nodes of our choice, as far as the scheduler follows.
 
-    Args:
-        nodes: all nodes of the cycle.
-        order: those that may receive, those that should do so first; without nodes that others have given soft taints:
-            they want them to receive nothing.
-        destinations: knows how much room they have.
-        ceilings: up to which percentage.
-        foresight: what the scheduler would do.
-        replicas: where the pods of owners are.
-
-    Attributes:
-        rounds: as in `UnsteeredPlacement`.
+    Of all nodes of the cycle some may receive, in an order; those that others have given soft taints never do.
     """
 
-    rounds = (False, True)
+    rounds = (False, True)  # as in `UnsteeredPlacement`
 
     def __init__(
         self,
-        nodes: Iterable[Node],
+        cluster: Cluster,
         order: Iterable[Node],
         destinations: Destinations,
         ceilings: Percentages,
         foresight: Foresight,
-        replicas: Replicas,
     ) -> None:
-        self._open = [node.name for node in nodes if not node.unschedulable]
+        self._open = [node.name for node in cluster.nodes if not node.unschedulable]
         self._takers = [node for node in order if takes_pods(node)]
         self._destinations = destinations
         self._ceilings = ceilings
         self._foresight = foresight
-        self._replicas = replicas
         self._nodes = {node.name: node for node in self._takers}
         self._received: set[str] = set()
+        self._replicas: dict[_Key, Counter[str]] = {}  # how many pods of each owner are on each node
+        for pod in cluster.pods():
+            self._count(pod, pod.node, 1)
+        cluster.follow(self)
 
     def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Choice]:
-        """Yield choices, those with few destinations first.
-
-        Args:
-            node: the node to be emptied.
-            usage: of each of its pods, the largest first.
-            empty: names of the nodes that are empty.
-            wide: whether all nodes in use may receive, or few.
-        """
+        """Yield choices to empty a node of pods with this usage, the largest first; few destinations unless wide."""
         hot = frozenset((*empty, node.name))
-        able = [each.name for each in self._ranked() if each.name not in hot and self._has_room(each, usage[0])]
+        ranked = sorted(self._takers, key=lambda each: each.name not in self._received)
+        others = [self._destinations.on(each) for each in ranked if each.name not in hot]
+        able = [each.node.name for each in others if each.passed(usage[0], self._ceilings) is None]
         if wide:
             yield Choice(hot, tuple(able), avoiding_others(self._open, able, hot))
             return
@@ -191,11 +133,30 @@ class SteeredPlacement:
         return self._foresight.avoiding(choice.avoid)
 
     def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:
-        """Return why these moves off a node must not be: all pods of an owner would come to stand on one node."""
-        gathered = self._replicas.first_gathered(node, moves)
-        if gathered is None:
-            return None
-        return gathered.pod, refused(Code.NO_DESTINATION, gathers=gathered.expected)
+        """Return why these moves off a node must not be: all pods of an owner would come from several nodes to one."""
+        expected: dict[_Key, set[str]] = {}
+        for move in moves:
+            expected.setdefault(_key(move.pod), set()).add(move.expected)
+        for move in moves:
+            if move.pod.controller and self._gathers(node, _key(move.pod), expected[_key(move.pod)]):
+                return move.pod, refused(Code.NO_DESTINATION, gathers=move.expected)
+        return None
+
+    def _gathers(self, node: Node, owner: _Key, expected: set[str]) -> bool:
+        now = {name for name, count in self._replicas.get(owner, Counter()).items() if count > 0}
+        return len(now) > 1 and len((now - {node.name}) | expected) == 1
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Count a pod that went, or is back."""
+        self._count(pod, pod.node, -sign)
+
+    def came(self, pod: Pod, node: Node, sign: int) -> None:
+        """Count a pod that is expected on a node, or is not any more."""
+        self._count(pod, node.name, sign)
+
+    def _count(self, pod: Pod, name: str, sign: int) -> None:
+        if pod.active and not pod.terminating:
+            self._replicas.setdefault(_key(pod), Counter())[name] += sign
 
     def occupied_by(self, placement: ActualPlacement) -> Collection[str]:
         """Return the node where a replacement runs; it is a destination before others from now on."""
@@ -204,15 +165,6 @@ class SteeredPlacement:
         self._received.add(placement.node)
         return (placement.node,)
 
-    def _headroom(self, name: str) -> Resources:
-        return self._destinations.on(self._nodes[name]).headroom(self._ceilings)
-
-    def _ranked(self) -> list[Node]:
-        return sorted(self._takers, key=lambda each: each.name not in self._received)
-
-    def _has_room(self, node: Node, usage: Resources) -> bool:
-        return self._destinations.on(node).passed(usage, self._ceilings) is None
-
     def _enough(self, able: Sequence[str], usage: Sequence[Resources]) -> int:
         """Return how many of the first nodes have room for all these pods, added up; all, if that is not enough."""
         wanted: dict[str, int] = {}
@@ -220,7 +172,7 @@ class SteeredPlacement:
             add(wanted, amounts)
         room: dict[str, int] = {}
         for count, name in enumerate(able, start=1):
-            add(room, self._headroom(name))
+            add(room, self._destinations.on(self._nodes[name]).headroom(self._ceilings))
             if all(amount >= wanted.get(name, 0) for name, amount in room.items()):
                 return count
         return len(able)

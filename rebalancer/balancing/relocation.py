@@ -7,7 +7,7 @@ from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.cause_details import above_caps, underutilized, with_pod_gone
 from rebalancer.balancing.usage import Usage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.balancing.weighing import UsageWeighing, told
+from rebalancer.balancing.weighing import UsageWeighing
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
@@ -58,13 +58,8 @@ class Room:
 class Relocation:
     """Pods leave nodes one by one, as long as the destinations have room for their usage.
 
-    Args:
-        cluster: the cluster.
-        evict: whom to ask for evictions.
-        usage: what nodes and pods use.
-        wanted: returns whether the strategy may move a pod.
-        limit: the most evictions from each node.  Without it, if the usage of pods is not known, a node loses one,
-            since nobody could tell when it has lost enough.
+    The limit is for each node.  Without it, if the usage of pods is not known, a node loses one, since nobody could
+    tell when it has lost enough.
     """
 
     def __init__(
@@ -79,12 +74,7 @@ class Relocation:
     def relieve(self, bounds: Bounds, number_of_nodes: int) -> None:
         """Take pods off overutilized nodes, the fullest first, while the underutilized ones have room.
 
-        Args:
-            bounds: when nodes are under- and overutilized.
-            number_of_nodes: more nodes than this must be underutilized.
-
-        Raises:
-            CycleOver: see `Evict`.
+        More nodes than `number_of_nodes` must be underutilized.
         """
         sources = self._usage.sources(self._cluster)
         low, high = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
@@ -94,21 +84,13 @@ class Relocation:
         weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
         counts = {"nodes": len(sources), "over": len(over), "under": len(under)}
         obstacles = ((not over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
-        with told(weighing, self._cluster, self._evict, counts, obstacles, number_of_nodes):
+        with weighing.told(self._cluster, self._evict, counts, obstacles, number_of_nodes):
             if not few:
                 fullest_first = sorted(over, key=lambda each: (-each.total, each.node.name))
                 self._drain_all(fullest_first, under, high, weighing, partial(above_caps, targets=high))
 
     def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
-        """Take the pods off underutilized nodes, the emptiest first, while the others have room.
-
-        Args:
-            thresholds: when a node is underutilized.
-            number_of_nodes: more nodes than this must be underutilized.
-
-        Raises:
-            CycleOver: see `Evict`.
-        """
+        """Take the pods off underutilized nodes, the emptiest first, while the others have room (see `relieve`)."""
         sources = self._usage.sources(self._cluster)
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}
@@ -117,7 +99,7 @@ class Relocation:
         weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
         counts = {"nodes": len(sources), "under": len(under), "receivers": len(destinations)}
         obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not destinations, NONE_RECEIVES))
-        with told(weighing, self._cluster, self._evict, counts, obstacles, number_of_nodes):
+        with weighing.told(self._cluster, self._evict, counts, obstacles, number_of_nodes):
             if not few and destinations:
                 emptiest_first = sorted(under, key=lambda each: (each.total, each.node.name))
                 why = partial(underutilized, thresholds=thresholds)

@@ -19,18 +19,13 @@ from rebalancer.policy.usage import UtilizationArgs
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What nodes and pods use of the tracked resources, from any source.
+    """What nodes and pods use of the tracked resources, from any source."""
 
-    Attributes:
-        nodes: by name of the node; the same resources for each.  A node that is missing is left out of everything.
-        of_pod: what one pod uses, or None if that is not known; the attribute is None if the source knows nothing of
-            single pods.
-        peaks: like `nodes`, what they may use at times; None if that is the same.
-    """
-
+    # By name of the node; the same resources for each.  A node that is missing is left out of everything.
     nodes: Mapping[str, Resources]
+    # What one pod uses, or None if that is not known; the attribute is None if the source knows nothing of single pods.
     of_pod: Callable[[Pod], Resources | None] | None = None
-    peaks: Mapping[str, Resources] | None = None
+    peaks: Mapping[str, Resources] | None = None  # like `nodes`, what they may use at times; None if that is the same
 
     def sources(self, cluster: Cluster) -> list[NodeUtilization]:
         """Return the nodes whose usage is known, by name; it falls as pods leave the cluster, in the present scope."""
@@ -45,12 +40,7 @@ class Usage:
 
 
 class FallingUsage:
-    """Lowers what nodes use as pods leave the cluster.
-
-    Args:
-        nodes: the nodes.
-        of_pod: what a pod uses; None if that is not known.
-    """
+    """Lowers what nodes use as pods leave the cluster."""
 
     def __init__(self, nodes: Iterable[NodeUtilization], of_pod: Callable[[Pod], Resources | None]) -> None:
         self._nodes = {each.node.name: each for each in nodes}
@@ -67,22 +57,14 @@ class FallingUsage:
 
 
 def usage_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:
-    """Return what nodes and pods use: measured if the arguments say so, else requested.
-
-    Raises:
-        StrategyError: the source has no answer, or does not measure what `thresholds` name.
-    """
+    """Return what nodes and pods use: measured if the arguments say so, else requested; may raise StrategyError."""
     if args.metrics_utilization is None:
         return requested(cluster, args.thresholds)
     return measured(cluster, figures_for(args, cluster, evict), args.thresholds)
 
 
 def figures_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Measured:
-    """Return the figures of the source that the arguments name; its warnings go into the report.
-
-    Raises:
-        StrategyError: the source has no answer.
-    """
+    """Return the figures of the source that the arguments name; its warnings go into the report."""
     figures = cluster.measure(args.metrics_utilization)
     for text in figures.warnings:
         evict.warn(text)
@@ -98,11 +80,7 @@ def requested(cluster: Cluster, names: Iterable[str]) -> Usage:
 
 
 def measured(cluster: Cluster, figures: Measured, names: Iterable[str]) -> Usage:
-    """Return the usage as it was measured, with the number of active pods as it is.
-
-    Raises:
-        StrategyError: the source does not measure a resource that is named.
-    """
+    """Return the usage as it was measured, with the number of active pods as it is."""
     check_measured(figures, names)
     known = frozenset(next(iter(figures.nodes.values()), {}))
     counts = {node.name: {PODS: cluster.used(node).get(PODS, 0)} for node in cluster.nodes}
@@ -119,11 +97,7 @@ def measured(cluster: Cluster, figures: Measured, names: Iterable[str]) -> Usage
 
 
 def check_measured(figures: Measured, names: Iterable[str]) -> None:
-    """Check that a source measures the resources named; where no node was measured there is nothing to check.
-
-    Raises:
-        StrategyError: a resource is neither measured nor `pods`.
-    """
+    """Check that a source measures the resources named; where no node was measured there is nothing to check."""
     known = next(iter(figures.nodes.values()), {})
     if unknown := [name for name in sorted(names) if figures.nodes and name not in {*known, PODS}]:
         raise StrategyError(f"thresholds name {', '.join(unknown)}, which this source does not measure")

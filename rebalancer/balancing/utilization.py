@@ -69,18 +69,12 @@ NO_OFFSET: Percentages = MappingProxyType({})
 
 
 class NodeUtilization:
-    """What one node uses, with pods that come and go.
-
-    Attributes:
-        used: by tracked resource.
-        offset: by resource, by how much bounds are higher for this node.
-        offered: what the node has.
-    """
+    """What one node uses, with pods that come and go."""
 
     def __init__(self, node: Node, used: Resources, offset: Percentages = NO_OFFSET) -> None:
         self.node = node
-        self.used = dict(used)
-        self.offset = offset
+        self.used = dict(used)  # by tracked resource
+        self.offset = offset  # by resource, by how much bounds are higher for this node
         self.offered: Resources = {
             **(node.allocatable or node.capacity),
             METRIC_RESOURCE: int(_WHOLE),
@@ -167,10 +161,7 @@ class NodeUtilization:
         return round(below + above, _DECIMALS)
 
     def passed(self, amounts: Resources, ceilings: Percentages) -> tuple[str, float] | None:
-        """Return which ceiling the node would pass with these amounts added to its usage; None if none.
-
-        A resource without a ceiling may be used in full.
-        """
+        """Return which ceiling, 100 % where none is given, a node would pass with these amounts added; None if none."""
         bounds = self.bounds(ceilings)
         for name, used in self.used.items():
             ceiling = bounds.get(name, _WHOLE)
@@ -200,17 +191,6 @@ def means(nodes: Iterable[NodeUtilization], names: Iterable[str]) -> Percentages
     known = list(nodes)
     percents = {name: [p for each in known if (p := each.percent(name)) is not None] for name in names}
     return {name: fmean(each) for name, each in percents.items() if each}
-
-
-def around_mean(
-    nodes: Iterable[NodeUtilization], below: Percentages, above: Percentages
-) -> tuple[Percentages, Percentages]:
-    """Return thresholds and targets as distances from the means, kept between 0 and 100."""
-    centre = means(nodes, below)
-    return (
-        {name: clamped(mean - below[name]) for name, mean in centre.items()},
-        {name: clamped(mean + above[name]) for name, mean in centre.items()},
-    )
 
 
 def clamped(percent: float) -> float:

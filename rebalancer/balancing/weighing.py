@@ -25,17 +25,12 @@ _DECIMALS = 2
 #: The descheduler's words for pods that may go, by quality of service.
 _REMOVABLE = {"BestEffort": "bePods", "Burstable": "bPods", "Guaranteed": "gPods"}
 
+#: Reasons why nothing can be done, each with whether it holds; the first that holds counts.
+Obstacles = Sequence[tuple[bool, str]]
+
 
 class UsageWeighing(FallingUsage):
-    """Follows what nodes use.
-
-    Args:
-        nodes: as the strategy weighs them; they are copied.
-        of_pod: what a pod uses; None if the source knows nothing of single pods.
-        low: at or below all of these percentages a node is underutilized.
-        high: above any of these it is overutilized.
-        cordoned: whether a cordoned node may be underutilized.
-    """
+    """Follows what copies of nodes use; a cordoned node is not underutilized unless these may be so."""
 
     def __init__(
         self,
@@ -70,7 +65,29 @@ class UsageWeighing(FallingUsage):
         if node.name in self._nodes:
             self._nodes[node.name].charge(arriving(self._of_pod(pod) or {}), sign)
 
-    def log(self, cluster: Cluster, evict: Evict) -> None:
+    @contextmanager
+    def told(
+        self, cluster: Cluster, evict: Evict, counts: Mapping[str, int], obstacles: Obstacles, number_of_nodes: int
+    ) -> Iterator[None]:
+        """Follow the cluster within this context, and report at its end what was observed, also after an error.
+
+        With `-v 1` each node is logged first.
+        """
+        if _LOG.isEnabledFor(logging.INFO):
+            self._log(cluster, evict)
+        cluster.follow(self)
+        try:
+            yield
+        finally:
+            nodes = tuple(
+                WeighedNode(name, before, _rounded(self._nodes[name]), state, self._state(self._nodes[name]))
+                for name, (before, state) in self._before.items()
+            )
+            obstacle = next((code for is_so, code in obstacles if is_so), "")
+            figures = {"numberOfNodes": number_of_nodes}
+            evict.observe(Observation(counts, figures, nodes, dict(self._low), dict(self._high), obstacle))
+
+    def _log(self, cluster: Cluster, evict: Evict) -> None:
         """Write a line for each node: its state, what it uses, and how many of its pods may go, by their class."""
         for name, (percents, state) in self._before.items():
             pods = cluster.pods_on(self._nodes[name].node)
@@ -80,16 +97,6 @@ class UsageWeighing(FallingUsage):
             counts = f"allPods:{len(pods)}, nonRemovablePods:{len(pods) - removable.total()}, {by_class}"
             _LOG.info("node %s is %s: %s; %s", name, state, usage, counts)
 
-    def observation(self, counts: Mapping[str, int], figures: Mapping[str, float], obstacle: str) -> Observation:
-        """Return what was looked at, with the nodes as they are by now."""
-        nodes = tuple(self._weighed(name) for name in self._nodes)
-        return Observation(counts, figures, nodes, dict(self._low), dict(self._high), obstacle)
-
-    def _weighed(self, name: str) -> WeighedNode:
-        before, state = self._before[name]
-        node = self._nodes[name]
-        return WeighedNode(name, before, _rounded(node), state, self._state(node))
-
     def _state(self, node: NodeUtilization) -> str:
         if not node.within(self._high):
             return OVERUTILIZED
@@ -98,37 +105,6 @@ class UsageWeighing(FallingUsage):
 
     def _fullness(self, name: str) -> float:
         return max((self._nodes[name].percent(each) or 0.0 for each in self._low), default=0.0)
-
-
-@contextmanager
-def told(
-    weighing: UsageWeighing,
-    cluster: Cluster,
-    evict: Evict,
-    counts: Mapping[str, int],
-    obstacles: Sequence[tuple[bool, str]],
-    number_of_nodes: int,
-) -> Iterator[None]:
-    """Follow the cluster within this context, and report at its end what was observed, also after an error.
-
-    With `-v 1` each node is logged first.
-
-    Args:
-        weighing: the figures that follow the cluster.
-        cluster: the cluster; only its present scope is followed.
-        evict: what takes the observation.
-        counts: numbers of nodes.
-        obstacles: reasons why nothing can be done, each with whether it holds; the first that holds counts.
-        number_of_nodes: more nodes than this must be underutilized.
-    """
-    obstacle = next((code for is_so, code in obstacles if is_so), "")
-    if _LOG.isEnabledFor(logging.INFO):
-        weighing.log(cluster, evict)
-    cluster.follow(weighing)
-    try:
-        yield
-    finally:
-        evict.observe(weighing.observation(counts, {"numberOfNodes": number_of_nodes}, obstacle))
 
 
 def _rounded(node: NodeUtilization) -> Percentages:

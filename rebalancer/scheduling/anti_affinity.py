@@ -4,8 +4,6 @@ Terms are read as the scheduler reads them: `namespaces` and `namespaceSelector`
 `mismatchLabelKeys` narrow the selector by the pod's own labels.  As in the descheduler, two pods with the same name
 never conflict, and two pods on one node conflict even if the node lacks the topology label.
 
-`DeclaredAntiAffinity` says whether a pod could run on another node where no pod wants to be apart from it.
-
 Sources: the Kubernetes documentation, Assigning Pods to Nodes; kube-scheduler's InterPodAffinity, which heeds the
 anti-affinity of running pods too; nodeFit, like the descheduler's, looks at the pod's own alone.
 """
@@ -18,10 +16,10 @@ from typing import NamedTuple
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import LabelIndex, is_narrow, of_pods
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodAffinityTerm
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels, LabelSelector
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.scheduling.conflict_graph import Chosen, Clash, fewest
+from rebalancer.scheduling.conflict_graph import Clash, fewest
 from rebalancer.scheduling.eligibility import EligibleNodes
 
 
@@ -34,10 +32,7 @@ class SeparationRule(NamedTuple):
     namespace_selector: LabelSelector | None
 
     def covers(self, namespace: str, known: Mapping[str, Labels] | None, *, in_doubt: bool = False) -> bool:
-        """Return whether the rule is about pods of a namespace.
-
-        If its labels are not known, the empty selector matches, and others are in doubt.
-        """
+        """Return whether the rule covers a namespace: without known labels if its selector is empty, or in doubt."""
         if namespace in self.namespaces:
             return True
         if self.namespace_selector is None:
@@ -57,7 +52,9 @@ def rules_of(pod: Pod) -> Iterator[SeparationRule]:
     """Yield the rules that a pod declares; a term without a selector applies to nothing."""
     for term in pod.spec.anti_affinity:
         if term.selector is not None:
-            yield _rule(term, term.selector, pod)
+            own = () if term.namespaces or term.namespace_selector is not None else (pod.namespace,)
+            narrowed = term.selector.narrowed(pod.labels, term.match_label_keys, term.mismatch_label_keys)
+            yield SeparationRule(term.topology_key, narrowed, term.namespaces or own, term.namespace_selector)
 
 
 def domain_of(node: Node, topology_key: str) -> Domain:
@@ -66,45 +63,29 @@ def domain_of(node: Node, topology_key: str) -> Domain:
     return Domain(False, node.name) if value is None else Domain(True, value)
 
 
-def _rule(term: PodAffinityTerm, selector: LabelSelector, pod: Pod) -> SeparationRule:
-    own = () if term.namespaces or term.namespace_selector is not None else (pod.namespace,)
-    narrowed = selector.narrowed(pod.labels, term.match_label_keys, term.mismatch_label_keys)
-    return SeparationRule(term.topology_key, narrowed, term.namespaces or own, term.namespace_selector)
+def welcome_elsewhere(cluster: Cluster) -> Callable[[Pod], bool]:
+    """Return what says whether another node takes a pod, and none of the pods there now wants to be apart from it.
 
+    A pod that may want that, since labels of namespaces are not known, counts as one that does.
+    """
+    eligible, namespaces = cluster.index(EligibleNodes), cluster.snapshot.namespaces
+    declarers: defaultdict[SeparationRule, defaultdict[Domain, list[Pod]]] = defaultdict(lambda: defaultdict(list))
+    for node in cluster.nodes:
+        for pod in cluster.active_pods_on(node):
+            for rule in rules_of(pod):
+                declarers[rule][domain_of(node, rule.topology_key)].append(pod)
 
-class DeclaredAntiAffinity:
-    """The required anti-affinity of all active pods of a cluster, as it is now."""
+    def is_unwanted(pod: Pod, node: Node, against: list[SeparationRule]) -> bool:
+        domains = (declarers[rule].get(domain_of(node, rule.topology_key), ()) for rule in against)
+        return any(declarer is not pod for there in domains for declarer in there)
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._eligible = cluster.index(EligibleNodes)
-        self._declarers: defaultdict[SeparationRule, defaultdict[Domain, list[Pod]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
-        for node in cluster.nodes:
-            for pod in cluster.active_pods_on(node):
-                for rule in rules_of(pod):
-                    self._declarers[rule][domain_of(node, rule.topology_key)].append(pod)
+    def is_welcome(pod: Pod) -> bool:
+        covering = [rule for rule in declarers if rule.covers(pod.namespace, namespaces, in_doubt=True)]
+        against = [rule for rule in covering if rule.selector.matches(pod.labels)]
+        others = (node for node in cluster.nodes if node.name != pod.node)
+        return any(eligible.fits(pod, node) and not is_unwanted(pod, node, against) for node in others)
 
-    def allows_elsewhere(self, pod: Pod) -> bool:
-        """Return whether some other node takes the pod, and none of the pods there wants to be apart from it.
-
-        A pod that may want that, since labels of namespaces are not known, counts as one that does.
-        """
-        namespaces = self._cluster.snapshot.namespaces
-        against = [
-            rule
-            for rule in self._declarers
-            if rule.covers(pod.namespace, namespaces, in_doubt=True) and rule.selector.matches(pod.labels)
-        ]
-        return any(
-            node.name != pod.node and self._eligible.fits(pod, node) and not self._unwanted(pod, node, against)
-            for node in self._cluster.nodes
-        )
-
-    def _unwanted(self, pod: Pod, node: Node, against: list[SeparationRule]) -> bool:
-        domains = (self._declarers[rule].get(domain_of(node, rule.topology_key), ()) for rule in against)
-        return any(declarer is not pod for declarers in domains for declarer in declarers)
+    return is_welcome
 
 
 #: So many pods may be sorted into domains for each pod, and for each question.
@@ -135,10 +116,7 @@ class AntiAffinityIndex:
         self._may_sort = _SORTED * len(pods)
 
     def conflict(self, pod: Pod) -> Cause | None:
-        """Return with which other pod this one breaks its own required anti-affinity; None if with none.
-
-        If there are several, it is the one that would go last.
-        """
+        """Return with which other pod, the last to go, this one breaks its required anti-affinity; None if none."""
         return self._conflict(pod, self._cluster.contains)
 
     def fewest(self, may_go: Callable[[Pod], bool]) -> list[tuple[Pod, Cause]]:
@@ -148,20 +126,20 @@ class AntiAffinityIndex:
         already are in nobody's way.  A pod that breaks no term of its own goes only if it is welcome elsewhere.
         `may_go` is asked for pods in conflict.
         """
-        declared = DeclaredAntiAffinity(self._cluster)
+        is_welcome = welcome_elsewhere(self._cluster)
 
         def may_leave(pod: Pod) -> bool:
-            return may_go(pod) and bool(self._conflict(pod, self._stays) or declared.allows_elsewhere(pod))
+            return may_go(pod) and bool(self._conflict(pod, self._stays) or is_welcome(pod))
 
         chosen = fewest(self._clashes(), self._rank.__getitem__, may_leave)
-        leaving = {each.pod for each in chosen}
-        return [(each.pod, self._why(each, leaving)) for each in chosen]
+        leaving = {pod for pod, _ in chosen}
+        return [(pod, self._why(pod, in_the_way_of, leaving)) for pod, in_the_way_of in chosen]
 
-    def _why(self, chosen: Chosen, leaving: Collection[Pod]) -> Cause:
-        broken = self._conflict(chosen.pod, lambda each: each not in leaving and self._stays(each))
+    def _why(self, pod: Pod, in_the_way_of: Sequence[Pod], leaving: Collection[Pod]) -> Cause:
+        broken = self._conflict(pod, lambda each: each not in leaving and self._stays(each))
         if broken:
             return broken
-        first, *others = chosen.in_the_way_of
+        first, *others = in_the_way_of
         return cause(Code.IN_THE_WAY, pod=str(first), node=first.node, others=len(others))
 
     def _conflict(self, pod: Pod, counts: Callable[[Pod], bool]) -> Cause | None:
@@ -236,7 +214,7 @@ class AntiAffinityIndex:
         for (rule, domain), pods in declarers.items():
             unwanted = list(filter(self._stays, self._by_domain(rule).get(domain, ())))
             if unwanted and {*pods, *unwanted} != {pods[0]}:
-                yield Clash(pods, unwanted)
+                yield pods, unwanted
 
     def _by_domain(self, rule: SeparationRule) -> dict[Domain, list[Pod]]:
         if rule not in self._domains:

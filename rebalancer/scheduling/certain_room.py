@@ -59,17 +59,11 @@ class Tie(IntEnum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReplacementKind:
-    """Replacements that nothing tells apart: of one template and namespace, with equal labels and claims.
+    """Replacements that nothing tells apart: of one template and namespace, with equal labels and claims."""
 
-    Attributes:
-        pod: one of them, as the scheduler gets it.
-        old_labels: the labels of the pod in whose place it comes.
-        known: whether `pod` is what comes; if not, the old pod stands in for it.
-    """
-
-    pod: Pod
-    old_labels: Labels
-    known: bool
+    pod: Pod  # one of them, as the scheduler gets it
+    old_labels: Labels  # of the pod in whose place it comes
+    known: bool  # whether `pod` is what comes; if not, the old pod stands in for it
 
 
 class Ties:
@@ -185,11 +179,6 @@ class CertainRoom:
     """Answers for one cluster, which it follows: get it with `cluster.index(CertainRoom)`."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start from the cluster as it is now.
-
-        Raises:
-            ConfigurationError: the scheduler's configuration cannot be read.
-        """
         self._simulation = cluster.index(Simulation)
         names = [node.labels[HOSTNAME] for node in cluster.snapshot.nodes if HOSTNAME in node.labels]
         self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=len(set(names)) == len(names))
@@ -316,5 +305,4 @@ class CertainRoom:
                 yield pod, self._of_replacement(pod)
 
     def _waits(self, pod: Pod) -> bool:
-        made = self._simulation.replacement(pod)
-        return made.pod is not None and Moment.AFTERWARDS in made.moments
+        return Moment.AFTERWARDS in self._simulation.replacement(pod).moments  # not where it is not known what comes

@@ -104,21 +104,11 @@ class Graph(NamedTuple):
         return bound
 
 
-class Clash(NamedTuple):
-    """Pods of one topology domain: each of the declarers wants to be apart from each of the unwanted.
-
-    A pod may be both; pods of one name do not conflict.
-    """
-
-    declarers: Sequence[Pod]
-    unwanted: Sequence[Pod]
-
-
-class Chosen(NamedTuple):
-    """A pod that should go, and the pods that stay and want to be apart from it."""
-
-    pod: Pod
-    in_the_way_of: Sequence[Pod]
+#: Pods of one topology domain: each of the first, the declarers, wants to be apart from each of the second, the
+#: unwanted.  A pod may be both; pods of one name do not conflict.
+Clash = tuple[Sequence[Pod], Sequence[Pod]]
+#: A pod that should go, and the pods that stay and want to be apart from it.
+Chosen = tuple[Pod, Sequence[Pod]]
 
 
 def fewest(clashes: Iterable[Clash], rank: Callable[[Pod], int], may_go: Callable[[Pod], bool]) -> list[Chosen]:
@@ -132,7 +122,7 @@ def fewest(clashes: Iterable[Clash], rank: Callable[[Pod], int], may_go: Callabl
     for each pod in conflict.
     """
     groups = (_Conflicts(clashes, rank) for clashes in _connected(clashes))
-    return sorted((each for group in groups for each in group.fewest(may_go)), key=lambda each: rank(each.pod))
+    return sorted((each for group in groups for each in group.fewest(may_go)), key=lambda each: rank(each[0]))
 
 
 class _Conflicts:
@@ -148,7 +138,12 @@ class _Conflicts:
                 self._unwanted[vertex] |= unwanted
             for vertex in members(unwanted):
                 self._wanted_away[vertex] |= declarers
-        self._forget_namesakes()
+        named: defaultdict[str, int] = defaultdict(int)
+        for vertex, pod in enumerate(self._pods):
+            named[pod.name] |= 1 << vertex
+        for vertex, pod in enumerate(self._pods):
+            self._unwanted[vertex] &= ~named[pod.name]
+            self._wanted_away[vertex] &= ~named[pod.name]
 
     def fewest(self, may_go: Callable[[Pod], bool]) -> Iterator[Chosen]:
         """Yield the pods that should go."""
@@ -162,15 +157,7 @@ class _Conflicts:
             going |= graph.least_cover(part, known & part)
         for vertex in members(going):
             stay = members(self._wanted_away[vertex] & ~going)
-            yield Chosen(self._pods[vertex], [self._pods[each] for each in stay])
-
-    def _forget_namesakes(self) -> None:
-        named: defaultdict[str, int] = defaultdict(int)
-        for vertex, pod in enumerate(self._pods):
-            named[pod.name] |= 1 << vertex
-        for vertex, pod in enumerate(self._pods):
-            self._unwanted[vertex] &= ~named[pod.name]
-            self._wanted_away[vertex] &= ~named[pod.name]
+            yield self._pods[vertex], [self._pods[each] for each in stay]
 
     def _declarers_first(self, free: int) -> int:
         """Return the pods that go by the descheduler's rule: one by one those that still break a term of their own."""

@@ -21,17 +21,9 @@ from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.taints import all_untolerated
 from rebalancer.eviction.causes import Cause
+from rebalancer.scheduling import fit
 from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_labels
-from rebalancer.scheduling.fit import (
-    Obstacle,
-    most_frequent,
-    named,
-    obstacle,
-    obstacles,
-    why_placement_fails,
-    why_repelled,
-    why_too_full,
-)
+from rebalancer.scheduling.fit import Obstacle, why_placement_fails, why_repelled, why_too_full
 from rebalancer.scheduling.repellers import Repellers
 
 _ENOUGH = 2
@@ -39,33 +31,24 @@ _ENOUGH = 2
 _ONE_BY_ONE = 64
 
 
+@dataclass(eq=False, slots=True)
 class ConstraintGroup:
-    """The pods with the same constraints; `suiting` are the ready nodes that meet them, cordoned or not.
+    """The pods with the same constraints."""
 
-    Of these, `names` are the ones that the cycle works on.
-    """
-
-    __slots__ = ("_causes", "_spec", "names", "suiting")
-
-    def __init__(self, spec: PodSpec, suiting: frozenset[str], names: frozenset[str]) -> None:
-        self.suiting = suiting
-        self.names = names
-        self._spec = spec
-        self._causes: dict[str, Cause | None] = {}
+    spec: PodSpec
+    suiting: frozenset[str]  # the ready nodes that meet them, cordoned or not
+    names: frozenset[str]  # of these, the ones that the cycle works on
+    _causes: dict[str, Cause | None] = field(default_factory=dict)
 
     def why_not(self, node: Node) -> Cause | None:
         """Return why no pod of the group may be placed on a node, None if each may (see `why_placement_fails`)."""
         if node.name not in self._causes:
-            self._causes[node.name] = why_placement_fails(self._spec, node)
+            self._causes[node.name] = why_placement_fails(self.spec, node)
         return self._causes[node.name]
 
 
 class EligibleNodes:
-    """Answers for one cluster.  There is one per cluster: get it with `cluster.index(EligibleNodes)`.
-
-    Attributes:
-        steps: how many changes of the cluster there were so far.
-    """
+    """Answers for one cluster.  There is one per cluster: get it with `cluster.index(EligibleNodes)`."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -77,15 +60,12 @@ class EligibleNodes:
         self._shared: dict[object, ConstraintGroup] = {}
         self._selected: dict[object, frozenset[str]] = {}
         self._taints = {each for node in cluster.ready_nodes for each in node.taints}
-        self.steps = 0
+        self.steps = 0  # how many changes of the cluster there were so far
         self._emptied: dict[str, int] = {}
         self._rooms: dict[str, _Room] = {}
 
     def by_constraints(self, spec: PodSpec) -> frozenset[str]:
-        """Return the nodes whose hard taints the spec tolerates and that its selector and required affinity match.
-
-        Cordoned and full nodes are included.
-        """
+        """Return the nodes, cordoned or full ones too, that tolerations, selector and required affinity admit."""
         return self.constraints(spec).names
 
     def constraints(self, spec: PodSpec) -> ConstraintGroup:
@@ -222,19 +202,13 @@ class _Room:
 
 @dataclass(slots=True)
 class _Search:
-    """The state of the search for the pods of one spec, which it keeps alive, and namespace.
-
-    Attributes:
-        found: up to two nodes that take it; two, since one of them may be the pod's own.
-        asked: how many nodes of the list were checked so far.
-        checked: after how many changes of the cluster the nodes found were last checked.
-        emptied: after how many changes nodes with more room were last checked.
-    """
+    """The state of the search for the pods of one spec, which it keeps alive, and namespace."""
 
     spec: PodSpec
-    checked: int
-    emptied: int
-    asked: int = 0
+    checked: int  # after how many changes of the cluster the nodes found were last checked
+    emptied: int  # after how many changes nodes with more room were last checked
+    asked: int = 0  # how many nodes of the list were checked so far
+    # Up to two nodes that take it; two, since one of them may be the pod's own.
     found: list[str] = field(default_factory=list)
 
     def other_than(self, name: str) -> str:
@@ -344,14 +318,14 @@ class Obstacles:
         count = {"nodes": len(self._nodes) - (pod.node in self._nodes)}
         if self._eligible.has_namesake(pod):
             others = (node for node in self._nodes.values() if node.name != pod.node)
-            return {**count, **obstacles(self._eligible.why_not(pod, node) for node in others)}
+            return {**count, **fit.obstacles(self._eligible.why_not(pod, node) for node in others)}
         found = self._found(pod)
         own = found.at(pod.node)
         if own is None:
-            return {**count, **named(most_frequent(found.most))}
+            return {**count, **fit.named(fit.most_frequent(found.most))}
         most = [(each, number) for each, number in found.most if each != own]
         left = found.counts[own] - 1
-        return {**count, **named(most_frequent([*most, (own, left)] if left else most))}
+        return {**count, **fit.named(fit.most_frequent([*most, (own, left)] if left else most))}
 
     def _found(self, pod: Pod) -> _Obstacles:
         demands = self._eligible.constraints(pod.spec)
@@ -360,7 +334,7 @@ class Obstacles:
             known: dict[str, Obstacle] = {}
             for name, node in self._nodes.items():
                 if found := demands.why_not(node) or why_too_full(pod.spec, self._cluster.free(node)):
-                    known[name] = obstacle(found)
+                    known[name] = fit.obstacle(found)
             self._usual = (usual, known, Counter(known.values()))
         terms, repelling = self._eligible.repelling(pod)
         if self._last[0] != (usual, terms):
@@ -374,10 +348,10 @@ class Obstacles:
         for node in [self._nodes[name] for name in repelling if name in self._nodes]:
             repelled = None if demands.why_not(node) else why_repelled(anyone, node, self._cluster.residents(node))
             if repelled:
-                changed[node.name] = obstacle(repelled)
+                changed[node.name] = fit.obstacle(repelled)
         if changed:
             counts = counts.copy()
             counts.subtract(usual[name] for name in changed if name in usual)
             counts.update(changed.values())
         found = ((each, count) for each, count in counts.items() if count)
-        return _Obstacles(usual, changed, counts, most_frequent(found, more=1))
+        return _Obstacles(usual, changed, counts, fit.most_frequent(found, more=1))

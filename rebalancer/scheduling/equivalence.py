@@ -52,9 +52,9 @@ class EquivalentNodes:
         self._known: dict[frozenset[str] | None, list[list[int]]] = {}
 
     def groups(self, keys: frozenset[str] | None) -> list[list[int]]:
-        """Return the positions of the nodes, grouped by their taints and the values of these labels.
+        """Return positions of nodes by their taints and the values of these labels; without keys, each alone.
 
-        If keys is None, each node is on its own.  Labels that no node has do not count: pods may ask for any.
+        Labels that no node has do not count: pods may ask for any.
         """
         keys = None if keys is None else keys & self._labels
         known = self._known.get(keys)

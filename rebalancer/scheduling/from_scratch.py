@@ -37,18 +37,12 @@ _ROUNDS = 5
 
 @dataclass(slots=True)
 class Placed:
-    """Where pods ended up.
+    """Where pods ended up."""
 
-    Attributes:
-        nodes: by pod, its node.
-        nowhere: by pod, why no node takes it, in the scheduler's words.
-        stayed: by pod that was left where it is, why.
-        used: where pods were packed, the nodes in the order in which they came into use.
-    """
-
-    nodes: dict[PodKey, str] = field(default_factory=dict)
-    nowhere: dict[PodKey, str] = field(default_factory=dict)
-    stayed: dict[PodKey, str] = field(default_factory=dict)
+    nodes: dict[PodKey, str] = field(default_factory=dict)  # by pod, its node
+    nowhere: dict[PodKey, str] = field(default_factory=dict)  # by pod, why no node takes it, in the scheduler's words
+    stayed: dict[PodKey, str] = field(default_factory=dict)  # by pod that was left where it is, why
+    # Where pods were packed, the nodes in the order in which they came into use.
     used: list[str] = field(default_factory=list)
 
 

@@ -33,18 +33,13 @@ _Asked = tuple[LabelSelector, tuple[str, ...]]
 
 
 class _Selected:
-    """The pods that terms with one selector and these namespaces select; kept up to date.
-
-    Attributes:
-        by_node: the pods by name of the node.
-        names: how many pods have each name.
-    """
+    """The pods that terms with one selector and these namespaces select; kept up to date."""
 
     __slots__ = ("by_node", "names")
 
     def __init__(self) -> None:
-        self.by_node: defaultdict[str, dict[Pod, None]] = defaultdict(dict)
-        self.names: Counter[str] = Counter()
+        self.by_node: defaultdict[str, dict[Pod, None]] = defaultdict(dict)  # the pods by name of the node
+        self.names: Counter[str] = Counter()  # how many pods have each name
 
     def on(self, node: Node) -> Iterable[Pod]:
         """Return the pods on a node."""

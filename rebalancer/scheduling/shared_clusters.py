@@ -55,13 +55,7 @@ class _Followed:
 
 
 class SharedClusters:
-    """The simulated cluster of each world.
-
-    Args:
-        simulated: one in which the exchanges `made` were made.
-        made: these exchanges.
-        histories: by world, the exchanges that are made there.
-    """
+    """The simulated cluster of each world: by its history, made from one in which some exchanges were made."""
 
     def __init__(self, simulated: Simulator, made: Iterable[Exchange], histories: Sequence[Sequence[Exchange]]) -> None:
         start = _Followed(simulated, made)

@@ -22,7 +22,6 @@ There is one simulation per cluster, which follows it: get it with `cluster.inde
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
-from typing import NamedTuple
 
 import msgspec
 
@@ -35,7 +34,7 @@ from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
-from rebalancer.scheduling.simulator.nodes import Mask, Nodes
+from rebalancer.scheduling.simulator.plugin import Mask, Nodes
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import SELECTING_OWNERS
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
@@ -49,11 +48,8 @@ _KEPT = 128
 _Exchange = tuple[str, Pod | None, Pod | None]
 
 
-class _Step(NamedTuple):
-    """What a pod that goes or comes changes, soon and later."""
-
-    soon: _Exchange | None
-    later: _Exchange
+#: What a pod that goes or comes changes, soon and later.
+_Step = tuple[_Exchange | None, _Exchange]
 
 
 def _make(simulated: Simulator, exchange: _Exchange | None, sign: int) -> None:
@@ -64,23 +60,13 @@ def _make(simulated: Simulator, exchange: _Exchange | None, sign: int) -> None:
 
 
 class Simulation:
-    """Answers for one cluster.
-
-    Attributes:
-        notices: what is assumed in place of objects that were not read, in words.
-        scheduler_inputs: what was read besides nodes and pods, completed with what is assumed.
-        taints: soft taints that are supposed at present, by node.
-    """
+    """Answers for one cluster; raises ConfigurationError if the scheduler's configuration cannot be read."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start from the cluster as it is now, with the pods that are expected on nodes.
-
-        Raises:
-            ConfigurationError: the scheduler's configuration cannot be read.
-        """
         snapshot = cluster.snapshot
         self._cluster = cluster
         self._templates = snapshot.scheduler_inputs.templates
+        # What was read besides nodes and pods, completed with what is assumed, and that in words.
         self.scheduler_inputs, self.notices = completed(snapshot.scheduler_inputs, snapshot.pods)
         document = snapshot.scheduler_configuration
         self._configuration = None if document is None else read_configuration(document)
@@ -89,7 +75,7 @@ class Simulation:
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
         self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
-        self.taints: Mapping[str, Sequence[Taint]] = {}
+        self.taints: Mapping[str, Sequence[Taint]] = {}  # soft taints that are supposed at present, by node
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
         self._soon = self.as_read()
@@ -97,7 +83,12 @@ class Simulation:
         self._first: Simulator | None = None  # None until a replacement has come and somebody asks
         self._due: list[tuple[_Step, int]] = []  # what is not taken in yet: many are tried and taken back before
         self._came = 0
-        self._catch_up()
+        for pod in cluster.snapshot.pods:  # what has changed since the cluster was read
+            if not cluster.contains(pod):
+                self.left(pod, 1)
+        for node in cluster.snapshot.nodes:
+            for pod in cluster.expected_on(node):
+                self.came(pod, node, 1)
 
     def as_read(self) -> Simulator:
         """Return the cluster as it was read, and the scheduler that looks at it."""
@@ -110,15 +101,6 @@ class Simulation:
         loads = self._cluster.measure(wanted).loads
         assert loads is not None
         return loads
-
-    def _catch_up(self) -> None:
-        """Take in what has changed in the cluster since it was read."""
-        for pod in self._cluster.snapshot.pods:
-            if not self._cluster.contains(pod):
-                self.left(pod, 1)
-        for node in self._cluster.snapshot.nodes:
-            for pod in self._cluster.expected_on(node):
-                self.came(pod, node, 1)
 
     def ask(self, pod: Pod) -> Answer:
         """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted.
@@ -134,10 +116,7 @@ class Simulation:
         return answer
 
     def answers(self, pod: Pod, *, best: bool = False) -> Iterator[Answer]:
-        """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come.
-
-        `best` as in `Simulator.ask`.
-        """
+        """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
         moments = self.replacement(pod).moments
         return (self.at(pod, simulated, moment, best=best) for simulated in self.soon_and_later for moment in moments)
 
@@ -255,16 +234,16 @@ class Simulation:
             self._ending[pod] = ending
         else:
             del self._ending[pod]
-        self._note(_Step((pod.node, pod, ending), (pod.node, pod, None)), sign)
+        self._note(((pod.node, pod, ending), (pod.node, pod, None)), sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
         self._came += sign
         made = self.replacement(pod)
         arrival = (node.name, None, made.pod or pod)
-        self._note(_Step(arrival if Moment.AT_ONCE in made.moments else None, arrival), sign)
+        self._note((arrival if Moment.AT_ONCE in made.moments else None, arrival), sign)
 
-    def _note(self, step: "_Step", sign: int) -> None:
+    def _note(self, step: _Step, sign: int) -> None:
         self._answers.clear()
         self._in_turn.clear()
         if sign < 0 and self._due and self._due[-1] == (step, 1):
@@ -272,21 +251,17 @@ class Simulation:
         else:
             self._due.append((step, sign))
 
-    def _take_in(self) -> None:
-        """Take in what has changed since somebody asked."""
-        self._later = self._later or self.as_read()
-        for (soon, later), sign in self._due:
-            _make(self._soon, soon, sign)
-            _make(self._later, later, sign)
-            if self._first and soon and soon[1]:  # replacements have not come there
-                _make(self._first, soon, sign)
-        self._due.clear()
-
     @property
     def soon_and_later(self) -> tuple[Simulator, ...]:
         """The cluster soon, and, where that may differ, later."""
         if self._due:
-            self._take_in()
+            self._later = self._later or self.as_read()
+            for (soon, later), sign in self._due:
+                _make(self._soon, soon, sign)
+                _make(self._later, later, sign)
+                if self._first and soon and soon[1]:  # replacements have not come there
+                    _make(self._first, soon, sign)
+            self._due.clear()
         return (self._soon, self._later) if self._later else (self._soon,)
 
     def ending(self, pod: Pod) -> Pod:
@@ -315,7 +290,6 @@ def completed(scheduler_inputs: SchedulerInputs, pods: Iterable[Pod]) -> tuple[S
 
 
 def _shared_labels(pods: Iterable[Pod]) -> dict[tuple[str, Key], Labels]:
-    """Return the labels that all pods of an owner have, by its kind, namespace and name."""
     shared: dict[tuple[str, Key], Labels] = {}
     for pod in pods:
         owner = next((each for each in pod.owners if each.controller), None)

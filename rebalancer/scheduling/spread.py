@@ -20,17 +20,11 @@ from rebalancer.cluster.taints import Toleration, untolerated
 
 
 class Restriction(msgspec.Struct, frozen=True, gc=False):
-    """Which nodes a constraint counts: those that the pod selects and tolerates, where its policies are `Honor`.
+    """Which nodes a constraint counts: those that the pod selects and tolerates, where its policies are `Honor`."""
 
-    Attributes:
-        node_selector: pairs of a label and its value.
-        node_terms: required node affinity; None where there is none.
-        tolerations: None where taints do not matter.
-    """
-
-    node_selector: tuple[tuple[str, str], ...] = ()
-    node_terms: tuple[NodeSelectorTerm, ...] | None = None
-    tolerations: tuple[Toleration, ...] | None = None
+    node_selector: tuple[tuple[str, str], ...] = ()  # pairs of a label and its value
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None  # required node affinity; None where there is none
+    tolerations: tuple[Toleration, ...] | None = None  # None where taints do not matter
 
     def admits(self, node: Node) -> bool:
         """Return whether the constraint counts the node; a cordoned node is counted."""
@@ -85,16 +79,11 @@ def _spread(constraint: SpreadConstraint, selector: LabelSelector, pod: Pod) -> 
 
 @dataclass(frozen=True, slots=True)
 class SpreadDomain:
-    """A value of the topology key.
-
-    Attributes:
-        nodes: its nodes that the constraint counts.
-        pods: the pods counted on its nodes, also on nodes that the constraint does not count.
-    """
+    """A value of the topology key."""
 
     value: str
-    nodes: Sequence[Node] = ()
-    pods: Sequence[Pod] = ()
+    nodes: Sequence[Node] = ()  # its nodes that the constraint counts
+    pods: Sequence[Pod] = ()  # the pods counted on its nodes, also on nodes that the constraint does not count
 
 
 class DomainMove(NamedTuple):
@@ -107,16 +96,11 @@ class DomainMove(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The domains of one constraint, with the pods it counts.
-
-    Attributes:
-        sorted: the domains, the smallest first, equal ones by value.
-        available: the number of domains that have a counted node.
-    """
+    """The domains of one constraint, with the pods it counts."""
 
     spread: Spread
-    sorted: Sequence[SpreadDomain]
-    available: int
+    sorted: Sequence[SpreadDomain]  # the domains, the smallest first, equal ones by value
+    available: int  # the number of domains that have a counted node
 
     def moves(self) -> list[DomainMove]:
         """Return the moves that bring the domains within the skew; see `moves`."""

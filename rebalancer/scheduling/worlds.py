@@ -57,15 +57,10 @@ def _drawn(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What is fixed in one world.
+    """What is fixed in one world."""
 
-    Attributes:
-        number: the world's.
-        ended: whether all old pods are gone, or none; None where that is drawn.
-    """
-
-    number: int
-    ended: bool | None = None
+    number: int  # the world's
+    ended: bool | None = None  # whether all old pods are gone, or none; None where that is drawn
 
     @property
     def is_even(self) -> bool:
@@ -102,17 +97,11 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Where a replacement lands in one world.
+    """Where a replacement lands in one world."""
 
-    Attributes:
-        number: the world's.
-        answer: the nodes that tie there, or why there is none.
-        node: the one that is drawn; empty if there is none.
-    """
-
-    number: int
-    answer: Answer
-    node: str = ""
+    number: int  # the world's
+    answer: Answer  # the nodes that tie there, or why there is none
+    node: str = ""  # the one that is drawn; empty if there is none
 
     @property
     def shares(self) -> Mapping[str, float]:
@@ -123,19 +112,10 @@ class Seen:
 
 
 class Worlds:
-    """The worlds of one cluster, which they follow: get them with `cluster.index(Worlds)`.
-
-    Attributes:
-        questions: how often the scheduler was asked.
-    """
+    """The worlds of one cluster, which they follow: get them with `cluster.index(Worlds)`."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start from the cluster as it is now.
-
-        Raises:
-            ConfigurationError: the scheduler's configuration cannot be read.
-        """
-        self.questions = 0
+        self.questions = 0  # how often the scheduler was asked
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
@@ -158,10 +138,7 @@ class Worlds:
                 self.came(pod, node, 1)
 
     def placements(self, pod: Pod) -> Iterator[Seen]:
-        """Yield world by world where the replacement lands if the pod goes now; who has seen all has drawn them.
-
-        Worlds that are the same so far are asked once.
-        """
+        """Yield world by world where the replacement lands if the pod goes now; who has seen all has drawn them."""
         found: list[Seen] = []
         known: dict[object, Answer] = {}
         for draw in self._draws:
@@ -230,8 +207,7 @@ class Worlds:
     def in_drawn_orders(self, expected: Mapping[Pod, str]) -> Iterator[list[tuple[Pod, Seen]]]:
         """Yield for each drawn order where replacements land, in that order; what is seen counts in `shares`.
 
-        Args:
-            expected: pods that have gone, in the order of their evictions, with the nodes that the plan counts on.
+        Expected are the nodes that the plan counts on, by pods that have gone, in the order of their evictions.
         """
         pods = [pod for pod in expected if pod in self._seen]
         if len(expected) < 2 or not pods:  # noqa: PLR2004  an order takes two

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 4500,
+    "rebalancer/balancing": 3920,
     "rebalancer/cli": 1840,
     "rebalancer/cluster": 1680,
     "rebalancer/engine": 1980,
@@ -18,8 +18,8 @@ BUDGET = {
     "rebalancer/policy": 2830,
     "rebalancer/recommendation": 1120,
     "rebalancer/report": 2860,
-    "rebalancer/run": 6420,
-    "rebalancer/scheduling": 6170,
+    "rebalancer/run": 6430,
+    "rebalancer/scheduling": 5790,
     "rebalancer/telemetry": 650,
     "rebalancer/untrusted": 500,
     "rebalancer/usage": 1860,

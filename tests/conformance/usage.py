@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from rebalancer.balancing.utilization import NodeUtilization, around_mean
+from rebalancer.balancing.band import Bounds
+from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.errors import StrategyError
@@ -32,19 +33,21 @@ def sorted_nodes(case: Case) -> Answer:
 def average(case: Case) -> Answer:
     loads = _loads(case["usage"], case["limits"])
     none = dict.fromkeys((name for load in loads for name in load.used), 0.0)
-    return equal(around_mean(loads, none, none)[0], case["expected"])
+    return equal(Bounds(none, none, deviation=True).of(loads)[0], case["expected"])
 
 
 def sums(case: Case) -> Answer:
     """A mean of one node is its own percentage."""
     loads = [_load("node", case["data"], dict.fromkeys(case["data"], "100"))]
     none = dict.fromkeys(case["data"], 0.0)
-    return equal([around_mean(loads, none, each)[1] for each in case["deviations"]], case["expected"])
+    return equal([Bounds(none, each, deviation=True).of(loads)[1] for each in case["deviations"]], case["expected"])
 
 
 def classes_around_mean(case: Case) -> Answer:
     loads = _loads(case["usage"], case["totals"])
-    low, high = around_mean(loads, case["deviation_thresholds"]["low"], case["deviation_thresholds"]["high"])
+    low, high = Bounds(case["deviation_thresholds"]["low"], case["deviation_thresholds"]["high"], deviation=True).of(
+        loads
+    )
     under = {load.node.name: _percent(load) for load in loads if load.within(low)}
     over = {load.node.name: _percent(load) for load in loads if not load.within(high)}
     return equal([under, over], case["expected"])

@@ -14,6 +14,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire.collect import Collection, add_document
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
+from rebalancer.kube.wire.specs import Specs
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
@@ -71,7 +72,7 @@ class Trial:
         self._comparison = comparison
         self._random = Random(plan.seed)
         self._log = SchedulerLog(running.processes.log("kube-scheduler"))
-        self._decoder = PodDecoder()
+        self._decoder = PodDecoder(Specs())
         self._stage = VolumeStage(self._api, self._random, plan.nodes)
         self._owners: dict[tuple[str, str], Object] = {}
 

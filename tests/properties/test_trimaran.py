@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.measured import LoadFigure, NodeLoads
 from rebalancer.cluster.pod import Condition, ContainerCpu, Placement, Pod
-from rebalancer.scheduling.simulator.nodes import Nodes
+from rebalancer.scheduling.simulator.plugin import Nodes
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import (
     LoadVariationRiskBalancing,

@@ -18,6 +18,7 @@ outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod m
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import tee
 from math import ceil
@@ -25,9 +26,8 @@ from math import ceil
 import numpy as np
 
 from rebalancer.balancing.candidates import Candidate
-from rebalancer.balancing.steering.draft import Draft, Planning
 from rebalancer.balancing.steering.foresight import avoiding_others
-from rebalancer.balancing.steering.offers import Offer
+from rebalancer.balancing.steering.offers import Draft, Offer, Planning
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
@@ -67,11 +67,7 @@ class BroadWaves:
         """Return the next wave; None if no move pays.
 
         All destinations together come first, then those of each place: a pod that stays in its zone spreads no worse.
-        The place that received last comes last.
-
-        Args:
-            nodes: all that pods could go to.
-            open_to: those of them that may be destinations.
+        The place that received last comes last.  Of all nodes that pods could go to some are open as destinations.
         """
         goal, fullness = self._planning.goal, self._planning.fullness
         destinations = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
@@ -94,7 +90,6 @@ class BroadWaves:
             return self._filled(Draft((), avoid, destinations), givers)
 
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
-        """Return the wave with the pods of these nodes that bring most and may go together."""
         by_place = self._planning.zones.by_place(empty.destinations)
         places = frozenset(by_place)
         may_go = self._may_go(empty, [names[-1] for names in by_place.values()], self._unfit[places])
@@ -116,11 +111,9 @@ class BroadWaves:
         return fit
 
     def _most(self, empty: Draft) -> int:
-        """Return how many moves such a wave may have."""
         return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
 
     def _together(self, empty: Draft, offers: Iterator[Offer], may_go: Callable[[Pod], bool]) -> Draft:
-        """Return the wave with the first of these offers that may go at once."""
         held_back: set[Pod] = set()
         while True:
             offers, again = tee(offers)  # as a rule a wave takes the first few
@@ -129,7 +122,7 @@ class BroadWaves:
             if refused is None:
                 return draft
             if len(held_back) == _TRIES - 1:
-                return draft.until(refused[0])
+                return replace(empty, offers=draft.offers[: draft.pods.index(refused[0])])
             held_back.add(refused[0])
 
     def _chosen(
@@ -160,10 +153,7 @@ class BroadWaves:
     def _may_go(self, empty: Draft, last: Iterable[str], unfit: Mapping[str, set[Pod]]) -> Callable[[Pod], bool]:
         """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays.
 
-        Args:
-            empty: the wave without moves.
-            last: of each place where nodes receive, one.
-            unfit: by node, the pods that may not go to these places; others are added.
+        Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
         """
         places = [node for name in last if (node := self._planning.cluster.node(name))]
         outranks = self._outranking(empty)

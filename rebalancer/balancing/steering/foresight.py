@@ -12,8 +12,8 @@ wave lowers the destination's score, and the cluster may have changed since it w
 pods that others create meanwhile.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -32,28 +32,18 @@ _TAINTS = "TaintToleration"
 
 
 class Foresight:
-    """Asks the scheduler, while nodes carry soft taints with these keys.
-
-    Attributes:
-        simulation: what the scheduler would do.
-        worlds: what it would do in possible histories.
-    """
+    """Asks the scheduler, while nodes carry soft taints with these keys."""
 
     def __init__(self, cluster: Cluster, keys: tuple[str, str]) -> None:
-        self.simulation = cluster.index(Simulation)
-        self.worlds = cluster.index(Worlds)
+        self.simulation = cluster.index(Simulation)  # what the scheduler would do
+        self.worlds = cluster.index(Worlds)  # what it would do in possible histories
         self._held = frozenset(node.name for node in cluster.snapshot.nodes if node.held_until is not None)
         self._taints = [tuple(Taint(key, "", PREFER_NO_SCHEDULE) for key in keys[:level]) for level in range(3)]
 
-    @contextmanager
-    def avoiding(self, avoid: Avoid) -> Iterator[None]:
-        """Answer within this context as if these nodes carried so many of our taints.
-
-        The one that holds a node counts: the simulator knows it already.
-        """
+    def avoiding(self, avoid: Avoid) -> AbstractContextManager[None]:
+        """Answer within the block as if nodes carried so many of our taints; the one that holds a node is known."""
         more = {name: level - (name in self._held) for name, level in avoid.items()}
-        with self.simulation.tainted({name: self._taints[level] for name, level in more.items() if level > 0}):
-            yield
+        return self.simulation.tainted({name: self._taints[level] for name, level in more.items() if level > 0})
 
 
 def takes_pods(node: Node) -> bool:

@@ -1,6 +1,6 @@
-"""Offers: pods that may go, with the nodes where they would do most.
+"""Offers: pods that may go, with the nodes where they would do most; and drafts: waves that are made of them.
 
-A move brings as many points as its two nodes cost less afterwards (see `rebalancer.balancing.steering.goal`).  It must
+A move brings as many points as its two nodes cost less afterwards (see `fullness.Goal`).  It must
 not lift a node above its band.  One of its nodes must be outside its band now, or have been outside it before, so that
 it may be brought in as far as the goal says.  If one is outside now, half the least gain is enough, since the last node
 outside may need a small move; otherwise the move has to bring the least gain.  The move that brings most goes first.
@@ -10,7 +10,8 @@ With thousands of nodes it would take too long to look at every pod for every no
 at as sources, and those with most room as destinations.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from math import floor, log
 from operator import attrgetter
@@ -20,12 +21,17 @@ import msgspec
 import numpy as np
 
 from rebalancer.balancing.candidates import Candidate
-from rebalancer.balancing.moves import FREE, Deal, Worth
-from rebalancer.balancing.steering.fullness import Fullness, percents
-from rebalancer.balancing.steering.goal import Costs, Fill, Fills, Goal, Mask
+from rebalancer.balancing.relief import FREE, Deal, Worth
+from rebalancer.balancing.steering.foresight import Avoid, Foresight
+from rebalancer.balancing.steering.fullness import Costs, Fill, Fills, Fullness, Goal, Mask, percents
+from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.zones import ZoneSpread
+from rebalancer.balancing.utilization import Percentages
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.evict import eviction_class
+from rebalancer.eviction.evict import Evict, eviction_class
+from rebalancer.scheduling.simulator.answer import Answer
 
 #: So many sources and destinations are looked at, and so many pairs of them.
 _MOST_SOURCES = 20
@@ -38,17 +44,12 @@ _ABOUT = 1.1
 
 
 class Offer(msgspec.Struct, frozen=True, gc=False):
-    """A pod that may go, where to, and what that brings.
-
-    Attributes:
-        gain: points by which its two nodes come nearer to their bands, and a little for evenness.
-        deal: what that is worth, and what it costs, by what is remembered.
-    """
+    """A pod that may go, where to, and what that brings."""
 
     candidate: Candidate
     destination: str
-    gain: float
-    deal: Deal = FREE
+    gain: float  # points by which its two nodes come nearer to their bands, and a little for evenness
+    deal: Deal = FREE  # what that is worth, and what it costs, by what is remembered
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -58,23 +59,14 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Ends(NamedTuple):
-    """Nodes at one end of moves, in columns.
+    """Nodes at one end of moves, in columns."""
 
-    Attributes:
-        fills: how full they are.
-        offered: what they have.
-        outside: what they cost because they are outside the narrower band.
-        unevenness: what their distance from the mean costs.
-        are_out: whether they are outside the band.
-        are_roused: whether they are, or were (see `Offers`).
-    """
-
-    fills: Fills
-    offered: Fills
-    outside: Costs
-    unevenness: Costs
-    are_out: Mask
-    are_roused: Mask
+    fills: Fills  # how full they are
+    offered: Fills  # what they have
+    outside: Costs  # what they cost because they are outside the narrower band
+    unevenness: Costs  # what their distance from the mean costs
+    are_out: Mask  # whether they are outside the band
+    are_roused: Mask  # whether they are, or were (see `Offers`)
 
     def take(self, numbers: Sequence[int]) -> "_Ends":
         """Return some of them, in this order; one may come often."""
@@ -82,21 +74,14 @@ class _Ends(NamedTuple):
 
 
 class Offers:
-    """Finds the moves that bring most.
-
-    Args:
-        goal: what is aimed at.
-        fullness: the nodes as they are.
-        least: points that a move has to bring for nodes within their band; half of that for others.
-        worth: says which moves gain more than they cost.
-    """
+    """Finds the moves that bring most."""
 
     def __init__(self, goal: Goal, fullness: Fullness, least: float, worth: Worth) -> None:
         self._goal = goal
         self._fullness = fullness
         self._worth = worth
         self.unworthy: dict[Pod, Deal] = {}
-        self._least = least
+        self._least = least  # points that a move has to bring for nodes within their band; half for others
         self._roused: set[str] = set()
         self._as_sources: dict[str, tuple[Fill, tuple[float, float, str]]] = {}
 
@@ -138,7 +123,6 @@ class Offers:
         return np.where(fine, np.maximum(gains, least), 0.0)
 
     def _ends(self, names: Sequence[str], fills: Fills) -> "_Ends":
-        """Return nodes at one end of moves, as full as they are there."""
         outside, unevenness = self._goal.outside(fills), self._goal.unevenness(fills)
         return _Ends(fills, self._fullness.offered(names), outside, unevenness, *self._states(names))
 
@@ -218,3 +202,52 @@ class Offers:
         out = self._goal.over(self._fullness.fills(names)) | self._goal.below(self._fullness.peak_fills(names))
         self._roused.update([names[number] for number in np.flatnonzero(out).tolist()])
         return out, np.array([name in self._roused for name in names])
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Moves, and the nodes that are avoided while they are made."""
+
+    offers: tuple[Offer, ...]  # the moves, in order
+    avoid: Avoid  # how many taints each node carries
+    destinations: tuple[str, ...]  # the nodes on which its pods may land as foreseen
+    # By pod, how likely it lands on which of them; empty where that is not known.
+    shares: Mapping[Pod, Mapping[str, float]] = field(default_factory=dict)
+    answers: tuple[Answer, ...] = ()  # what the scheduler says of them in the histories that were looked at
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        """The pods that go, in order."""
+        return tuple(offer.candidate.pod for offer in self.offers)
+
+    @property
+    def expected(self) -> dict[Pod, str]:
+        """By pod, in order, the node where its replacement is expected."""
+        return {offer.candidate.pod: offer.destination for offer in self.offers}
+
+    def with_offer(
+        self, offer: Offer, shares: Mapping[str, float] | None = None, answers: Iterable[Answer] = ()
+    ) -> "Draft":
+        """Return the same with one more move, with how likely it lands where, and with what was answered."""
+        known = self.shares if shares is None else {**self.shares, offer.candidate.pod: shares}
+        return Draft((*self.offers, offer), self.avoid, self.destinations, known, (*self.answers, *answers))
+
+    def with_shares(self, shares: Mapping[Pod, Mapping[str, float]]) -> "Draft":
+        """Return the same with other shares of nodes that were known to be likely."""
+        likely = {pod: dict.fromkeys((*found, *self.shares.get(pod, ())), 0.0) for pod, found in shares.items()}
+        return replace(self, shares={pod: {**likely[pod], **found} for pod, found in shares.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What waves are planned with; all of it follows the cluster."""
+
+    cluster: Cluster
+    evict: Evict  # says which pods would be refused
+    goal: Goal  # what is aimed at
+    fullness: Fullness  # the nodes as they are
+    pool: Pool  # the pods that may go
+    offers: Offers  # what they would bring
+    foresight: Foresight  # where they would land
+    ceilings: Percentages  # how full destinations may become
+    zones: ZoneSpread  # how owners' pods are spread, which must not get worse

@@ -25,7 +25,6 @@ from operator import attrgetter
 
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.broad import BroadWaves
-from rebalancer.balancing.steering.draft import Draft, Planning
 from rebalancer.balancing.steering.foresight import (
     SPARE_POINTS,
     Avoid,
@@ -35,7 +34,7 @@ from rebalancer.balancing.steering.foresight import (
     takes_pods,
     total,
 )
-from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Offer
+from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Draft, Offer, Planning
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.simulator.answer import Answer
@@ -75,11 +74,7 @@ class Waves:
         self._takers = [node for node in self._takers if node.name not in names]
 
     def next_wave(self, former: Avoid) -> Draft | None:
-        """Return the next wave; None if no move pays.
-
-        Args:
-            former: what is avoided already.
-        """
+        """Return the next wave, given what is avoided already; None if no move pays."""
         are_many = len(self._open) > _MANY
         if are_many and (draft := self._broad.next_wave(self._open, self._takers)):
             return draft
@@ -195,7 +190,7 @@ class Waves:
         for avoid in ({**fewer, **kept}, fewer):
             sparing = replace(draft, avoid=avoid)
             if not self._land_as_before(draft, avoid):
-                sparing = self._again(draft.avoiding(avoid), draft.offers)
+                sparing = self._again(Draft((), avoid, draft.destinations), draft.offers)
             if len(sparing.offers) == len(draft.offers) and (verified := self._verified(sparing)):
                 return verified
         return self._verified(draft)
@@ -229,7 +224,7 @@ class Waves:
                 if failing is None:
                     return draft.with_shares({pod: self._planning.foresight.worlds.shares(pod) for pod in draft.pods})
             others = [each for each in draft.offers if each.candidate.pod is not failing]
-            draft = self._again(draft.avoiding(draft.avoid), others)
+            draft = self._again(Draft((), draft.avoid, draft.destinations), others)
         return None
 
     def _astray(self, draft: Draft) -> Pod | None:
@@ -259,7 +254,6 @@ class Waves:
         return draft
 
     def _again(self, draft: Draft, offers: Iterable[Offer]) -> Draft:
-        """Return a wave with these moves, as far as they do well one after the other."""
         with self._planning.foresight.avoiding(draft.avoid), self._planning.cluster.scope():
             for offer in offers:
                 draft = self._with(draft, offer) or draft

@@ -16,9 +16,6 @@ class ZoneSpread:
 
     Zones count for all owners.  For pods with spread constraints their topology keys count too, except the hostname.
     It follows the cluster in the present scope.
-
-    Attributes:
-        matter: whether there are zones, or other topology domains larger than a node, to spread over.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -35,6 +32,7 @@ class ZoneSpread:
                 self._values[key].add(node.labels[key])
             for pod in cluster.residents(node):
                 self._count(pod, node, 1)
+        # Whether there are zones, or other topology domains larger than a node, to spread over.
         self.matter = any(len(values) > 1 for key, values in self._values.items() if key != HOST)
         cluster.follow(self)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
+from rebalancer.scheduling.simulator.plugin import ByNode, Nodes
 
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
@@ -11,17 +11,13 @@ Scores = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """What the scheduler thinks of each node, for a person who asks why.
+    """What the scheduler thinks of each node, for a person who asks why."""
 
-    Attributes:
-        refused: by node, why it does not take the pod, in the scheduler's words.
-        scores: by node that takes the pod, what it scores, plugin by plugin.
-        unknown: why nothing is known; empty if it is.
-    """
-
+    # By node, why it does not take the pod, in the scheduler's words.
     refused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # By node that takes the pod, what it scores, plugin by plugin.
     scores: Mapping[str, Scores] = field(default_factory=dict)
-    unknown: str = ""
+    unknown: str = ""  # why nothing is known; empty if it is
 
     def before(self, later: "Weighing") -> "Weighing":
         """Return this, with the nodes that take the pod at a later time alone."""
@@ -33,31 +29,24 @@ class Weighing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the scheduler would do with a pod.
+    """What the scheduler would do with a pod."""
 
-    Attributes:
-        nodes: the names of all nodes that may win; it is not known which of several equal ones is taken.  If only a
-            part of the nodes is scored, these are the best of all, the winners of all parts, or those of the one that
-            was asked about.
-        reason: why there is no such node, in the scheduler's words; empty if there is one.
-        unknown: why the answer is not known; empty if it is.  If `reason` is set too, only preemption could help.
-        feasible: how many nodes the pod could go to.
-        sampled: whether the scheduler scores only a part of them.
-        scores: returns the scores of a feasible node, plugin by plugin; empty for other nodes.
-        feasible_nodes: returns the names of the nodes that the pod could go to.
-        totals: returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.
-        rough: returns the winners of all parts by what nodes score among all: known much faster than by what they score
-            in the part.
-    """
-
+    # The names of all nodes that may win; it is not known which of several equal ones is taken.  If only a part of the
+    # nodes is scored, these are the best of all, the winners of all parts, or those of the one that was asked about.
     nodes: tuple[str, ...] = ()
-    reason: str = ""
+    reason: str = ""  # why there is no such node, in the scheduler's words; empty if there is one
+    # Why the answer is not known; empty if it is.  If `reason` is set too, only preemption could help.
     unknown: str = ""
-    feasible: int = 0
-    sampled: bool = False
+    feasible: int = 0  # how many nodes the pod could go to
+    sampled: bool = False  # whether the scheduler scores only a part of them
+    # Returns the scores of a feasible node, plugin by plugin; empty for other nodes.
     scores: Callable[[str], Scores] = field(default=lambda _: {}, compare=False, repr=False)
+    # Returns the names of the nodes that the pod could go to.
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    # Returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.
     totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
+    # Returns the winners of all parts by what nodes score among all: known much faster than by what they score in the
+    # part.
     rough: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":

@@ -6,34 +6,10 @@ from functools import partial
 from typing import Any
 
 from rebalancer.cluster.measured import LoadsWanted, NodeLoads
-from rebalancer.scheduling.simulator.configuration import (
-    Configuration,
-    ProfileConfig,
-    converted,
-    enabled,
-    unknown_plugins,
-)
+from rebalancer.scheduling.simulator import configuration as settings
+from rebalancer.scheduling.simulator.configuration import Configuration, ProfileConfig, enabled
 from rebalancer.scheduling.simulator.plugin import Filter, Score
-from rebalancer.scheduling.simulator.plugins.inter_pod_affinity import InterPodAffinity
-from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
-from rebalancer.scheduling.simulator.plugins.resources import (
-    NodePorts,
-    NodeResourcesBalancedAllocation,
-    NodeResourcesFit,
-    PodCapacityOfNode,
-)
-from rebalancer.scheduling.simulator.plugins.traits import (
-    ImageLocality,
-    NodeAffinity,
-    NodeUnschedulable,
-    TaintToleration,
-)
-from rebalancer.scheduling.simulator.plugins.volumes import (
-    NodeVolumeLimits,
-    VolumeBinding,
-    VolumeRestrictions,
-    VolumeZone,
-)
+from rebalancer.scheduling.simulator.plugins import inter_pod_affinity, pod_topology_spread, resources, traits, volumes
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.trimaran import LoadVariationRiskBalancing, TargetLoadPacking, TrimaranArgs
 
@@ -41,10 +17,11 @@ from rebalancer.scheduling.simulator.trimaran import LoadVariationRiskBalancing,
 _PLUGINS: Mapping[str, Callable[..., Filter | Score]] = {
     each.name: each
     for each in (
-        *(NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions),
-        *(NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity),
-        *(NodeResourcesBalancedAllocation, ImageLocality, PodCapacityOfNode),
-        *(TargetLoadPacking, LoadVariationRiskBalancing),
+        *(traits.NodeUnschedulable, traits.TaintToleration, traits.NodeAffinity),
+        *(resources.NodePorts, resources.NodeResourcesFit, volumes.VolumeRestrictions, volumes.NodeVolumeLimits),
+        *(volumes.VolumeBinding, volumes.VolumeZone, pod_topology_spread.PodTopologySpread),
+        *(inter_pod_affinity.InterPodAffinity, resources.NodeResourcesBalancedAllocation, traits.ImageLocality),
+        *(resources.PodCapacityOfNode, TargetLoadPacking, LoadVariationRiskBalancing),
     )
 }
 
@@ -54,42 +31,25 @@ ARGUMENTS: Mapping[str, Any] = {name: each.Args for name, each in _PLUGINS.items
 #: Filters whose answer depends only on the pod's spec and the node.
 _STILL = ("NodeUnschedulable", "TaintToleration", "NodeAffinity")
 
-#: Returns the usage of nodes from a source; raises StrategyError where there is none.
+#: Returns the usage of nodes from a source; raises StrategyError where there is none.  None where nobody measures.
 AskLoads = Callable[[LoadsWanted], NodeLoads]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile at work on one cluster.
+    """A profile at work on one cluster."""
 
-    Attributes:
-        still: filters whose answer depends only on the pod's spec and the node, in order.
-        moving: the other filters, in order.
-        scores: plugins that score, with their weights.
-        percentage: the share of nodes to score; 0 lets the scheduler choose by the number of nodes.
-        unknown: why its decisions are not known; empty as a rule.
-    """
-
-    still: Sequence[Filter]
-    moving: Sequence[Filter]
-    scores: Sequence[tuple[Score, int]]
-    percentage: int = 0
-    unknown: str = ""
+    still: Sequence[Filter]  # filters whose answer depends only on the pod's spec and the node, in order
+    moving: Sequence[Filter]  # the other filters, in order
+    scores: Sequence[tuple[Score, int]]  # plugins that score, with their weights
+    percentage: int = 0  # the share of nodes to score; 0 lets the scheduler choose by the number of nodes
+    unknown: str = ""  # why its decisions are not known; empty as a rule
 
 
 def profiles(
     state: State, configuration: Configuration | None = None, ask: AskLoads | None = None
 ) -> dict[str, Profile]:
-    """Return the profiles by name of the scheduler.
-
-    Args:
-        state: the cluster.
-        configuration: None for the default profile alone.
-        ask: returns the real usage that a plugin scores by; None where nobody measures.
-
-    Raises:
-        ConfigurationError: a plugin's arguments cannot be read.
-    """
+    """Return the profiles by name of the scheduler: without a configuration the default one alone."""
     wanted = configuration or Configuration()
     # It keeps one target for all profiles: that of the last one that enables it.
     packing = [each for each in wanted.profiles if TargetLoadPacking.name in enabled(each, "score")]
@@ -107,14 +67,14 @@ def profiles(
 
 
 def _arguments(name: str, config: ProfileConfig) -> object:
-    return converted(name, config.args(name), ARGUMENTS[name])
+    return settings.converted(name, config.args(name), ARGUMENTS[name])
 
 
 def _profile(wanted: Configuration, config: ProfileConfig, plugin: Callable[[str], Filter | Score]) -> Profile:
     unknown = ""
     if any(each.filter_verb or each.prioritize_verb for each in wanted.extenders):
         unknown = "an extender of the scheduler has a say"
-    if strange := unknown_plugins(config):
+    if strange := settings.unknown_plugins(config):
         unknown = f"nothing is known of the scheduler's plugin {strange[0]}"
     percentage = config.percentage_of_nodes_to_score
     filters, weights = enabled(config, "filter"), enabled(config, "score")

@@ -34,17 +34,11 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The new pod and when it is made, or why it is not known.
+    """The new pod and when it is made, or why it is not known."""
 
-    Attributes:
-        pod: the new pod; None if it is not known.
-        moments: when it may be made, the earliest first.
-        unknown: why it is not known; empty if it is.
-    """
-
-    pod: Pod | None = None
-    moments: tuple[Moment, ...] = (Moment.AT_ONCE,)
-    unknown: str = ""
+    pod: Pod | None = None  # the new pod; None if it is not known
+    moments: tuple[Moment, ...] = (Moment.AT_ONCE,)  # when it may be made, the earliest first
+    unknown: str = ""  # why it is not known; empty if it is
 
 
 #: By kind and uid of the owner.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.node import Node
-from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
+from rebalancer.scheduling.simulator.plugin import ByNode, Nodes
 
 _ALL = 100
 _SHARE = 50
@@ -89,11 +89,6 @@ def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence
 
     For example, 200 nodes are scored as soon as 100 fit.  Windows that start at places 0 to 49 all have the nodes 49 to
     99, and none has more than 0 to 148.  If the nodes 49 to 99 score the same in both, these windows are known.
-
-    Args:
-        circle: the feasible nodes in the scheduler's order.
-        enough: how many of them are scored.
-        weigh: returns what these nodes score, plugin by plugin, if they are scored.
     """
     lined, found = np.concatenate((circle, circle)), set[int]()
     step = max(1, enough // 2)

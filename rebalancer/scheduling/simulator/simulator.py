@@ -16,10 +16,12 @@ import numpy as np
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
+from rebalancer.scheduling.simulator import sampling
 from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
-from rebalancer.scheduling.simulator.nodes import ByNode, Nodes
 from rebalancer.scheduling.simulator.plugin import (
+    ByNode,
     Filter,
+    Nodes,
     PodUnschedulableError,
     Reasons,
     Refusals,
@@ -27,14 +29,7 @@ from rebalancer.scheduling.simulator.plugin import (
 )
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import (
-    Order,
-    SamplingWindow,
-    circle_from,
-    nodes_to_score,
-    window_winners,
-    winners_in_line,
-)
+from rebalancer.scheduling.simulator.sampling import Order, SamplingWindow, circle_from
 from rebalancer.scheduling.simulator.state import State
 
 #: What each plugin refuses, in the order in which they are asked.
@@ -49,12 +44,7 @@ PREEMPTS = "pods of a lower priority might have to make room, and nobody knows w
 
 
 class Simulator:
-    """Answers for one cluster at one point in time.
-
-    Args:
-        state: the cluster as it is at the time of the question.
-        profiles: returns the profiles at work on a cluster, by the scheduler's name.
-    """
+    """Answers for one cluster as it is at the time of the question, with its profiles by the scheduler's name."""
 
     def __init__(self, state: State, profiles: Callable[[State], Mapping[str, Profile]]) -> None:
         self._state = state
@@ -96,12 +86,10 @@ class Simulator:
         return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
     def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
-        """Return where a pod would go.
+        """Return where a pod without a node would go.
 
-        Args:
-            pod: it has no node yet.
-            window: where it begins to look if it scores only a part of the nodes; None for anywhere.
-            best: whether to name the best of all nodes, which win in some part, and not the winners of all parts.
+        If the scheduler scores only a part of the nodes, it begins to look in the window, or anywhere.  `best` names
+        the best of all nodes, which win in some part, and not the winners of all parts.
         """
         unknown = self._why_unknown(pod)
         if unknown:
@@ -147,19 +135,20 @@ class Simulator:
         if not nodes:
             rival = self._lower(pod, profile)
             return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else self._devices(pod))
-        enough = nodes_to_score(profile.percentage, self._looked_at(pod))
+        names, named = self._state.names, named_nodes(pod.spec)
+        looked_at = names if named is None else self._state.index.keys() & named
+        enough = sampling.nodes_to_score(profile.percentage, len(looked_at))
         sampled = len(nodes) > enough
         if sampled and window:
             circle = circle_from(self._state.orders[window.order], window.start, nodes)
             nodes = Nodes(np.sort(circle[:enough]))
         weighted = self._weighted(pod, profile, nodes)
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
-        named = nodes.indexes[sums == sums.max()].tolist()
+        winners = nodes.indexes[sums == sums.max()].tolist()
         if sampled and not window and not best:
-            named = self._anywhere(pod, profile, nodes, enough)
-        names = self._state.names
+            winners = self._anywhere(pod, profile, nodes, enough)
         return Answer(
-            nodes=tuple([names[index] for index in named]),
+            nodes=tuple([names[index] for index in winners]),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
@@ -174,14 +163,14 @@ class Simulator:
         def weigh(some: Nodes) -> list[ByNode]:
             return [*self._weighted(pod, profile, some).values()]
 
-        return sorted(set().union(*(window_winners(circle, enough, weigh) for circle in self._circles(nodes))))
+        return sorted(set().union(*(sampling.window_winners(circle, enough, weigh) for circle in self._circles(nodes))))
 
     def _roughly(self, nodes: Nodes, sums: ByNode, enough: int) -> list[int]:
         """Return the same by these totals, which nodes have among all."""
         found = set[int]()
         for circle in self._circles(nodes):
             line = np.concatenate((circle, circle[: enough - 1]))
-            found |= winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
+            found |= sampling.winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
         return sorted(found)
 
     def _circles(self, nodes: Nodes) -> Iterator[Order]:
@@ -249,10 +238,7 @@ class Simulator:
         return (nodes.without(why.gone), (*refused, why)) if why else (nodes, refused)
 
     def _suited(self, pod: Pod, profile: Profile) -> tuple[Nodes, _Refused]:
-        """Return the nodes that suit a pod, no matter what runs there, and why the others do not.
-
-        Worked out once for all pods that ask the same of nodes.
-        """
+        """Return the nodes that suit a pod, whatever runs there, and why others do not; once for alike pods."""
         key = (self._state.demands.of(pod.spec), pod.spec.placement.scheduler)
         known = self._still.get(key)
         if known is None:
@@ -266,10 +252,6 @@ class Simulator:
         nodes = Nodes(sorted(self._state.index[name] for name in names if name in self._state.index))
         others = ~nodes.among(len(self._state.nodes))
         return nodes, (Refusals(others, lambda _: NOT_NAMED if self._state.minor >= _TELLS_NOT_NAMED else ()),)
-
-    def _looked_at(self, pod: Pod) -> int:
-        names = named_nodes(pod.spec)
-        return len(self._state.nodes if names is None else self._state.index.keys() & names)
 
     def _reason(self, refused: _Refused) -> str:
         total = len(self._state.nodes)

@@ -19,7 +19,7 @@ from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
-from rebalancer.scheduling.simulator.nodes import ByNode, Mask, Nodes, OneNode
+from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes, OneNode
 from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Counts, RuleBook, Tallies
 
@@ -31,76 +31,50 @@ NEWEST_MINOR = 36
 
 _KUBERNETES = re.compile(r"v?1\.(\d+)\b")
 HOSTNAME = "kubernetes.io/hostname"
-_SIDECARS_ASSUMED = 32
+_SIDECARS_ASSUMED = 32  # before, they are left out of what is assumed
 #: Larger amounts count as this much: 2**50 bytes are a million gigabytes.  So sums and percentages stay within 64 bits.
 _MOST = 1 << 50
 
 
 class LabelDomains(NamedTuple):
-    """The domains of a label.
+    """The domains of a label."""
 
-    Attributes:
-        numbers: by value; None, for nodes without the label, is among them if there are any.
-        of_node: the number of the value that a node has, by its index.
-        lacking: whether a node lacks the label, by its index; as a rule none does.
-    """
-
-    numbers: Mapping[str | None, int]
-    of_node: NDArray[np.intp]
-    lacking: Mask
+    numbers: Mapping[str | None, int]  # by value; None, for nodes without the label, is among them if there are any
+    of_node: NDArray[np.intp]  # the number of the value that a node has, by its index
+    lacking: Mask  # whether a node lacks the label, by its index; as a rule none does
 
 
 class State:
-    """Nodes by index, in the order of their names.
-
-    Attributes:
-        everywhere: all of them, as indexes.
-        alike: the same nodes, grouped by what a pod may ask of them.
-        demands: what the pods ask of nodes, numbered.
-        requested: by spec, what is equal for pods that request the same.
-        offered: by resource, what can be requested of each node.
-        taken: by resource, what the pods of each node request; their number as `pods`.
-        assumed: the same for cpu and memory, with what the scheduler assumes for containers without requests.  Up to
-            1.31 sidecars are left out of it.
-        residents: by index, the pods that take room.
-        priorities: how many pods of each priority take room, perhaps none; 0 where a pod has no priority.
-        changes: the nodes that pods came to or left, in order; a cache reads those it has not seen yet.
-        namespaces: labels by namespace, None where they were not read.
-        nominated: by index, the pods that are nominated for this node and have no node yet.
-        claims_on: by index, how many pods there have each claim.
-        claimants: the same by claim, for all nodes.
-        soft_taints: by index, soft taints that are assumed in addition to those that were read.
-        minor: the scheduler's version, 1.`minor`.
-    """
+    """Nodes by index, in the order of their names."""
 
     def __init__(
         self, snapshot: Snapshot, scheduler_inputs: SchedulerInputs = NOTHING_READ, minor: int = NEWEST_MINOR
     ) -> None:
-        self.minor = minor
+        self.minor = minor  # the scheduler's version, 1.`minor`
         self.nodes = sorted(snapshot.nodes, key=lambda node: node.name)
         self.names = [node.name for node in self.nodes]
         self.index = {name: index for index, name in enumerate(self.names)}
-        self.everywhere = Nodes(np.arange(len(self.nodes)))
-        self.alike = EquivalentNodes(self.nodes)
-        self.demands = Demands()
-        self.requested = BySpec(_requested)
-        self.namespaces = snapshot.namespaces
+        self.everywhere = Nodes(np.arange(len(self.nodes)))  # all of them, as indexes
+        self.alike = EquivalentNodes(self.nodes)  # the same nodes, grouped by what a pod may ask of them
+        self.demands = Demands()  # what the pods ask of nodes, numbered
+        self.requested = BySpec(_requested)  # by spec, what is equal for pods that request the same
+        self.namespaces = snapshot.namespaces  # labels by namespace, None where they were not read
         self.scheduler_inputs = scheduler_inputs
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
         self._domains: dict[str, LabelDomains] = {}
         self._nothing = self._zeros()
-        self.offered = _columns(self.nodes)
-        self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}
-        self.assumed: dict[str, ByNode] = {name: self._zeros() for name in ASSUMED}
-        self.residents: list[set[Pod]] = [set() for _ in self.nodes]
-        self.priorities: Counter[int] = Counter()
-        self.changes: list[int] = []
-        self.nominated: dict[int, list[Pod]] = {}
-        self.claims_on: Counts[int, tuple[str, str]] = Counts()
-        self.claimants: Counter[tuple[str, str]] = Counter()
-        self.soft_taints: Mapping[int, Sequence[Taint]] = {}
+        self.offered = _columns(self.nodes)  # by resource, what can be requested of each node
+        self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}  # by pods
+        self.assumed: dict[str, ByNode] = {name: self._zeros() for name in ASSUMED}  # see `assumed_of`
+        self.residents: list[set[Pod]] = [set() for _ in self.nodes]  # by index, the pods that take room
+        self.priorities: Counter[int] = Counter()  # how many pods of each take room; 0 where a pod has none
+        self.changes: list[int] = []  # nodes that pods came to or left, in order, for caches to catch up
+        self.nominated: dict[int, list[Pod]] = {}  # by index, pods nominated for the node that have none yet
+        self.claims_on: Counts[int, tuple[str, str]] = Counts()  # by index, how many pods there have each claim
+        self.claimants: Counter[tuple[str, str]] = Counter()  # the same by claim, for all nodes
+        self.soft_taints: Mapping[int, Sequence[Taint]] = {}  # by index, assumed besides those that were read
         self._of_nodes: dict[object, Any] = {}  # copies share it
         self._owned: set[int] | None = None  # None for all nodes
         self._amounts = BySpec(self._amounts_of)
@@ -197,10 +171,7 @@ class State:
             self.tallies.mark(self.tallies.group(comes.namespace, comes.labels), node, leaving=comes.terminating)
 
     def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
-        """Remove a pod from a node or add one to it, or exchange one for itself as it is when it terminates.
-
-        If the node was not read, nothing is done.
-        """
+        """Let a pod go, come, or turn into itself as it terminates; do nothing on a node that was not read."""
         if goes is comes or node not in self.index:
             return
         if goes and comes:
@@ -223,7 +194,6 @@ class State:
             self.claimants[pod.namespace, name] += sign
 
     def _amounts_of(self, spec: PodSpec) -> Sequence[tuple[ByNode, int]]:
-        """Return the columns in which a pod counts, with how much."""
         for name in spec.requests.keys() - self.taken.keys():
             self.taken[name] = self._zeros()
         older = spec.placement.assumed_without_sidecars if self.minor < _SIDECARS_ASSUMED else None
@@ -283,13 +253,7 @@ _FEW = 8
 
 
 class Shapes(Generic[S]):
-    """Answers to one question that depends only on the shape of the pod and the node.
-
-    Args:
-        state: the cluster.
-        ask: answers for a pod and some nodes, in their order, or for one of them.
-        shape: returns what is equal for pods with equal answers; by default what they request.
-    """
+    """Answers to one question that depends only on the node and the shape of the pod: by default what it requests."""
 
     def __init__(
         self,

@@ -60,17 +60,11 @@ class Counts(Generic[K, P]):
 
 
 class MatchedPods(msgspec.Struct, frozen=True, gc=False):
-    """Pods of some namespaces that a selector matches.
-
-    Attributes:
-        namespaces: names of namespaces.
-        selector: None matches nothing.
-        namespace_selector: selects further namespaces by their labels.
-    """
+    """Pods of some namespaces that a selector matches."""
 
     namespaces: frozenset[str]
-    selector: LabelSelector | None
-    namespace_selector: LabelSelector | None = None
+    selector: LabelSelector | None  # None matches nothing
+    namespace_selector: LabelSelector | None = None  # selects further namespaces by their labels
 
     def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
         """Return whether a pod of this namespace with these labels is selected."""
@@ -86,15 +80,10 @@ class MatchedPods(msgspec.Struct, frozen=True, gc=False):
 
 
 class Matcher(msgspec.Struct, frozen=True, gc=False):
-    """Which pods count: those that meet all conditions.
+    """Which pods count: those that meet all conditions."""
 
-    Attributes:
-        conditions: at least one.
-        running_only: whether terminating pods are left out.
-    """
-
-    conditions: tuple[MatchedPods, ...]
-    running_only: bool = False
+    conditions: tuple[MatchedPods, ...]  # at least one
+    running_only: bool = False  # whether terminating pods are left out
 
     def takes(self, namespace: str, namespace_labels: Labels, labels: Labels) -> bool:
         """Return whether a pod of this namespace with these labels counts."""
@@ -119,22 +108,17 @@ class _Tally:
 
 
 class Tallies:
-    """The pods of a cluster in their groups, and the tallies over them.
-
-    Attributes:
-        nodes: how many pods of each group are on each node, by index.
-        unlabelled: groups in namespaces of which no labels are known.
-    """
+    """The pods of a cluster in their groups, and the tallies over them."""
 
     def __init__(self, namespaces: dict[str, Labels]) -> None:
         self._namespaces = namespaces
-        self.unlabelled: list[Group] = []
+        self.unlabelled: list[Group] = []  # groups in namespaces of which no labels are known
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
         self._labelled: LabelIndex[Group] = LabelIndex()
         self._of_namespace: defaultdict[str, LabelIndex[Group]] = defaultdict(LabelIndex)
         self._tallies: dict[Matcher, _Tally] = {}
-        self.nodes: Counts[Group, int] = Counts()
+        self.nodes: Counts[Group, int] = Counts()  # how many pods of each group are on each node, by index
         self._leaving: Counts[Group, int] = Counts()
         self._counts: Counts[_Tally, int] = Counts()
 
@@ -220,16 +204,12 @@ class Strength(Enum):
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
-    """An affinity term of a pod in some namespace; replicas have equal terms.
-
-    Attributes:
-        weight: the weight of a preferred term, negative for anti-affinity; 1 for a required term.
-    """
+    """An affinity term of a pod in some namespace; replicas have equal terms."""
 
     strength: Strength
     topology_key: str
     condition: MatchedPods
-    weight: int = 1
+    weight: int = 1  # the weight of a preferred term, negative for anti-affinity; 1 for a required term
 
 
 def condition_of(term: PodAffinityTerm, namespace: str) -> MatchedPods:
@@ -250,11 +230,7 @@ class AffinityRule:
 
 
 class RuleBook:
-    """The rules of all running pods.
-
-    Attributes:
-        counts: how many running pods have each rule, by topology domain.
-    """
+    """The rules of all running pods."""
 
     def __init__(self, topology: Sequence[Labels], namespaces: dict[str, Labels]) -> None:
         self._topology = topology
@@ -264,7 +240,7 @@ class RuleBook:
         self._on_namespaces: list[AffinityRule] = []
         self._known: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
         self._matching: dict[tuple[str, int], tuple[int, Labels, list[AffinityRule]]] = {}
-        self.counts: Counts[AffinityRule, str] = Counts()
+        self.counts: Counts[AffinityRule, str] = Counts()  # how many running pods have each rule, by topology domain
 
     def copy(self) -> "RuleBook":
         """Return a copy that follows another cluster from now on."""

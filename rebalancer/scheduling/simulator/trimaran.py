@@ -44,8 +44,7 @@ from rebalancer.cluster.measured import METRICS_SERVER, LoadFigure, LoadsWanted,
 from rebalancer.cluster.pod import ContainerCpu, Pod
 from rebalancer.cluster.resources import CPU, MEMORY, parse_milli_quantity
 from rebalancer.errors import StrategyError
-from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, rounded
-from rebalancer.scheduling.simulator.plugin import UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Nodes, UnknownPlacementError, rounded
 from rebalancer.scheduling.simulator.state import Shapes, State
 
 _MEAN = "AVG"
@@ -72,13 +71,7 @@ class TrimaranArgs(msgspec.Struct, rename="camel", frozen=True):
 
 
 class ByLoad(ABC, Generic[A, T]):
-    """A plugin that scores nodes by their usage; one without figures scores 0.
-
-    Args:
-        state: the cluster.
-        args: the plugin's arguments.
-        ask: returns the figures, or raises StrategyError; None where nobody measures.
-    """
+    """A plugin that scores nodes by their usage; one without figures scores 0."""
 
     name: str
 
@@ -146,11 +139,7 @@ class PackingArgs(TrimaranArgs, rename="camel", frozen=True):
         return self.target_utilization if self.target_utilization > 0 else 40
 
     def multiplier(self) -> float:
-        """Return the factor by which requests are multiplied.
-
-        Raises:
-            ValueError: it is not a number that can be used.
-        """
+        """Return the factor by which requests are multiplied."""
         try:
             number = float(self.default_requests_multiplier)
         except ValueError:
@@ -257,7 +246,6 @@ class LoadVariationRiskBalancing(ByLoad[VariationArgs, tuple[int, int]]):
 
 
 def _load_of(figures: Sequence[LoadFigure], kind: str) -> tuple[float, float] | None:
-    """Return mean and standard deviation in percent; None if there is no figure of this type."""
     if all(figure.type != kind for figure in figures):
         return None
     mean = last(figures, kind, (_MEAN,))

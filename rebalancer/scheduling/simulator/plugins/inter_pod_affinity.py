@@ -14,8 +14,7 @@ import numpy as np
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.selectors import Labels
-from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes
-from rebalancer.scheduling.simulator.plugin import Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.tally import AffinityRule, MatchedPods, Matcher, Strength, Term
 
@@ -28,15 +27,10 @@ _Selected = Sequence[tuple[str, Labels]]
 
 
 class InterPodAffinityArgs(msgspec.Struct, rename="camel", frozen=True):
-    """How terms of running pods count.
+    """How terms of running pods count."""
 
-    Attributes:
-        hard_pod_affinity_weight: the weight of their required affinity for the pods that it selects.
-        ignore_preferred_terms_of_existing_pods: for pods without preferences of their own.
-    """
-
-    hard_pod_affinity_weight: int = 1
-    ignore_preferred_terms_of_existing_pods: bool = False
+    hard_pod_affinity_weight: int = 1  # the weight of their required affinity for the pods that it selects
+    ignore_preferred_terms_of_existing_pods: bool = False  # for pods without preferences of their own
 
 
 class InterPodAffinity:
@@ -104,7 +98,6 @@ class InterPodAffinity:
         return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
 
     def _counts(self, matcher: Matcher, key: str) -> Mapping[str, int]:
-        """Return how many pods that match are in each domain."""
         counts = defaultdict[str, int](int)
         for index, count in self._state.tallies.tally(matcher).items():
             value = self._state.nodes[index].labels.get(key)

@@ -29,8 +29,7 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
 from rebalancer.scheduling.equivalence import asked_labels
-from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes
-from rebalancer.scheduling.simulator.plugin import Reasons, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Reasons, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.replacement import of_constraint
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
@@ -123,15 +122,10 @@ class _DefaultSelectors:
 
 
 class _Ground(NamedTuple):
-    """Where a hard constraint counts pods.
+    """Where a hard constraint counts pods."""
 
-    Attributes:
-        nodes: whether a node counts, by index.
-        domains: whether there is such a node in a domain, by its number.
-    """
-
-    nodes: Mask
-    domains: Mask
+    nodes: Mask  # whether a node counts, by index
+    domains: Mask  # whether there is such a node in a domain, by its number
 
 
 class PodTopologySpread:
@@ -180,7 +174,6 @@ class PodTopologySpread:
         return Refusals.joined(found)
 
     def _full(self, pod: Pod, constraint: _Constraint, ground: _Ground) -> Mask:
-        """Return the nodes of domains that take no more pods."""
         numbers = self._by_domain(constraint, ground.nodes)
         counted = numbers[ground.domains]
         least = counted.min() if len(counted) >= constraint.min_domains else 0
@@ -223,14 +216,12 @@ class PodTopologySpread:
         return ~lacking if admitted is None else admitted & ~lacking
 
     def _by_domain(self, constraint: _Constraint, counting: Mask) -> NDArray[Any]:
-        """Return how many pods a constraint counts in each domain, by its number, on the nodes that count."""
         numbers, of_node, _ = self._state.domains(constraint.topology_key)
         nodes, counts = self._counted(constraint)
         by_domain: NDArray[Any] = np.bincount(of_node[nodes], counts * counting[nodes], len(numbers))
         return by_domain
 
     def _counted(self, constraint: _Constraint) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the nodes with pods that a constraint counts, and how many."""
         found = self._state.tallies.tally(constraint.matcher)
         return np.fromiter(found, np.intp, len(found)), np.fromiter(found.values(), np.float64, len(found))
 
@@ -266,7 +257,6 @@ class PodTopologySpread:
         return (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
 
     def _lacking(self, constraints: Sequence[_Constraint]) -> Mask:
-        """Return the nodes that lack a topology label; as a rule there is none."""
         without = [self._state.domains(each.topology_key).lacking for each in constraints]
         lacking: Mask = np.logical_or.reduce([self._none, *without])
         return lacking

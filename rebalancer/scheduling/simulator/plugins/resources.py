@@ -1,14 +1,10 @@
 """The plugins that look at what nodes have left: resources, pod slots and ports.
 
-NodeResourcesFit: room by requests, and a score by how much is requested.
+Source of NodeResourcesFit: the Kubernetes documentation, Resource Management; Resource Bin Packing (strategies
+LeastAllocated, MostAllocated, RequestedToCapacityRatio).  Scores of cpu and memory count containers that request
+nothing with 100m and 200Mi each; other resources count as requested, and only for pods that request them.
 
-Source: the Kubernetes documentation, Resource Management; Resource Bin Packing (strategies LeastAllocated,
-MostAllocated, RequestedToCapacityRatio).  Scores of cpu and memory count containers that request nothing with 100m and
-200Mi each; other resources count as requested, and only for pods that request them.
-
-NodeResourcesBalancedAllocation: nodes whose shares of cpu and memory are even.
-
-Source: the Kubernetes documentation, scheduling plugins.  For each node:
+Source of NodeResourcesBalancedAllocation: the Kubernetes documentation, scheduling plugins.  For each node:
 
 1. The share of each resource that is requested, with the pod.
 2. Evenness: 100 less the standard deviation of the shares in percent.  Up to 1.35 this is the score.
@@ -16,14 +12,11 @@ Source: the Kubernetes documentation, scheduling plugins.  For each node:
    without it.  So a pod that changes nothing scores 75.
 
 Example: shares of cpu and memory are 25 % and 50 %, evenness 87 (rounded down).  With a pod that raises cpu to 50 %,
-evenness is 100: the score is 100 up to 1.35, and 50 + 63 // 2 = 81 since 1.36.
+evenness is 100: the score is 100 up to 1.35, and 50 + 63 // 2 = 81 since 1.36.  Since 1.33 (#130260) the plugin does
+not score pods that request none of the resources.
 
-Since 1.33 (#130260) the plugin does not score pods that request none of the resources.
-
-NodePorts: only one pod can use a port of a node.
-
-Source: the Kubernetes documentation, `hostPort` of a container.  The address 0.0.0.0 stands for every address of the
-node.  Ports of restartable init containers count since 1.34 (kubernetes/kubernetes#132040).
+Source of NodePorts: the Kubernetes documentation, `hostPort` of a container.  The address 0.0.0.0 stands for every
+address of the node.  Ports of restartable init containers count since 1.34 (kubernetes/kubernetes#132040).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,8 +32,7 @@ from numpy.typing import NDArray
 from rebalancer.cluster.pod import HostPort, Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.scheduling.equivalence import BySpec
-from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Mask, Nodes, rounded
-from rebalancer.scheduling.simulator.plugin import Refusals
+from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Refusals, rounded
 from rebalancer.scheduling.simulator.state import Shapes, State, counted, scored_of
 
 _SHORT = {PODS: "Too many pods", CPU: "Insufficient cpu", MEMORY: "Insufficient memory"}

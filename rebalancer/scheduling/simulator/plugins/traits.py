@@ -1,23 +1,18 @@
 """The plugins that look at what a node is, whatever runs there: cordoned, tainted, labelled, with images.
 
-TaintToleration and NodeUnschedulable: hard taints and cordons refuse, soft taints (PreferNoSchedule) count against.
+Source of TaintToleration and NodeUnschedulable: the Kubernetes documentation, Taints and Tolerations; Manual Node
+administration; scheduling profiles (weight 3).  Soft taints are those with PreferNoSchedule; scores are reversed: 100
+where none is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the taint
+(kubernetes/kubernetes#134740; 1.34.2 has the change too).
 
-Source: the Kubernetes documentation, Taints and Tolerations; Manual Node administration; scheduling profiles (weight
-3).  Scores are reversed: 100 where no soft taint is untolerated, 0 on the node with the most.  Up to 1.34 the reason
-names the taint (kubernetes/kubernetes#134740; 1.34.2 has the change too).
+Source of NodeAffinity: the Kubernetes documentation, Assigning Pods to Nodes (`nodeSelector`, node affinity, affinity
+per profile).  The scores are the sums of the weights of the terms that match; the highest becomes 100.
 
-NodeAffinity: node selector and required affinity refuse, preferred terms score.
-
-Source: the Kubernetes documentation, Assigning Pods to Nodes (`nodeSelector`, node affinity, affinity per profile).
-The scores are the sums of the weights of the terms that match; the highest becomes 100.
-
-ImageLocality: nodes that have the images of a pod already, the larger and the more widespread the better.
-
-Source: the Kubernetes documentation, scheduling plugins; the figures (23 MB, 1000 MB a container) were checked against
-the scheduler of 1.36.  An image counts with its size times the share of nodes that have it, so that one node with a
-new image does not draw every pod.  Images of init containers count since 1.30 (kubernetes/kubernetes#123366);
-those of image volumes since 1.36 (#130231), but the most that a pod can have is still 1000 MB for each container and
-init container.
+Source of ImageLocality: the Kubernetes documentation, scheduling plugins; the figures (23 MB, 1000 MB a container) were
+checked against the scheduler of 1.36.  An image counts with its size times the share of nodes that have it, so that one
+node with a new image does not draw every pod.  Images of init containers count since 1.30
+(kubernetes/kubernetes#123366); those of image volumes since 1.36 (#130231), but the most that a pod can have is still
+1000 MB for each container and init container.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,8 +25,7 @@ from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
 from rebalancer.cluster.taints import NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
 from rebalancer.scheduling.equivalence import asked_labels
-from rebalancer.scheduling.simulator.nodes import WHOLE, ByNode, Nodes, scaled
-from rebalancer.scheduling.simulator.plugin import Reasons, Refusals
+from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Nodes, Reasons, Refusals, scaled
 from rebalancer.scheduling.simulator.state import State
 
 _CORDONED = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
@@ -166,7 +160,6 @@ class NodeAffinity:
         return scaled(nodes.of(known))
 
     def _sums(self, terms: Sequence[PreferredTerm]) -> ByNode:
-        """Return the sums of the weights that match, by index of the node."""
         sums = np.zeros(len(self._state.nodes), dtype=np.int64)
         for group in self._state.alike.groups(asked_labels(None, (each.term for each in terms))):
             node = self._state.nodes[group[0]]

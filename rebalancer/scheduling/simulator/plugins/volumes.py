@@ -1,26 +1,18 @@
 """The plugins that look at volumes.
 
-VolumeBinding: a pod goes where its volumes are, or where they can be bound or made.
+Source of VolumeBinding: the Kubernetes documentation, Persistent Volumes; Storage Classes (WaitForFirstConsumer,
+allowedTopologies); Storage Capacity.  `ELSEWHERE` has been worded so since 1.33 (kubernetes/kubernetes#129887).
 
-Source: the Kubernetes documentation, Persistent Volumes; Storage Classes (WaitForFirstConsumer, allowedTopologies);
-Storage Capacity.  `ELSEWHERE` has been worded so since 1.33 (kubernetes/kubernetes#129887).
+Source of VolumeZone: the Kubernetes documentation, well-known labels (topology.kubernetes.io/zone on
+PersistentVolumes).  A node without any such label takes all; several zones of one volume are joined by two underscores.
+A volume may have an older label than its node since 1.29.
 
-VolumeZone: a pod goes to the zone and region that its volumes are labelled with.
+Source of VolumeRestrictions: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod, for one pod);
+scheduling plugins (an iSCSI disk, for one pod per node).  The reason has been worded otherwise since 1.34.
 
-Source: the Kubernetes documentation, well-known labels (topology.kubernetes.io/zone on PersistentVolumes).  A node
-without any such label takes all; several zones of one volume are joined by two underscores.  A volume may have an older
-label than its node since 1.29.
-
-VolumeRestrictions: a ReadWriteOncePod claim is for one pod, and an iSCSI disk for one pod per node.
-
-Source: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod); scheduling plugins.  The reason has been
-worded otherwise since 1.34.
-
-NodeVolumeLimits: a node takes a limited number of volumes of a CSI driver.
-
-Source: the Kubernetes documentation, Node-specific Volume Limits.  Since 1.32 volumes in VolumeAttachments count like
-those of the pods that run there.  A wanted volume that is attached there, but that no pod there uses, counts twice: as
-attached and as new (observed with 1.36).
+Source of NodeVolumeLimits: the Kubernetes documentation, Node-specific Volume Limits.  Since 1.32 volumes in
+VolumeAttachments count like those of the pods that run there.  A wanted volume that is attached there, but that no pod
+there uses, counts twice: as attached and as new (observed with 1.36).
 """
 
 from abc import ABC, abstractmethod
@@ -32,34 +24,30 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import IscsiDisk, Pod
 from rebalancer.cluster.scheduler_inputs import READ_WRITE_ONCE_POD, Claim, StorageClass, Volume
 from rebalancer.cluster.selectors import any_term_matches
-from rebalancer.scheduling.simulator.nodes import Nodes
-from rebalancer.scheduling.simulator.plugin import PodUnschedulableError, Reasons, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import (
+    Nodes,
+    PodUnschedulableError,
+    Reasons,
+    Refusals,
+    UnknownPlacementError,
+)
 from rebalancer.scheduling.simulator.state import State, claim_names
 
 T = TypeVar("T")
 
 
 def read(kind: str, objects: T | None) -> T:
-    """Return objects that were read.
-
-    Raises:
-        UnknownPlacementError: they were not.
-    """
+    """Return objects that were read; raise UnknownPlacementError if they were not."""
     if objects is None:
         raise UnknownPlacementError(f"where the pod's volumes can be goes by {kind}, which were not read")
     return objects
 
 
 class _PodClaims(NamedTuple):
-    """The claims of a pod.
+    """The claims of a pod."""
 
-    Attributes:
-        bound: claims with their volumes; None for a volume that does not exist.
-        waiting: claims that get a volume once the pod has a node.
-    """
-
-    bound: Sequence[tuple[Claim, Volume | None]]
-    waiting: Sequence[Claim]
+    bound: Sequence[tuple[Claim, Volume | None]]  # claims with their volumes; None for a volume that does not exist
+    waiting: Sequence[Claim]  # claims that get a volume once the pod has a node
 
 
 class _ByVolumes(ABC):
@@ -70,12 +58,7 @@ class _ByVolumes(ABC):
         self._inputs = state.scheduler_inputs
 
     def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
-        """Return the nodes that the claims or disks rule out.
-
-        Raises:
-            PodUnschedulableError: a claim is missing, is being deleted, or is unbound although its class binds at once.
-            UnknownPlacementError: what the answer depends on was not read.
-        """
+        """Return the nodes that the claims or disks rule out; errors as for `_claim` and `read`."""
         found = self._refused(pod, nodes) if claim_names(pod) or pod.spec.placement.disks else {}
         return Refusals.of(found, len(self._state.nodes))
 
@@ -296,7 +279,6 @@ class VolumeBinding(_ByVolumes):
 
 
 def _reaches(volume: Volume, node: Node) -> bool:
-    """Return whether a volume can be used from a node."""
     return volume.node_terms is None or any_term_matches(volume.node_terms, node.labels, node.name)
 
 

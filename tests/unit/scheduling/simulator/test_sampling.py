@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rebalancer.cluster.pod import PreferredTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulation import Simulation
-from rebalancer.scheduling.simulator.nodes import ByNode, Nodes, scaled
+from rebalancer.scheduling.simulator.plugin import ByNode, Nodes, scaled
 from rebalancer.scheduling.simulator.sampling import circle_from, orders, window_winners
 from tests import make
 

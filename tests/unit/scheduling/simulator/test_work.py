@@ -9,7 +9,7 @@ import numpy as np
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.simulator.nodes import ByNode
+from rebalancer.scheduling.simulator.plugin import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
 from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
