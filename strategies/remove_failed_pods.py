@@ -10,19 +10,7 @@ Failed pods without an owner need the protection FailedBarePods disabled.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rebalancer.api import (
-    Cause,
-    Cluster,
-    Code,
-    Count,
-    Deschedule,
-    Evict,
-    Field,
-    Int,
-    Names,
-    Pod,
-    PodArgs,
-)
+from rebalancer.api import Cause, Cluster, Code, Count, Deschedule, Evict, Field, Int, Names, Pod, PodArgs
 
 
 class RemoveFailedPodsArgs(PodArgs):

@@ -48,11 +48,9 @@ class Follower(Protocol):
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod that left its node (1), or that is back there (-1)."""
-        ...
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Count a pod that is expected on a node (1), or no longer is (-1)."""
-        ...
 
 
 Index = TypeVar("Index")
@@ -61,21 +59,14 @@ _ONE_POD = {resources.PODS: 1}
 
 
 class Cluster:
-    """Nodes in the order of their names, pods by age, namespace and name; both with indices.
-
-    Attributes:
-        now: the clock of the cycle.
-        nodes: the nodes the cycle works on: ready, and selected by the policy.
-        ready_nodes: all ready nodes, selected or not.
-        snapshot: the objects as they were read.
-    """
+    """Nodes in the order of their names, pods by age, namespace and name; both with indices."""
 
     def __init__(self, snapshot: Snapshot, selector: LabelSelector = EVERYTHING, measure: Measure = unmeasured) -> None:
-        self.snapshot = snapshot
+        self.snapshot = snapshot  # the objects as they were read
         self._measure = measure
-        self.now: datetime = snapshot.now
+        self.now: datetime = snapshot.now  # the clock of the cycle
         self.ready_nodes = tuple(sorted((node for node in snapshot.nodes if node.ready), key=lambda node: node.name))
-        self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))
+        self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))  # for this cycle
         self._held = {node.name for node in snapshot.nodes if node.held_until is not None}
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[Pod, None]] = {}  # by node, in their order
@@ -150,11 +141,7 @@ class Cluster:
         return lambda name: node.allocatable.get(name, 0) - used.get(name, 0)
 
     def measure(self, wanted: object) -> Measured:
-        """Return what nodes and pods really use, as a strategy's `metricsUtilization` wants it; or `LoadsWanted`.
-
-        Raises:
-            StrategyError: the source is not set up, does not answer, or knows too few nodes.
-        """
+        """Return what `metricsUtilization` or `LoadsWanted` asks for; raises StrategyError if no source has it."""
         return self._measure(self, wanted)
 
     def evicted(self, pod: Pod) -> None:
@@ -176,10 +163,7 @@ class Cluster:
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Undo at the end what was removed, placed and followed within the scope, unless the scope is told to keep it.
-
-        Scopes nest: what an inner one keeps belongs to the next outer one.
-        """
+        """Undo at the end what was removed, placed or followed within, unless it is kept for the next outer scope."""
         start, scope = len(self._steps), Scope()
         self._depth += 1
         try:
@@ -203,10 +187,7 @@ class Cluster:
         self.undo_with(partial(self._followers.remove, follower))
 
     def index(self, kind: Callable[["Cluster"], Index]) -> Index:
-        """Return the one index of this kind over the cluster, made of it when first asked for and kept up to date.
-
-        A `Follower` is told of all later changes.
-        """
+        """Return the one index of this kind, made when first asked for; a `Follower` is told of all later changes."""
         known = self._indices.get(kind)
         if known is None:
             known = self._indices[kind] = kind(self)

@@ -28,11 +28,7 @@ class _Group(NamedTuple):
 
 
 class LabelIndex(Generic[T]):
-    """Finds what a selector matches.
-
-    The work depends on the number of different label sets that share a label with the selector, not on the number of
-    members.
-    """
+    """Finds what a selector matches; the work depends on how many label sets share a label with it, not on members."""
 
     def __init__(self) -> None:
         self._groups: dict[int, _Group] = {}

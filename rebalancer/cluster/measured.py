@@ -36,10 +36,7 @@ Course = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ComingLoad:
-    """What nodes used on earlier days at the times that are to come.
-
-    So many days were asked about; by resource and node, there is a course for each of them that has values.
-    """
+    """What nodes used on so many earlier days at times to come: by resource and node, a course for each day known."""
 
     days: int
     courses: Mapping[str, Mapping[str, tuple[Course, ...]]]
@@ -52,17 +49,11 @@ METRICS_SERVER = "KubernetesMetricsServer"
 
 
 class LoadFigure(msgspec.Struct, frozen=True, gc=False, rename={"percent": "value"}):
-    """One figure about a node.
+    """One figure about a node."""
 
-    Attributes:
-        type: `CPU` or `Memory`; schedulers ignore others.
-        operator: `AVG` for a mean, `STD` for a standard deviation, `Latest` for a single sample.
-        percent: of the node's capacity.
-    """
-
-    type: str = ""
-    operator: str = ""
-    percent: float = 0
+    type: str = ""  # `CPU` or `Memory`; schedulers ignore others
+    operator: str = ""  # `AVG` for a mean, `STD` for a standard deviation, `Latest` for a single sample
+    percent: float = 0  # of the node's capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,40 +66,26 @@ class NodeLoads:
 
 @dataclass(frozen=True, slots=True)
 class LoadsWanted:
-    """Asks for the figures that a scheduler goes by, in place of a strategy's `metricsUtilization`.
-
-    It asks `LoadWatcher`, or the source that its configuration names as the provider.
-    """
+    """Asks for what a scheduler goes by: figures of `LoadWatcher`, or of the source that its configuration names."""
 
     source: str = METRICS_SERVER
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of one source, taken for one cycle.
+    """Figures of one source, taken for one cycle."""
 
-    Attributes:
-        nodes: by node with a fresh sample, what it uses as a source of pods: the window's figure at the source
-            quantile, the sample itself where there is no window.  All have the same resources.
-        peaks: the same nodes as destinations: the figure at the destination quantile; equal to `nodes` if none is set.
-        pods: by (namespace, name), what each pod uses; also pods that have left within the window, where the source
-            still knows them.  None if the source knows nothing of pods.
-        pod_nodes: by (namespace, name), the node on which that was measured, where the source says so.
-        missing: by node of the cycle without a fresh sample, why: stale since when, not in the answer, not a number.
-        window: the time that the figures cover; zero for a single sample.
-        taken: when the oldest sample of a node was taken, stale ones too; None where the source does not say.
-        warnings: what the reader of the report should know.
-        coming: what nodes used on earlier days at the times that are to come; None if that was not asked for.
-        loads: what a scheduler goes by; only if that was asked for, and then all else is empty.
-    """
-
+    #: By node with a fresh sample, what it uses as a source of pods: the window's figure at the source quantile, the
+    #: sample itself where there is no window.  All have the same resources.
     nodes: Mapping[str, Resources]
-    peaks: Mapping[str, Resources]
+    peaks: Mapping[str, Resources]  # the same as destinations, at the destination quantile; `nodes` if none is set
+    #: By (namespace, name), what each pod uses; also pods that have left within the window, where the source still
+    #: knows them.  None if the source knows nothing of pods.
     pods: Mapping[tuple[str, str], Resources] | None = None
-    pod_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
-    window: timedelta = timedelta(0)
-    taken: datetime | None = None
-    warnings: tuple[str, ...] = ()
-    coming: ComingLoad | None = None
-    loads: NodeLoads | None = None
+    pod_nodes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # the node where that was, if it is known
+    missing: Mapping[str, str] = field(default_factory=dict)  # why nodes of the cycle have no fresh sample, by name
+    window: timedelta = timedelta(0)  # the time that the figures cover; zero for a single sample
+    taken: datetime | None = None  # of the oldest sample of a node, stale ones too; None where it is not said
+    warnings: tuple[str, ...] = ()  # what the reader of the report should know
+    coming: ComingLoad | None = None  # what nodes used on earlier days at the times that are to come, if asked for
+    loads: NodeLoads | None = None  # what a scheduler goes by; only if that was asked for, and then all else is empty

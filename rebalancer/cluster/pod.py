@@ -97,91 +97,58 @@ class ContainerCpu(msgspec.Struct, frozen=True, gc=False):
 
 
 class Placement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What else the scheduler reads.
+    """What else the scheduler reads."""
 
-    Attributes:
-        scheduler: the scheduler that the pod names.
-        assumed: requests with what the scheduler assumes for each container that names no cpu or memory; None where
-            that is not known, as for pods made by tests.
-        assumed_of_containers: the same without requests at pod level; None where the pod has none.
-        assumed_without_sidecars: `assumed` as schedulers up to 1.31 count it for running pods, which leave sidecars out
-            of the sum; None where the pod has none.
-        requests_of_containers: requests as schedulers count them that know neither sidecars nor pod-level requests;
-            None where the pod has neither.
-        images: of containers, one each, with a tag.
-        init_images: of init containers, one each.
-        volume_images: of image volumes, one each.
-        host_ports: of containers.
-        sidecar_ports: host ports of restartable init containers.
-        affinity: required pod affinity.
-        preferred_affinity: pods to be near.
-        preferred_anti_affinity: pods to be away from.
-        gated: whether a scheduling gate holds it back.
-        preempts: whether the pod may have others evicted.
-        disks: those named in the pod itself.
-        removed_volumes: the kinds of its volumes that Kubernetes has removed, as the API calls them.
-        cpus: of the containers, without init containers.
-        overhead_cpu: cpu of the pod's overhead (RuntimeClass), in millicores.
-    """
-
-    scheduler: str = "default-scheduler"
+    scheduler: str = "default-scheduler"  # the scheduler that the pod names
+    #: Requests with what the scheduler assumes for each container that names no cpu or memory; None where that is not
+    #: known, as for pods made by tests.
     assumed: Resources | None = None
-    assumed_of_containers: Resources | None = None
+    assumed_of_containers: Resources | None = None  # without requests at pod level; None where the pod has none
+    #: `assumed` as schedulers up to 1.31 count it for running pods, which leave sidecars out of the sum; None where the
+    #: pod has none.
     assumed_without_sidecars: Resources | None = None
+    #: Requests as schedulers count them that know neither sidecars nor pod-level requests; None where the pod has
+    #: neither.
     requests_of_containers: Resources | None = None
-    images: tuple[str, ...] = ()
-    init_images: tuple[str, ...] = ()
-    volume_images: tuple[str, ...] = ()
-    host_ports: tuple[HostPort, ...] = ()
-    sidecar_ports: tuple[HostPort, ...] = ()
-    affinity: tuple[PodAffinityTerm, ...] = ()
-    preferred_affinity: tuple[WeightedPodTerm, ...] = ()
-    preferred_anti_affinity: tuple[WeightedPodTerm, ...] = ()
-    gated: bool = False
-    preempts: bool = True
-    disks: tuple[IscsiDisk, ...] = ()
-    removed_volumes: tuple[str, ...] = ()
-    cpus: tuple[ContainerCpu, ...] = ()
-    overhead_cpu: int = 0
+    images: tuple[str, ...] = ()  # of containers, one each, with a tag
+    init_images: tuple[str, ...] = ()  # of init containers, one each
+    volume_images: tuple[str, ...] = ()  # of image volumes, one each
+    host_ports: tuple[HostPort, ...] = ()  # of containers
+    sidecar_ports: tuple[HostPort, ...] = ()  # host ports of restartable init containers
+    affinity: tuple[PodAffinityTerm, ...] = ()  # required pod affinity
+    preferred_affinity: tuple[WeightedPodTerm, ...] = ()  # pods to be near
+    preferred_anti_affinity: tuple[WeightedPodTerm, ...] = ()  # pods to be away from
+    gated: bool = False  # whether a scheduling gate holds it back
+    preempts: bool = True  # whether the pod may have others evicted
+    disks: tuple[IscsiDisk, ...] = ()  # those named in the pod itself
+    removed_volumes: tuple[str, ...] = ()  # the kinds of its volumes that Kubernetes has removed, as the API calls them
+    cpus: tuple[ContainerCpu, ...] = ()  # of the containers, without init containers
+    overhead_cpu: int = 0  # cpu of the pod's overhead (RuntimeClass), in millicores
 
 
 PLAIN = Placement()
 
 
 class PodSpec(msgspec.Struct, frozen=True, gc=False):
-    """What all pods of one template have in common.
+    """What all pods of one template have in common."""
 
-    Attributes:
-        requests: effective requests, cpu in millicores, else whole units.
-        requested: resources for which some container has a request entry, even one of zero.
-        node_terms: required node affinity; None where there is none, no terms match no node.
-        node_affinity: whether any node affinity is declared, required or preferred.
-        node_selector: None where the key is absent (an empty one is present).
-        anti_affinity: required pod anti-affinity.
-        local_storage: some volume is a hostPath or an emptyDir.
-        priority_class: spec.priorityClassName.
-        qos: quality of service derived from the containers.
-        problem: why this spec cannot be trusted; empty if it can.
-        placement: what else the scheduler reads.
-    """
-
-    requests: Resources
-    requested: frozenset[str] = frozenset()
+    requests: Resources  # effective requests, cpu in millicores, else whole units
+    requested: frozenset[str] = frozenset()  # resources for which some container has a request entry, even one of zero
     images: tuple[str, ...] = ()
-    node_selector: Labels | None = None
-    node_terms: tuple[NodeSelectorTerm, ...] | None = None
+    node_selector: Labels | None = None  # None where the key is absent (an empty one is present)
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None  # required node affinity; without terms it matches no node
     preferred: tuple[PreferredTerm, ...] = ()
-    node_affinity: bool = False
+    node_affinity: bool = False  # whether any node affinity is declared, required or preferred
     tolerations: tuple[Toleration, ...] = ()
-    anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()  # required pod anti-affinity
     spread: tuple[SpreadConstraint, ...] = ()
     priority: int | None = None
-    local_storage: bool = False
+    local_storage: bool = False  # some volume is a hostPath or an emptyDir
     resource_claims: bool = False
-    priority_class: str = ""
-    qos: str = "BestEffort"
-    problem: str = ""
-    placement: Placement = PLAIN
+    priority_class: str = ""  # spec.priorityClassName
+    qos: str = "BestEffort"  # quality of service derived from the containers
+    problem: str = ""  # why this spec cannot be trusted; empty if it can
+    placement: Placement = PLAIN  # what else the scheduler reads
 
     def selects_node(self, labels: Labels, name: str) -> bool:
         """Return whether node selector and required node affinity match a node."""
@@ -209,32 +176,18 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
-    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object.
-
-    Attributes:
-        resource_version: the version that was seen; any write to the pod changes it.  Empty where it is not known.
-        claims: PersistentVolumeClaims that its volumes name.
-        own_claims: those of its generic ephemeral volumes, which end with it.
-        grace_seconds: the grace period of its deletion; 0 unless it is being deleted.
-        nominated_node: where the scheduler has evicted others to make room for it; empty as a rule.
-        static: whether its source is other than the API server.
-        evict_annotation: annotated as one that may be evicted despite its protections.
-        remark: what is odd about its annotations and worth a warning; empty if nothing is.
-        problem: why the pod could not be read in full; empty if it could.
-        holding: the annotation by which it holds its node against autoscalers; empty if it has none.
-        evacuating: another controller took over its eviction in an earlier cycle and has not finished.
-    """
+    """A pod at the time of the snapshot.  Two pods are equal only if they are the same object."""
 
     namespace: str
     name: str
     uid: str = ""
-    resource_version: str = ""
+    resource_version: str = ""  # the version that was seen; any write to the pod changes it; empty if unknown
     node: str = ""
     labels: Labels = {}
     created: datetime = LONG_AGO
     started: datetime | None = None
     terminating: bool = False
-    grace_seconds: int = 0
+    grace_seconds: int = 0  # the grace period of its deletion; 0 unless it is being deleted
     owners: tuple[Owner, ...] = ()
     spec: PodSpec
     phase: str = ""
@@ -245,18 +198,18 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     containers: tuple[ContainerStatus, ...] = ()
     init_containers: tuple[ContainerStatus, ...] = ()
     ephemeral_containers: tuple[ContainerStatus, ...] = ()
-    claims: tuple[str, ...] = ()
-    own_claims: tuple[str, ...] = ()
-    nominated_node: str = ""
+    claims: tuple[str, ...] = ()  # PersistentVolumeClaims that its volumes name
+    own_claims: tuple[str, ...] = ()  # those of its generic ephemeral volumes, which end with it
+    nominated_node: str = ""  # where the scheduler has evicted others to make room for it; empty as a rule
     mirror: bool = False
-    static: bool = False
-    evict_annotation: bool = False
+    static: bool = False  # whether its source is other than the API server
+    evict_annotation: bool = False  # annotated as one that may be evicted despite its protections
     prefer_no_eviction: bool = False
     marked_critical: bool = False
-    remark: str = ""
-    holding: str = ""
-    evacuating: bool = False
-    problem: str = ""
+    remark: str = ""  # what is odd about its annotations and worth a warning; empty if nothing is
+    holding: str = ""  # the annotation by which it holds its node against autoscalers; empty if it has none
+    evacuating: bool = False  # another controller took over its eviction in an earlier cycle and has not finished
+    problem: str = ""  # why the pod could not be read in full; empty if it could
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

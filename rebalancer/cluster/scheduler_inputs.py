@@ -18,63 +18,43 @@ READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A PersistentVolumeClaim.
-
-    Attributes:
-        storage_class: empty where it names none.
-        volume: the volume it is bound to, empty before.
-        bound: whether the binding is complete.
-        requested: bytes.
-        selected_node: the node for which its volume is being made.
-        filesystem: whether it asks for a file system, not for a block device.
-    """
+    """A PersistentVolumeClaim."""
 
     namespace: str
     name: str
     uid: str = ""
-    storage_class: str = ""
-    volume: str = ""
-    bound: bool = False
+    storage_class: str = ""  # empty where it names none
+    volume: str = ""  # the volume it is bound to, empty before
+    bound: bool = False  # whether the binding is complete
     access_modes: frozenset[str] = frozenset()
-    requested: int = 0
+    requested: int = 0  # bytes
     selector: LabelSelector | None = None
-    selected_node: str = ""
-    filesystem: bool = True
+    selected_node: str = ""  # the node for which its volume is being made
+    filesystem: bool = True  # whether it asks for a file system, not for a block device
     terminating: bool = False
     attributes_class: str = ""
 
 
 class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A PersistentVolume.
-
-    Attributes:
-        node_terms: the nodes that reach it; None for all.
-        claim: namespace, name and uid of the claim it is kept for; empty text where it does not say.
-        phase: Available, Bound, Released or Failed.
-        driver: the CSI driver; empty for another kind of volume.
-        handle: the driver's name for it.
-    """
+    """A PersistentVolume."""
 
     name: str
     labels: Labels = {}
     storage_class: str = ""
     capacity: int = 0
     access_modes: frozenset[str] = frozenset()
-    node_terms: tuple[NodeSelectorTerm, ...] | None = None
-    claim: tuple[str, str, str] | None = None
-    phase: str = ""
-    driver: str = ""
-    handle: str = ""
+    node_terms: tuple[NodeSelectorTerm, ...] | None = None  # the nodes that reach it; None for all
+    claim: tuple[str, str, str] | None = None  # namespace, name and uid of the claim it is kept for; empty if not said
+    phase: str = ""  # Available, Bound, Released or Failed
+    driver: str = ""  # the CSI driver; empty for another kind of volume
+    handle: str = ""  # the driver's name for it
     filesystem: bool = True
     terminating: bool = False
     attributes_class: str = ""
 
 
 class StorageClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A StorageClass; where it waits, volumes are bound and made only when a pod needs them.
-
-    Volumes can be made for the nodes of these topologies; for all where there are none.
-    """
+    """A StorageClass; where it waits, volumes are made only when a pod needs them; for all nodes without topologies."""
 
     name: str
     provisioner: str = ""
@@ -92,10 +72,7 @@ class CsiNode(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class CsiDriver(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A CSIDriver: whether the scheduler checks the storage capacity that it publishes, and whether nodes need it.
-
-    Pods with its volumes are kept from nodes without one that is needed.
-    """
+    """A CSIDriver: whether its storage capacity is checked, and whether pods with its volumes need nodes with it."""
 
     name: str
     capacity: bool = False
@@ -136,42 +113,23 @@ class Template(msgspec.Struct, frozen=True, kw_only=True):
 
     What the API server adds to every new pod is not in it: the priority as a number, requests from a LimitRange, the
     overhead of a RuntimeClass, containers from a webhook.
-
-    Attributes:
-        claims: claims that the template names itself, for all pods.
-        makes_claims: whether it has generic ephemeral volumes, so that every pod gets claims of its own.
-        changing: whether a rollout or a scaling down is under way, so that the next pod is not known.
-        only_failed: whether a Job replaces a pod only after it has ended.
     """
 
     labels: Labels
     spec: PodSpec
-    claims: tuple[str, ...] = ()
-    makes_claims: bool = False
-    changing: bool = False
-    only_failed: bool = False
+    claims: tuple[str, ...] = ()  # claims that the template names itself, for all pods
+    makes_claims: bool = False  # whether it has generic ephemeral volumes, so that every pod gets claims of its own
+    changing: bool = False  # whether a rollout or a scaling down is under way, so that the next pod is not known
+    only_failed: bool = False  # whether a Job replaces a pod only after it has ended
 
 
 class SchedulerInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """Objects by name, or by namespace and name; None stands for a kind that was not read.
+    """Objects by name, or by namespace and name; None stands for a kind that was not read."""
 
-    Attributes:
-        services: selectors; None for a Service without one.
-        replica_sets: selectors of ReplicaSets.
-        replication_controllers: selectors of ReplicationControllers.
-        stateful_sets: selectors of StatefulSets.
-        templates: what owners make their pods from, by kind and uid of the owner.
-        scaled: when a HorizontalPodAutoscaler last scaled, by namespace and `Kind/name` of its target.
-        finishing: UIDs of Jobs whose last pods run.
-        surging: Deployments of one replica, by namespace and `Kind/name`, whose rollout starts the second pod before it
-            ends the first, and that are not in a rollout.
-        notes: by namespace and `Kind/name`; the name is empty for the namespace itself.
-    """
-
-    services: Mapping[Key, LabelSelector | None] | None = None
-    replica_sets: Mapping[Key, LabelSelector | None] | None = None
-    replication_controllers: Mapping[Key, LabelSelector | None] | None = None
-    stateful_sets: Mapping[Key, LabelSelector | None] | None = None
+    services: Mapping[Key, LabelSelector | None] | None = None  # selectors; None for a Service without one
+    replica_sets: Mapping[Key, LabelSelector | None] | None = None  # selectors of ReplicaSets
+    replication_controllers: Mapping[Key, LabelSelector | None] | None = None  # selectors of ReplicationControllers
+    stateful_sets: Mapping[Key, LabelSelector | None] | None = None  # selectors of StatefulSets
     claims: Mapping[Key, Claim] | None = None
     volumes: Mapping[str, Volume] | None = None
     storage_classes: Mapping[str, StorageClass] | None = None
@@ -179,11 +137,13 @@ class SchedulerInputs(msgspec.Struct, frozen=True, kw_only=True):
     csi_drivers: Mapping[str, CsiDriver] | None = None
     storage_capacities: tuple[StorageCapacity, ...] | None = None
     attachments: tuple[Attachment, ...] | None = None
-    templates: Mapping[tuple[str, str], Template] | None = None
-    scaled: Mapping[Key, datetime] | None = None
-    finishing: frozenset[str] = frozenset()
+    templates: Mapping[tuple[str, str], Template] | None = None  # what owners make pods from, by kind and uid of owner
+    scaled: Mapping[Key, datetime] | None = None  # when autoscaled last, by namespace and `Kind/name` of the target
+    finishing: frozenset[str] = frozenset()  # UIDs of Jobs whose last pods run
+    #: Deployments of one replica, by namespace and `Kind/name`, whose rollout starts the second pod before it ends the
+    #: first, and that are not in a rollout.
     surging: frozenset[Key] = frozenset()
-    notes: Mapping[Key, Notes] = {}
+    notes: Mapping[Key, Notes] = {}  # by namespace and `Kind/name`; the name is empty for the namespace itself
 
 
 NOTHING_READ = SchedulerInputs()

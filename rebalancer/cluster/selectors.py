@@ -27,11 +27,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, order=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Labels) -> bool:
-        """Return whether these labels satisfy the condition.
-
-        `NotIn` and `DoesNotExist` hold where the key is absent; `Gt` and `Lt` compare whole numbers and fail
-        where either side is not a number.
-        """
+        """Return whether it holds: `NotIn` and `DoesNotExist` do without the key, `Gt` and `Lt` only for numbers."""
         return _OPERATORS[self.operator](labels.get(self.key), self.values)
 
 
@@ -73,10 +69,7 @@ class LabelSelector(msgspec.Struct, frozen=True, gc=False):
         return bool(self.requirements)
 
     def narrowed(self, labels: Labels, equal: Iterable[str], apart: Iterable[str] = ()) -> "LabelSelector":
-        """Return this selector with `key == value` added for these of the labels, and `key != value` for those apart.
-
-        So `matchLabelKeys` and `mismatchLabelKeys` narrow the selector of a pod with these labels.
-        """
+        """Return this selector narrowed by `matchLabelKeys` and `mismatchLabelKeys` of a pod with these labels."""
         keys = (*((key, "In") for key in equal), *((key, "NotIn") for key in apart))
         extra = {Requirement(key, operator, (labels[key],)) for key, operator in keys if key in labels}
         return LabelSelector(tuple(sorted({*self.requirements, *extra}))) if extra else self
@@ -92,10 +85,7 @@ def check_label_key(key: str) -> None:
 
 
 def key_fault(key: str, longest: int = _MAX_NAME) -> str:
-    """Return why this cannot be the key of a label, a taint or an annotation; empty if it can.
-
-    It is a name such as `app`, with or without a prefix: `example.com/app`; `longest` is said of the name alone.
-    """
+    """Return why this cannot be a key like `app` or `example.com/app`, of which app is `longest`; empty if it can."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX):
         return f"{prefix!r}, before the slash, is not a DNS name"
@@ -114,12 +104,7 @@ def check_label_value(value: str) -> None:
 
 
 def parse_label_selector(value: Mapping[str, Any]) -> LabelSelector:
-    """Read a LabelSelector object.
-
-    Raises:
-        ValueError: an unknown key or operator, a bad label key or value, `In`/`NotIn` without values,
-            `Exists`/`DoesNotExist` with values.
-    """
+    """Read a LabelSelector object; raises ValueError for an unknown key or operator, or bad keys or values."""
     unknown = sorted(set(value) - {"matchLabels", "matchExpressions"})
     if unknown:
         raise ValueError(f"unknown key {unknown[0]!r} in a label selector: matchLabels and matchExpressions")
@@ -182,11 +167,7 @@ _TERM = re.compile(
 
 
 def parse_selector_text(text: str) -> LabelSelector:
-    """Read a selector as `kubectl --selector` takes it: `a=b,c in (d,e),!f,g>1`; empty matches everything.
-
-    Raises:
-        ValueError: the text is not a selector; the message quotes the part.
-    """
+    """Read what `kubectl --selector` takes: `a=b,c in (d,e),!f,g>1`; raises ValueError, which quotes the wrong part."""
     requirements = []
     position = 0
     while position < len(text) and text.strip():
@@ -223,11 +204,7 @@ class NodeSelectorTerm(
     fields: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Labels, name: str) -> bool:
-        """Return whether a node with these labels and this name satisfies the term.
-
-        `metadata.name` is the only field; a term with another field, or with an operator that Kubernetes does not know,
-        matches nothing.
-        """
+        """Return whether a node satisfies the term; fields but `metadata.name`, and unknown operators, never do."""
         if not self.expressions and not self.fields:
             return False
         return all(_holds(each, labels) for each in self.expressions) and all(

@@ -24,54 +24,36 @@ EVERY_NAMESPACE = ""
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A PodDisruptionBudget (PDB).
-
-    Attributes:
-        selector: None selects nothing, an empty one every pod of the namespace.
-        observed: whether the status belongs to the present spec.
-        unhealthy_policy: spec.unhealthyPodEvictionPolicy.
-        disrupted: names of the pods that the API server has let go and the PDB's controller has not seen go yet.
-        problem: why the PDB could not be read; empty if it could.  It allows nothing then, whatever the numbers.
-    """
+    """A PodDisruptionBudget (PDB)."""
 
     namespace: str
     name: str
-    selector: LabelSelector | None
+    selector: LabelSelector | None  # None selects nothing, an empty one every pod of the namespace
     disruptions_allowed: int = 0
-    observed: bool = True
+    observed: bool = True  # whether the status belongs to the present spec
     current_healthy: int = 0
     desired_healthy: int = 0
-    unhealthy_policy: str = "IfHealthyBudget"
-    disrupted: frozenset[str] = frozenset()
-    problem: str = ""
+    unhealthy_policy: str = "IfHealthyBudget"  # spec.unhealthyPodEvictionPolicy
+    disrupted: frozenset[str] = frozenset()  # pods that the API server let go and the PDB's controller has not seen go
+    problem: str = ""  # why the PDB could not be read; empty if it could.  It allows nothing then, whatever the numbers
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a cluster at one time; None stands for a kind that was not read.
+    """The state of a cluster at one time; None stands for a kind that was not read."""
 
-    Attributes:
-        now: the clock of the cycle; before that is known, the time at which the objects were read.
-        namespaces: labels by namespace.
-        cluster_uid: the UID of the namespace kube-system, which tells clusters apart; empty if it was not read.
-        priority_classes: value by name.
-        claims: storage class by (namespace, name) of a PersistentVolumeClaim; None for a claim without one.
-        scheduler_inputs: what the scheduler reads besides nodes and pods.
-        scheduler_configuration: a KubeSchedulerConfiguration as a decoded document; None for the defaults.
-    """
-
-    now: datetime
+    now: datetime  # the clock of the cycle; before that is known, the time at which the objects were read
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
-    namespaces: Mapping[str, Labels] | None = None
+    namespaces: Mapping[str, Labels] | None = None  # labels by namespace
     budgets: tuple[DisruptionBudget, ...] | None = None
-    priority_classes: Mapping[str, int] | None = None
-    claims: Mapping[tuple[str, str], str | None] | None = None
+    priority_classes: Mapping[str, int] | None = None  # value by name
+    claims: Mapping[tuple[str, str], str | None] | None = None  # storage class by (namespace, name); None for none
     node_metrics: tuple[NodeMetrics, ...] | None = None
     pod_metrics: tuple[PodMetrics, ...] | None = None
-    scheduler_inputs: SchedulerInputs = NOTHING_READ
-    scheduler_configuration: Mapping[str, Any] | None = None
+    scheduler_inputs: SchedulerInputs = NOTHING_READ  # what the scheduler reads besides nodes and pods
+    scheduler_configuration: Mapping[str, Any] | None = None  # a KubeSchedulerConfiguration; None for the defaults
     warnings: tuple[str, ...] = ()
-    cluster_uid: str = ""
+    cluster_uid: str = ""  # the UID of the namespace kube-system, which tells clusters apart; empty if it was not read
 
     def at(self, now: datetime) -> "Snapshot":
         """Return this snapshot with another clock."""

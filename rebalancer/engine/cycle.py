@@ -39,17 +39,14 @@ _DECIMALS = 9  # smaller differences of shares are floating-point noise
 
 @dataclass(frozen=True, slots=True)
 class ProfilePlan:
-    """A profile made ready to run: its strategies with their arguments, in order.
-
-    `only` has the UIDs of the pods that may go, as a plan names them; None for any.
-    """
+    """A profile made ready to run: its strategies with their arguments, in order."""
 
     name: str
     evictor: DefaultEvictorArgs
     deschedule: tuple[Strategy[Any], ...] = ()
     balance: tuple[Strategy[Any], ...] = ()
     schedule: Schedule = ALWAYS
-    only: Collection[str] | None = None
+    only: Collection[str] | None = None  # UIDs of the pods that may go, as a plan names them; None for any
 
 
 #: Entered for as long as a strategy runs, with the names of its profile and of itself.
@@ -77,10 +74,8 @@ def run_cycle(
     Without a `sink` all is granted, and nothing done: a dry run.  `timer` returns seconds; `around` returns what is
     entered around each strategy, and `observe` hears of every entry as it is recorded.  Without `steer` and `hold`
     nothing is steered or held, and without a recollection this cycle decides alone.  `most_in_flight` evictions may be
-    under way at once, where their order does not matter.
-
-    Raises:
-        UsageError: an evictor's arguments do not fit the cluster.
+    under way at once, where their order does not matter.  Raises UsageError if an evictor's arguments do not fit the
+    cluster.
     """
     if recollection and recollection.is_trial:
         limits = replace(limits, total=0 if limits.total == 0 else 1)
@@ -122,7 +117,6 @@ def _idle(profile: ProfilePlan, patience: Patience | None, now: datetime) -> Cau
 
 
 def _namespaces(args: object) -> tuple[str, ...]:
-    """Return the namespaces that a strategy's arguments name to be looked at."""
     namespaces = getattr(args, "namespaces", None)
     return namespaces.include if isinstance(namespaces, Namespaces) else ()
 

@@ -16,10 +16,8 @@ class Evictor:
     """The filters of one profile on one cluster; each answer is None, or the refusal with its first cause.
 
     `only` has the UIDs of the pods that may go, as a plan names them, or is None for any; `restarted` returns whether a
-    pod goes by a rollout, which leaves its owner as many pods as it had.
-
-    Raises:
-        UsageError: the arguments name a PriorityClass that the cluster does not have.
+    pod goes by a rollout, which leaves its owner as many pods as it had.  Raises UsageError if the arguments name a
+    PriorityClass that the cluster does not have.
     """
 
     def __init__(
@@ -32,7 +30,7 @@ class Evictor:
         self._cluster = cluster
         self._restarted = restarted
         self._args = args
-        self._protected: dict[Pod, Refused | None] = {}
+        self._protected: dict[Pod, Refused | None] = {}  # pods never change, so each is asked about once
         self._only = only
         self._absolute = tuple(absolute(cluster))
         self._all = (*self._absolute, *configured(args, cluster))
@@ -61,10 +59,7 @@ class Evictor:
         return tuple(str(each.code) for each in self._all)
 
     def protection(self, pod: Pod) -> Refused | None:
-        """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones.
-
-        A pod never changes and neither does the snapshot, so each pod is asked about once.
-        """
+        """Return which protection covers the pod; the annotation `evict` lifts all but the absolute ones."""
         try:
             return self._protected[pod]
         except KeyError:
@@ -79,10 +74,7 @@ class Evictor:
         return refused(Code.NOT_PLANNED) if self._only is not None and pod.uid not in self._only else None
 
     def too_few_replicas(self, pod: Pod) -> Refused | None:
-        """Return a refusal if the pod's one owner has fewer pods left than minReplicas.
-
-        Pods without an owner or with several pass, as in the descheduler.
-        """
+        """Return a refusal if the pod's one owner has fewer pods left than minReplicas, as in the descheduler."""
         minimum = self._args.min_replicas
         if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
             return None

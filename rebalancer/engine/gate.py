@@ -12,6 +12,7 @@ granted: n1 has lost 2, the PDB allows 0.  Then pod b of n1 is refused by the li
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -47,10 +48,7 @@ Sink = Callable[[Pod, str, str, Cause, Recheck], Verdict]
 
 
 class Gate:
-    """What the strategies of a cycle share: what is spent of limits, PDBs and shares of owners, and the sink.
-
-    Without a sink all is granted and nothing done: a dry run.
-    """
+    """What the strategies of a cycle share: what is spent of limits, PDBs and shares of owners, and the sink."""
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class Gate:
 
     def asked_by(self, evictor: Evictor, profile: str, strategy: str, *, balance: bool = False) -> Evict:
         """Return what one strategy of one profile asks; where it balances, more is left alone."""
-        return _StrategyGate(self, evictor, profile, strategy, balance=balance)
+        return _StrategyGate(self, evictor, profile, strategy, balance)
 
     def surely(self, pod: Pod, ask: Callable[[Pod], Refused | None]) -> Refused | None:
         """Return an answer about a pod that nothing in flight can change."""
@@ -102,10 +100,7 @@ class Gate:
         return [owner_key(pod), *(owner.uid for owner in pod.owners), *budgets]
 
     def conclude(self, entry: Entry) -> None:
-        """Count a pod that goes, or may have gone, take it out of the cluster, and record the verdict.
-
-        Raises CycleOver if the limit on all evictions is reached.
-        """
+        """Count a pod that leaves, take it out, record the verdict; raises CycleOver at the limit on all evictions."""
         if entry.verdict.leaving and not isinstance(entry.verdict, Refused):
             self._spend(entry.pod)
         if entry.verdict.gone and self.cluster.contains(entry.pod):
@@ -173,10 +168,8 @@ class _RecordedSteer(Steer):
         if pending := [f"{each.move.pod.namespace}/{each.replacement}" for each in placements if each.is_pending]:
             raise CycleStopped(f"replacements stay pending, so nothing more is evicted: {_named(pending)}")
         if missing := [str(each.move.pod) for each in placements if each.is_missing]:
-            raise CycleStopped(
-                "pods were not replaced (a quota, a webhook, or an owner that was scaled down?), so nothing more is "
-                f"evicted: {_named(missing)}"
-            )
+            why = "pods were not replaced (a quota, a webhook, or an owner that was scaled down?)"
+            raise CycleStopped(f"{why}, so nothing more is evicted: {_named(missing)}")
         return placements
 
     def end(self) -> None:
@@ -188,30 +181,20 @@ def _named(pods: Sequence[str]) -> str:
     return ", ".join(pods[:_NAMED]) + more
 
 
+@dataclass(eq=False)
 class _StrategyGate:
-    """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`).
+    """The gate as one strategy of one profile sees it (`rebalancer.api.Evict`)."""
 
-    With `owner_limit` an owner without a PDB keeps most of its pods; with `balance` more is left alone.
-    """
+    _gate: Gate
+    _evictor: Evictor
+    _profile: str
+    _strategy: str
+    _balance: bool  # then more is left alone
+    _owner_limit: bool = False  # whether an owner without a PDB keeps most of its pods
 
-    def __init__(
-        self,
-        gate: Gate,
-        evictor: Evictor,
-        profile: str,
-        strategy: str,
-        *,
-        owner_limit: bool = False,
-        balance: bool = False,
-    ) -> None:
-        self.steer: Steer | None = gate.steer
-        self.outlook: Outlook | None = gate.patience
-        self._gate = gate
-        self._evictor = evictor
-        self._profile = profile
-        self._strategy = strategy
-        self._owner_limit = owner_limit
-        self._balance = balance
+    def __post_init__(self) -> None:
+        self.steer: Steer | None = self._gate.steer
+        self.outlook: Outlook | None = self._gate.patience
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own))
@@ -223,10 +206,7 @@ class _StrategyGate:
         return not self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._any))
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
-        """Ask for the eviction of each of these pods, in this order.
-
-        Requests are in flight only where no pod's room depends on which others go.
-        """
+        """Ask for each of these pods, in this order; in flight only where no pod's room depends on others."""
         flies = self._gate.most_in_flight > 1 and not self._balance and not self._evictor.asks_scheduler
         for pod, because in listed:
             (self._ask_ahead if flies else self)(pod, as_cause(because))
@@ -252,8 +232,7 @@ class _StrategyGate:
         return self._gate.cluster.index(Cooldown).refusal(pod, rest)
 
     def with_owner_limit(self) -> "_StrategyGate":
-        who = (self._evictor, self._profile, self._strategy)
-        return _StrategyGate(self._gate, *who, owner_limit=True, balance=self._balance)
+        return replace(self, _owner_limit=True)
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod stays because of a rule of the strategy, after the verdicts that were asked for before."""

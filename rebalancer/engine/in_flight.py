@@ -26,10 +26,7 @@ Keys = Collection[object]
 
 
 class _Flying(NamedTuple):
-    """A request under way, or (without a future) something to record after those before it.
-
-    `settle` is told of the verdict, or of None where it was not asked for after all.
-    """
+    """A request under way, told of its verdict; or, without a future, what to record after those before it."""
 
     keys: Keys
     verdict: "Future[Verdict] | None"
@@ -50,11 +47,7 @@ class InFlight:
         return bool(self._flying)
 
     def make_way(self, keys: Keys) -> None:
-        """Settle verdicts until nothing in flight shares a key with a pod that is asked about, and one more may fly.
-
-        Raises:
-            CycleStopped: a request was not sent, and none should be any more; all are settled then.
-        """
+        """Settle verdicts until none shares a key and one more may fly; raises CycleStopped, with all settled."""
         while self._flying and (self._sent >= self._most or not self._keys.isdisjoint(keys)):
             self._land_first()
 

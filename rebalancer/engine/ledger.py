@@ -14,10 +14,7 @@ from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdi
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One pod that a strategy asked for, and why it wants it gone, with what it measured.
-
-    The destination is None if that was not looked up, or the pod was refused.
-    """
+    """One pod that a strategy asked for, why, and with what it measured; no destination where it was not looked up."""
 
     profile: str
     strategy: str
@@ -45,10 +42,7 @@ class SteeredWaves:
 
 @dataclass(frozen=True, slots=True)
 class StrategyRun:
-    """How one strategy of one profile went; `seconds` is the only part that differs between equal runs.
-
-    The namespaces are those that its arguments include; empty for all.
-    """
+    """How one strategy of one profile went; `seconds` is the only part that differs between equal runs."""
 
     profile: str
     strategy: str
@@ -58,40 +52,27 @@ class StrategyRun:
     seconds: float
     error: str | None = None
     observed: Observation = field(default_factory=Observation)
-    namespaces: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()  # those that its arguments include; empty for all
     waves: tuple[SteeredWaves, ...] = ()
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What was asked and answered, in order.
-
-    Attributes:
-        unknown: pods that were asked for and may have gone; limits, PDBs and owners' shares count them as evicted.
-        skipped: why no strategy ran, or None.
-        stopped: why the cycle ended early, or None.
-        rested: whether it was to end early, by a pause, a window or the breaker: that is no failure.
-        observe: called with every entry as it is recorded.
-        warnings: what a reader should know beside the entries, each once.
-        limits: the most evictions of the cycle.
-        held: the nodes that were emptied and are kept empty, in order.
-        observed: what the strategy that runs has looked at.
-        waves: those that it has made, in order.
-    """
+    """What was asked and answered, in order."""
 
     evictions: list[Entry] = field(default_factory=list)
-    unknown: list[Entry] = field(default_factory=list)
+    unknown: list[Entry] = field(default_factory=list)  # may have gone; limits, PDBs and owners' shares count them
     failures: list[Entry] = field(default_factory=list)
     runs: list[StrategyRun] = field(default_factory=list)
-    skipped: str | None = None
-    stopped: str | None = None
-    rested: bool = False
-    observe: Callable[[Entry], None] = lambda _: None
-    warnings: list[Notice] = field(default_factory=list)
-    limits: Limits = field(default_factory=Limits)
-    held: list[Held] = field(default_factory=list)
-    observed: Observation = field(default_factory=Observation)
-    waves: list[SteeredWaves] = field(default_factory=list)
+    skipped: str | None = None  # why no strategy ran, or None
+    stopped: str | None = None  # why the cycle ended early, or None
+    rested: bool = False  # whether it was to end early, by a pause, a window or the breaker: that is no failure
+    observe: Callable[[Entry], None] = lambda _: None  # called with every entry as it is recorded
+    warnings: list[Notice] = field(default_factory=list)  # what a reader should know beside the entries, each once
+    limits: Limits = field(default_factory=Limits)  # the most evictions of the cycle
+    held: list[Held] = field(default_factory=list)  # the nodes that were emptied and are kept empty, in order
+    observed: Observation = field(default_factory=Observation)  # what the strategy that runs has looked at
+    waves: list[SteeredWaves] = field(default_factory=list)  # those that it has made, in order
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
 
     @property

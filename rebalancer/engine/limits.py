@@ -1,7 +1,4 @@
-"""Limits on evictions over a cycle, per node, per namespace and in all, and the share of its pods an owner may lose.
-
-That share, a quarter, is rounded in two ways; the other pods of an owner have a cooldown.
-"""
+"""Limits on evictions over a cycle, the share of its pods that an owner may lose, and the cooldown of its new pods."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -28,10 +25,7 @@ class Limits:
 
 
 class LimitCounter:
-    """Evictions of this cycle against the limits, over all profiles and strategies.
-
-    Limits that are parts are parts of these pods, all that there are as the cycle begins, where they have not ended.
-    """
+    """Evictions of this cycle against the limits; parts are of these pods as it begins, where they have not ended."""
 
     def __init__(self, limits: Limits, pods: Iterable[Pod] = ()) -> None:
         self._limits = limits
@@ -74,10 +68,7 @@ def most_lost(number: int) -> int:
 
 
 class OwnerShares:
-    """How many pods each owner has lost in this cycle, of those it had at its beginning, and how many it may lose.
-
-    Pods that were terminating then, or had ended, do not count.
-    """
+    """How many of its active pods each owner has lost in this cycle, of those at its beginning, and how many it may."""
 
     def __init__(self, pods: Iterable[Pod], most: Callable[[int], int] = most_lost) -> None:
         self._most = most

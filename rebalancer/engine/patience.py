@@ -18,7 +18,7 @@ the price is 6, and the pod goes.  If replicas took a minute, the price would be
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -27,7 +27,7 @@ from statistics import median
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
+from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.engine.limits import OwnerShares
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, refused
@@ -58,23 +58,14 @@ _ORDINARY_REPLICAS, _FEWEST, _MOST = 4, 0.5, 4.0
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """What a cycle knows of earlier ones.
+    """What a cycle knows of earlier ones."""
 
-    Attributes:
-        settings: the policy's.
-        memory: what is remembered, settled; an empty one if nothing is known.
-        rests: why balance strategies do nothing in this cycle; None if they may.
-        is_new: whether there was no memory at all.
-        skipped: why nothing at all is moved in this cycle; empty if something may be.
-        is_trial: whether one move may be made, to see whether its replacement becomes Ready.
-    """
-
-    settings: Trust
-    memory: Memory
-    rests: Cause | None = None
-    is_new: bool = False
-    skipped: str = ""
-    is_trial: bool = False
+    settings: Trust  # the policy's
+    memory: Memory  # what is remembered, settled; an empty one if nothing is known
+    rests: Cause | None = None  # why balance strategies do nothing in this cycle; None if they may
+    is_new: bool = False  # whether there was no memory at all
+    skipped: str = ""  # why nothing at all is moved in this cycle; empty if something may be
+    is_trial: bool = False  # whether one move may be made, to see whether its replacement becomes Ready
 
 
 class Patience:
@@ -106,42 +97,30 @@ class Patience:
         for node in cluster.nodes:
             if node.name in self._left_alone:
                 cluster.hold(node)
-        self._for_all = tuple(self._rules(balance=False))
-        self._for_balance = tuple(self._rules(balance=True))
+        self._for_all, self._for_balance = self._rules(balance=False), self._rules(balance=True)
 
     def refusal(self, pod: Pod, *, balance: bool) -> Refused | None:
         """Return why a pod is left alone for now, by a balance strategy or by others; None if it may go."""
         rules = self._for_balance if balance else self._for_all
         return next((refusal for rule in rules if (refusal := rule(pod))), None)
 
-    def _rules(self, *, balance: bool) -> Iterator[Callable[[Pod], Refused | None]]:
-        scheduler_inputs, heeded = self._cluster.snapshot.scheduler_inputs, self._settings.do_not_disrupt
-        if scheduler_inputs.notes:
-            yield self._noted
-        if self._stops:
-            yield self._stopped
-        if heeded == "all" or (heeded == "balance" and balance):
-            yield lambda pod: refused(Code.DO_NOT_DISRUPT, annotation=pod.holding) if pod.holding else None
-        if balance:
-            yield from self._of_balance(scheduler_inputs)
-        if shares := self._shares:
-            yield lambda pod: shares.refusal(pod) if pod.active else None
-
-    def _of_balance(self, scheduler_inputs: SchedulerInputs) -> Iterator[Callable[[Pod], Refused | None]]:
-        if self._left_alone:
-            yield lambda pod: self._left_alone.get(pod.node)
-        if scheduler_inputs.templates:
-            yield self._rollout
-        if scheduler_inputs.scaled:
-            yield self._autoscaled
-        if scheduler_inputs.finishing:
-            yield self._finishing
-        if self._waits:
-            yield self._back_off
-        if self._undone or self._replacements:
-            yield self._undoing
-        if self._is_new:
-            yield self._first_move
+    def _rules(self, *, balance: bool) -> Sequence[Callable[[Pod], Refused | None]]:
+        """Return the rules that can refuse a pod of this cluster, in the order in which they are asked."""
+        inputs, heeded, shares = self._cluster.snapshot.scheduler_inputs, self._settings.do_not_disrupt, self._shares
+        rules: Sequence[tuple[object, Callable[[Pod], Refused | None]]] = (
+            (inputs.notes, self._noted),
+            (self._stops, self._stopped),
+            (heeded == "all" or (heeded == "balance" and balance), _holding),
+            (balance and self._left_alone, lambda pod: self._left_alone.get(pod.node)),
+            (balance and inputs.templates, self._rollout),
+            (balance and inputs.scaled, self._autoscaled),
+            (balance and inputs.finishing, self._finishing),
+            (balance and self._waits, self._back_off),
+            (balance and (self._undone or self._replacements), self._undoing),
+            (balance and self._is_new, self._first_move),
+            (shares, lambda pod: shares.refusal(pod) if shares and pod.active else None),
+        )
+        return [rule for applies, rule in rules if applies]
 
     def _key(self, pod: Pod) -> tuple[str, str]:
         if pod not in self._keys:
@@ -165,11 +144,7 @@ class Patience:
         return hours_outside(self._readings, node.name, low, high, self._now)
 
     def price(self, pod: Pod) -> float:
-        """Return what it costs to move a pod in this cycle, in point hours.
-
-        What the cycle itself moves is not missing: it waits until each replacement is Ready.  Nothing where no cycle
-        was measured before: then nobody knows how long a load lasts.
-        """
+        """Return what it costs to move a pod in this cycle, in point hours; 0 where no cycle was measured before."""
         if not self._readings:
             return 0.0
         key = self._key(pod)
@@ -198,7 +173,6 @@ class Patience:
             self._shares.spend(pod, count)
 
     def _noted(self, pod: Pod) -> Refused | None:
-        """Return a refusal if the namespace or the owner is paused, or outside its window, by annotation."""
         for name in ("", self._key(pod)[1]):
             found = self._cluster.snapshot.scheduler_inputs.notes.get((pod.namespace, name))
             if found and (refusal := noted_refusal(found, pod.namespace, name, self._now)):
@@ -212,7 +186,6 @@ class Patience:
         return refused(Code.OWNER_STOPPED, why=stop.why, left_seconds=(stop.until - self._now).total_seconds())
 
     def _node(self, node: Node) -> Refused | None:
-        """Return why a node is left alone: it is being taken out of service, or has just come."""
         if node.terminating or node.unschedulable:
             return refused(Code.LEAVING_NODE, node=node.name, sign="deleted" if node.terminating else "cordoned")
         for taint in node.taints:
@@ -253,7 +226,6 @@ class Patience:
         return refused(Code.BACK_OFF, times=times, left_seconds=(until - self._now).total_seconds())
 
     def _undoing(self, pod: Pod) -> Refused | None:
-        """Return a refusal if the pod replaced another one of late, or a move from its node was undone."""
         if pod.uid and pod.uid in self._replacements:
             return refused(Code.UNDONE, replaced=True)
         move = self._undone.get((*self._key(pod), pod.node))
@@ -263,13 +235,14 @@ class Patience:
         return refused(Code.FIRST_MOVE, owner=self._key(pod)[1]) if self._moved[self._key(pod)] else None
 
 
+def _holding(pod: Pod) -> Refused | None:
+    return refused(Code.DO_NOT_DISRUPT, annotation=pod.holding) if pod.holding else None
+
+
 def backed_off(
     moves: Iterable[PastMove], settings: BackOff, now: datetime
 ) -> Mapping[tuple[str, str], tuple[datetime, int]]:
-    """Return the owners that are left alone after their moves: until when, and after how many cycles that moved them.
-
-    What one cycle moved of an owner counts once, from the last of these pods on.
-    """
+    """Return the owners left alone: until when, and after how many cycles that moved them, each counted once."""
     cycles: dict[tuple[str, str], dict[datetime, datetime]] = {}
     for each in moves:
         times = cycles.setdefault(each.key, {})
@@ -296,10 +269,7 @@ def noted_refusal(notes: Notes, namespace: str, owner: str, now: datetime) -> Re
 def hours_outside(
     readings: Sequence[Reading], node: str, low: Mapping[str, float], high: Mapping[str, float], now: datetime
 ) -> float:
-    """Return for how many hours a node that is outside these percentages now is expected to stay so.
-
-    Readings of earlier cycles come the oldest first; without any, nobody knows since when it is outside.
-    """
+    """Return for how many hours a node outside these percentages is expected to stay so; readings are in order."""
     for reading in reversed(readings):
         measured = reading.nodes.get(node)
         if measured is None or not _is_outside(measured, low, high):

@@ -131,7 +131,6 @@ class DisruptionBudgets:
 
 
 def _several(covering: Sequence[DisruptionBudget]) -> Refused:
-    """Return the refusal of a pod that several PDBs select, or one that could not be read."""
     if unread := next((budget for budget in covering if budget.problem), None):
         return refused(Code.PDB, pdb=unread.name, problem=unread.problem)
     names = sorted(budget.name for budget in covering)

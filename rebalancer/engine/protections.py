@@ -6,6 +6,7 @@ annotations say.  So do a pod that could not be read in full, and all pods of a 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -44,11 +45,7 @@ def absolute(cluster: Cluster) -> Iterator[Protection]:
 
 
 def configured(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:
-    """Yield the protections that the evictor's arguments put in force, in the descheduler's order.
-
-    Raises:
-        UsageError: the policy names a PriorityClass that the cluster does not have.
-    """
+    """Yield what arguments put in force, in the descheduler's order; raises UsageError for an unknown PriorityClass."""
     threshold = _threshold(args, cluster.snapshot)
     names = args.protections()
     if args.no_eviction_policy == "Mandatory":
@@ -60,27 +57,19 @@ def configured(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protectio
         yield Protection(Code.FAILED_BARE_PODS, lambda pod: _HOLDS if not pod.owners else None)
     else:
         yield Protection(Code.BARE_PODS, lambda pod: _HOLDS if not pod.owners and pod.phase != "Failed" else None)
-    if Code.LOCAL_STORAGE in names:
-        yield Protection(Code.LOCAL_STORAGE, lambda pod: _HOLDS if pod.spec.local_storage else None)
-    if Code.DAEMON_SET_PODS in names:
-        yield Protection(
-            Code.DAEMON_SET_PODS, lambda pod: _HOLDS if any(each.kind == "DaemonSet" for each in pod.owners) else None
-        )
-    if Code.PVC in names:
-        yield Protection(Code.PVC, _persistent(cluster, args.protected_storage_classes()))
-    if Code.WITHOUT_PDB in names:
-        yield Protection(Code.WITHOUT_PDB, _without_pdb(cluster.snapshot.budgets))
-    if Code.RESOURCE_CLAIMS in names:
-        yield Protection(Code.RESOURCE_CLAIMS, lambda pod: _HOLDS if pod.spec.resource_claims else None)
-    yield from _selection(args, cluster)
-
-
-def _selection(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protection]:
+    named: Mapping[Code, Reason] = {
+        Code.LOCAL_STORAGE: lambda pod: _HOLDS if pod.spec.local_storage else None,
+        Code.DAEMON_SET_PODS: lambda pod: _HOLDS if any(each.kind == "DaemonSet" for each in pod.owners) else None,
+        Code.PVC: _persistent(cluster, args.protected_storage_classes()),
+        Code.WITHOUT_PDB: _without_pdb(cluster.snapshot.budgets),
+        Code.RESOURCE_CLAIMS: lambda pod: _HOLDS if pod.spec.resource_claims else None,
+    }
+    yield from (Protection(code, reason) for code, reason in named.items() if code in names)
     if selector := args.label_selector:
         yield Protection(Code.LABEL_SELECTOR, lambda pod: _HOLDS if not selector.matches(pod.labels) else None)
     if args.min_pod_age is not None:
-        minimum = args.min_pod_age
-        yield Protection(Code.MIN_POD_AGE, lambda pod: _too_young(pod, cluster, minimum.total_seconds()))
+        minimum = args.min_pod_age.total_seconds()
+        yield Protection(Code.MIN_POD_AGE, lambda pod: _too_young(pod, cluster, minimum))
 
 
 def _critical(pod: Pod) -> Mapping[str, Any] | None:
@@ -127,12 +116,12 @@ def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:
 
 
 def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
-    found = DisruptionBudgets(budgets or ())
+    found = cache(lambda: DisruptionBudgets(budgets or ()))  # only where it is asked
 
     def reason(pod: Pod) -> Mapping[str, Any] | None:
         if budgets is None:
             return {"known": False}
-        return None if found.select(pod) else _HOLDS
+        return None if found().select(pod) else _HOLDS
 
     return reason
 

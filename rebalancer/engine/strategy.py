@@ -18,32 +18,20 @@ A = TypeVar("A", bound=Args)
 
 
 class Strategy(ABC, Generic[A]):
-    """One way to pick pods.  Subclass `Deschedule` or `Balance`, not this.
+    """One way to pick pods.  Subclass `Deschedule` or `Balance`, not this."""
 
-    Attributes:
-        name: as policies spell it.
-        Args: the model of its arguments.
-        point: the extension point at which a policy may enable it.
-        needs: kinds it reads besides nodes and pods, as `kind` spells them, like `Namespace`.
-        example: arguments for a first try, as a policy has them; its manual shows them.
-    """
-
-    name: ClassVar[str]
-    Args: ClassVar[type[Args]]
-    point: ClassVar[str]
-    needs: ClassVar[frozenset[str]] = frozenset()
-    example: ClassVar[Mapping[str, object]] = MappingProxyType({})
+    name: ClassVar[str]  # as policies spell it
+    Args: ClassVar[type[Args]]  # the model of its arguments
+    point: ClassVar[str]  # the extension point at which a policy may enable it
+    needs: ClassVar[frozenset[str]] = frozenset()  # kinds it reads besides nodes and pods, like `Namespace`
+    example: ClassVar[Mapping[str, object]] = MappingProxyType({})  # arguments for a first try; its manual shows them
 
     def __init__(self, args: A) -> None:
         self.args = args
 
     @abstractmethod
     def run(self, cluster: Cluster, evict: Evict) -> None:
-        """Ask for the eviction of the pods that this strategy picks.
-
-        Raises:
-            StrategyError: it cannot run on this cluster or with these arguments.
-        """
+        """Ask for the eviction of the pods that this strategy picks; raises StrategyError if it cannot run here."""
 
 
 class Deschedule(Strategy[A]):
@@ -76,17 +64,14 @@ def builtin() -> tuple[StrategyType, ...]:
 def strategies(offered: Iterable[EntryPoint] | None = None) -> Mapping[str, StrategyType]:
     """Return all strategies by name, the built-in ones first, then those `offered`; None for all that are installed.
 
-    Raises:
-        UsageError: two packages claim one name, or one cannot be loaded.
+    Raises UsageError if two packages claim one name, or one cannot be loaded.
     """
     found = {strategy.name: strategy for strategy in builtin()}
     for entry in sorted(_installed() if offered is None else offered, key=lambda each: each.name):
         strategy = _load(entry)
         if strategy.name in found:
-            raise UsageError(
-                f"two strategies are called {strategy.name}: {_place(found[strategy.name])} and {_place(strategy)}; "
-                "uninstall one of them"
-            )
+            both = f"{_place(found[strategy.name])} and {_place(strategy)}"
+            raise UsageError(f"two strategies are called {strategy.name}: {both}; uninstall one of them")
         found[strategy.name] = strategy
     return found
 

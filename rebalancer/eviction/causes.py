@@ -115,7 +115,6 @@ class Code(StrEnum):
     STAYS_OVER = "StaysOver"
     MEMORY_UNUSABLE = "MemoryUnusable"
     FORECAST_MISSED = "ForecastMissed"
-    BREAKER_OPEN = "BreakerOpen"
     STILL_IN_PROGRESS = "StillInProgress"
 
 
@@ -130,15 +129,12 @@ EXTRA_PROTECTIONS = (
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A cause with what it was found by.
-
-    Attributes:
-        details: what was compared, by name: numbers, names, and lists and mappings of these.  Times are in seconds
-            and their names end in `_seconds`; percentages are of what a node has allocatable.  Text from elsewhere
-            (a server's answer, another package's strategy) is `message`.
-    """
+    """A cause with what it was found by."""
 
     code: Code
+    #: What was compared, by name: numbers, names, and lists and mappings of these.  Times are in seconds and their
+    #: names end in `_seconds`; percentages are of what a node has allocatable.  Text from elsewhere (a server's answer,
+    #: another package's strategy) is `message`.
     details: Mapping[str, Any] = {}
 
     def as_details(self) -> dict[str, Any]:

@@ -17,18 +17,12 @@ class Outlook(Protocol):
 
     def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
         """Return a refusal by NotLasting if a node that is over targets now was so in too few of the last cycles."""
-        ...
 
     def hours(self, node: Node, low: Mapping[str, float], high: Mapping[str, float]) -> float:
         """Return for how many hours a node that is below `low` or above `high` now is expected to stay so."""
-        ...
 
     def price(self, pod: Pod) -> float:
-        """Return what it costs to move a pod now, in point hours: points that a node is over its target, times hours.
-
-        0 where no cycle was measured before: each move that gains is worth it.
-        """
-        ...
+        """Return what moving a pod costs, in points over the target x hours; 0 where no cycle was measured."""
 
 
 class Evict(Protocol):
@@ -44,85 +38,62 @@ class Evict(Protocol):
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         """Return what protects the pod (the descheduler's Filter), or None; `because` as in `evictable`."""
-        ...
 
     def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
-        """Return why the pod has nowhere to go (the descheduler's PreEvictionFilter: nodeFit, namespaces), or None.
-
-        `because` as in `evictable`.
-        """
-        ...
+        """Return why it can go nowhere (the descheduler's PreEvictionFilter), or None; `because` as in `evictable`."""
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        """Return whether the pod passes both filters.
-
-        If it is said why the strategy wants it gone, the answer no is recorded as a refusal; else nothing is recorded.
-        """
-        ...
+        """Return whether the pod passes both filters; a no is recorded as a refusal only if `because` is given."""
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
-        """Ask for the eviction of each of these pods, in this order, with why.
+        """Ask for the eviction of each of these pods, in this order, with why; raises CycleOver as `__call__`.
 
-        For a list that no verdict changes: with `--max-parallel` several requests are under way at once.  Raises
-        CycleOver as `__call__`.
+        For a list that no verdict changes: with `--max-parallel` several requests are under way at once.
         """
-        ...
 
     def first_refusal(self, pods: Sequence[Pod]) -> tuple[Pod, Refused] | None:
         """Return the first of these pods that would be refused if all were asked for in this order, and why.
 
         Filters, limits, PDBs and replicas are counted as if the earlier ones had gone; nothing is evicted or recorded.
         """
-        ...
 
     def try_out(self, pod: Pod) -> Refused | None:
         """Return why a pod would be refused; if it would not, it counts as gone until the present scope ends."""
-        ...
 
     def resting(self, pod: Pod, rest: timedelta) -> Refused | None:
         """Return a refusal by Newcomer if the pod started within this time, unless with its owner's first pods."""
-        ...
 
     def with_owner_limit(self) -> "Evict":
         """Return this with one more rule: an owner without a PDB loses few of its pods in a cycle.
 
         That is at most a quarter of its pods, and at least one, over all strategies; more are refused by OwnerShare.
         """
-        ...
 
     def refuse(self, pod: Pod, because: Cause | str, refusal: Refused) -> None:
         """Record that a pod which should go stays because of a rule of the strategy."""
-        ...
 
     def emptied(self, node: Node) -> None:
         """Tell that a node has lost all pods that had to go; where the run holds nodes it is kept empty for a while."""
-        ...
 
     def warn(self, what: Cause | str) -> None:
         """Warn the person who runs the program; a repeated warning counts once."""
-        ...
 
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
         """Count what was looked at, like `{"pods": 214, "older": 0}`, so that a report can say why nothing was done.
 
         Repeated counts add up; figures are the limits by which it was counted, like an age in seconds.
         """
-        ...
 
     def observe(self, observation: Observation) -> None:
         """Add to what was looked at."""
-        ...
 
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod and return the verdict; `granted` says whether it goes.
 
         A granted pod leaves the cluster at once.  `because` has figures that a person can check; text becomes the cause
-        `Custom`.  `destination` is where its replacement will likely run, if the strategy looks at that.
-
-        Raises:
-            CycleOver: the total limit is used up; it ends the strategy, which must not catch it.
+        `Custom`.  `destination` is where its replacement will likely run, if the strategy looks at that.  Raises
+        CycleOver if the total limit is used up; it ends the strategy, which must not catch it.
         """
-        ...
 
 
 #: Whether there is a priority; the priority; QoS; whether the pod prefers no eviction.

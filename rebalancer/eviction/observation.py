@@ -23,10 +23,7 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class WeighedNode:
-    """How full a node was when the strategy began, in percent by resource, and in which of the three states.
-
-    And the same when it ended, with the pods that are expected to come.
-    """
+    """How full a node was before and after the strategy, with those that come, in percent, and in which state."""
 
     name: str
     before: Percentages
@@ -37,23 +34,14 @@ class WeighedNode:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a strategy looked at; observations can be added up.
+    """What a strategy looked at; observations can be added up."""
 
-    Attributes:
-        counts: how many of what, in the order of the report; `pods` are the pods that were considered.
-        figures: the limits by which it was counted, like an age in seconds.
-        nodes: the nodes whose utilization was compared.
-        thresholds: percent by resource, at or below which a node is underutilized in this run.
-        targets: percent by resource, above which it is overutilized.
-        obstacle: why nothing could be done; empty where something could.
-    """
-
-    counts: Mapping[str, int] = field(default_factory=lambda: _NONE)
-    figures: Mapping[str, float] = field(default_factory=lambda: _NONE)
-    nodes: tuple[WeighedNode, ...] = ()
-    thresholds: Percentages = field(default_factory=lambda: _NONE)
-    targets: Percentages = field(default_factory=lambda: _NONE)
-    obstacle: str = ""
+    counts: Mapping[str, int] = field(default_factory=lambda: _NONE)  # how many of what, in the order of the report
+    figures: Mapping[str, float] = field(default_factory=lambda: _NONE)  # limits of counting, like an age in seconds
+    nodes: tuple[WeighedNode, ...] = ()  # the nodes whose utilization was compared
+    thresholds: Percentages = field(default_factory=lambda: _NONE)  # at or below which a node is underutilized
+    targets: Percentages = field(default_factory=lambda: _NONE)  # percent by resource, above which it is overutilized
+    obstacle: str = ""  # why nothing could be done; empty where something could
 
     def __add__(self, other: "Observation") -> "Observation":
         counts = Counter(self.counts)

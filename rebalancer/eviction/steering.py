@@ -30,26 +30,17 @@ _DECIMALS = 3
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the replacement of a pod will likely run.
+    """Where the replacement of a pod will likely run."""
 
-    Attributes:
-        nodes: one, if the replacement will likely run there; several, if it may run on each: then the plan counts on
-            the first.  At most 16 are named.
-        more: on how many others it may run as well.
-        shares: of each of these nodes, in which part of the possible histories it lands there; empty if that is not
-            known.
-    """
-
+    #: One, if the replacement will likely run there; several, if it may run on each: then the plan counts on the first.
+    #: At most 16 are named.
     nodes: tuple[str, ...]
-    more: int = 0
-    shares: tuple[float, ...] = ()
+    more: int = 0  # on how many others it may run as well
+    shares: tuple[float, ...] = ()  # in which part of the possible histories it lands on each; empty if unknown
 
     @classmethod
     def among(cls, expected: str, likely: Iterable[str] | Mapping[str, float]) -> "Destination":
-        """Return a destination of the likely nodes, with their shares if there are any, the most likely first.
-
-        The expected one, on which the plan counts, comes before them.
-        """
+        """Return a destination: first the expected node, then the likely ones by their shares, if there are any."""
         names = tuple(dict.fromkeys((expected, *likely)))
         named, seen = names[:_MOST_NODES], likely if isinstance(likely, Mapping) else {}
         shares = tuple(round(seen.get(name, 0.0), _DECIMALS) for name in named) if seen else ()
@@ -62,21 +53,14 @@ HOT, MIDDLING = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A pod that is to go in a wave.
-
-    Attributes:
-        expected: the node on which the plan counts on its replacement.
-        likely: all nodes on which the replacement should land by the forecast, with `expected`; any of them is fine.
-        usage: what the pod uses, by resource.
-        shares: how likely it lands on each of the likely nodes, as far as that is known.
-    """
+    """A pod that is to go in a wave."""
 
     pod: Pod
-    expected: str
-    likely: tuple[str, ...]
+    expected: str  # the node on which the plan counts on its replacement
+    likely: tuple[str, ...]  # where the replacement should land by the forecast; any of these, with `expected`, is fine
     because: Cause
-    usage: Resources = field(default_factory=dict)
-    shares: Mapping[str, float] = field(default_factory=dict)
+    usage: Resources = field(default_factory=dict)  # what the pod uses, by resource
+    shares: Mapping[str, float] = field(default_factory=dict)  # how likely it lands on each of these, if that is known
 
     @property
     def destination(self) -> Destination:
@@ -86,10 +70,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Moves that are made together, and how many soft taints each node that is to be avoided carries meanwhile.
-
-    They are asked for in this order; their replacements may arrive in any.
-    """
+    """Moves made together, in this order, and how many soft taints each node to be avoided carries meanwhile."""
 
     avoid: Mapping[str, int]
     moves: tuple[Move, ...]
@@ -97,21 +78,15 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class ActualPlacement:
-    """What became of a pod's replacement.
-
-    Attributes:
-        node: where the replacement is bound; None while it is pending, or if none was seen.
-        replacement: its name; empty in a dry run, or if none was seen.
-        ready_seconds: how long after the eviction it was Ready; None if that was not seen: then its owner and its PDB
-            cannot spare another pod in this run.
-        is_missing: whether a replacement was waited for, and none was seen.
-    """
+    """What became of a pod's replacement."""
 
     move: Move
-    node: str | None
-    replacement: str = ""
+    node: str | None  # where the replacement is bound; None while it is pending, or if none was seen
+    replacement: str = ""  # its name; empty in a dry run, or if none was seen
+    #: How long after the eviction it was Ready; None if that was not seen: then its owner and its PDB cannot spare
+    #: another pod in this run.
     ready_seconds: float | None = None
-    is_missing: bool = False
+    is_missing: bool = False  # whether a replacement was waited for, and none was seen
 
     @property
     def foreseen(self) -> bool:
@@ -130,40 +105,28 @@ class Steer:
     For each wave: `closed`, `begin`, the evictions, `settle`.  After the last one always `end`, even after an error:
     nothing that was begun may be left behind.  This one is that of a dry run: it writes nothing, and takes every
     replacement to land where it is expected.
-
-    Attributes:
-        min_gain: how many points a move has to bring, by the policy.
-        keys: the keys of the first soft taint, and of the second one, which only hot nodes get.
     """
 
     def __init__(self, min_gain: float, keys: tuple[str, str]) -> None:
-        self.min_gain = min_gain
-        self.keys = keys
+        self.min_gain = min_gain  # how many points a move has to bring, by the policy
+        self.keys = keys  # the keys of the first soft taint, and of the second one, which only hot nodes get
 
     def closed(self, wave: Wave) -> frozenset[str]:  # noqa: ARG002  others look
         """Return the nodes that a wave counts on and that take no pods any more: then another has to be planned.
 
-        Where a pod may land on many nodes, none of these is looked at: the scheduler takes another one.
-
-        Raises:
-            CycleStopped: that is not known.
+        Where a pod may land on many nodes, none of these is looked at: the scheduler takes another one.  Raises
+        CycleStopped if that is not known.
         """
         return frozenset()
 
     def begin(self, wave: Wave) -> None:
-        """Mark the nodes of a wave to be avoided, and no others, before its first eviction.
-
-        Raises:
-            CycleStopped: that failed, or nothing more may be asked for in this run.
-        """
+        """Mark the nodes of a wave, and no others, to be avoided, before its evictions; raises CycleStopped."""
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:  # noqa: ARG002
         """Wait until the replacements have landed, and return where: one placement for each move, in their order.
 
         Given are the moves whose pods go, with the verdicts; a pod with the verdict `Unknown` may not have gone.
-
-        Raises:
-            CycleStopped: the run has to end.  (Not because replacements are pending or missing: placements say so.)
+        Raises CycleStopped if the run has to end, and not because replacements are pending or missing.
         """
         return tuple(ActualPlacement(move, move.expected, ready_seconds=0.0) for move, _ in moved)
 

@@ -11,15 +11,10 @@ from rebalancer.eviction.causes import Cause, Code, cause
 
 
 class Granted(msgspec.Struct, frozen=True):
-    """The pod goes (live: the API server accepted the eviction).
+    """The pod goes (live: the API server accepted the eviction)."""
 
-    Attributes:
-        background: another controller has taken the eviction over, and moves the pod in its own time.
-        restarted: name of the Deployment whose rollout moves the pod; empty if the pod is evicted.
-    """
-
-    background: bool = False
-    restarted: str = ""
+    background: bool = False  # another controller has taken the eviction over, and moves the pod in its own time
+    restarted: str = ""  # name of the Deployment whose rollout moves the pod; empty if the pod is evicted
 
     granted: ClassVar[bool] = True
     gone: ClassVar[bool] = True
@@ -60,14 +55,11 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """The eviction did not happen: it could not be asked for, or was rejected for a reason that no rule explains.
-
-    Where it is forbidden the credentials lack the permission; where it is hopeless no other pod's would succeed either.
-    """
+    """The eviction did not happen: it could not be asked for, or was rejected for a reason that no rule explains."""
 
     error: str
-    forbidden: bool = False
-    hopeless: bool = False
+    forbidden: bool = False  # the credentials lack the permission
+    hopeless: bool = False  # no other pod's would succeed either
 
     granted: ClassVar[bool] = False
     gone: ClassVar[bool] = False

@@ -42,19 +42,12 @@ class PressureReading:
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """What is known of one rule.
+    """What is known of one rule."""
 
-    Attributes:
-        readings: by node; a node without a sample is absent.
-        problem: why nothing is known, as when the source does not answer; empty if something is.
-        source: which was asked, where there is a problem.
-        missing: why a node has no reading, by node, where the source says so.
-    """
-
-    readings: Mapping[str, PressureReading] = field(default_factory=dict)
-    problem: str = ""
-    source: str = ""
-    missing: Mapping[str, str] = field(default_factory=dict)
+    readings: Mapping[str, PressureReading] = field(default_factory=dict)  # by node; a node without a sample is absent
+    problem: str = ""  # why nothing is known, as when the source does not answer; empty if something is
+    source: str = ""  # which was asked, where there is a problem
+    missing: Mapping[str, str] = field(default_factory=dict)  # why a node has no reading, where the source says so
     warnings: tuple[str, ...] = ()
 
 
@@ -74,43 +67,29 @@ Marks = Mapping[str, tuple[Pressure, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What follows from the readings.
-
-    Attributes:
-        left_out: nodes under pressure that are not marked, since `maxNodes` allows no more; by name.
-        all_pressed: whether all nodes are under pressure, so that none is marked.
-        unknown: why a rule is not known, by its name.
-    """
+    """What follows from the readings."""
 
     marks: Marks
-    left_out: tuple[str, ...] = ()
-    all_pressed: bool = False
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()  # nodes under pressure that are not marked, since `maxNodes` allows no more; by name
+    all_pressed: bool = False  # whether all nodes are under pressure, so that none is marked
+    unknown: Mapping[str, str] = field(default_factory=dict)  # why a rule is not known, by its name
 
 
 @dataclass(frozen=True, slots=True)
 class MarkingOutcome:
-    """One evaluation, and what was written after it.
-
-    Attributes:
-        rules: what was gone by; None if nothing was evaluated.
-        nodes: how many nodes took part.
-        changes: by node: `marked`, `changed`, `renewed` or `cleared`.
-        problems: why a node was not changed, by its name.
-        skipped: why nothing was evaluated; empty if it was.
-    """
+    """One evaluation, and what was written after it."""
 
     run: str
     dry_run: bool
     cluster: Mapping[str, str | None]
     now: datetime
-    rules: MarkingRules | None = None
-    nodes: int = 0
+    rules: MarkingRules | None = None  # what was gone by; None if nothing was evaluated
+    nodes: int = 0  # how many nodes took part
     answers: Mapping[str, RuleAnswer] = field(default_factory=dict)
     evaluation: Evaluation = Evaluation({})
-    changes: Mapping[str, str] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
-    skipped: str = ""
+    changes: Mapping[str, str] = field(default_factory=dict)  # by node: `marked`, `changed`, `renewed` or `cleared`
+    problems: Mapping[str, str] = field(default_factory=dict)  # why a node was not changed, by its name
+    skipped: str = ""  # why nothing was evaluated; empty if it was
     warnings: tuple[str, ...] = ()
 
     @property
@@ -145,7 +124,6 @@ def evaluate(
 
 
 def _unknown(answer: RuleAnswer, nodes: Collection[str]) -> str:
-    """Return why a rule is not known; empty if it is."""
     if answer.problem:
         return answer.problem
     known = sum(node in answer.readings for node in nodes)
@@ -153,10 +131,7 @@ def _unknown(answer: RuleAnswer, nodes: Collection[str]) -> str:
 
 
 class _Case:
-    """What is known of one node: its readings by rule, and its marks that have not expired, in the order of the file.
-
-    A rule without a reading is absent.
-    """
+    """What is known of one node: readings by rule, where there is one, and valid marks in the order of the file."""
 
     def __init__(
         self,

@@ -27,6 +27,7 @@ _SHORTEST_FOR = timedelta(minutes=1)
 _RESERVED = ("kubernetes.io", "k8s.io")
 _WANTED = WantedDocument(KIND, "rebalancer/", "set of marking rules", "sets of marking rules")
 _NO_UTILIZATION = "no strategy in the policy has metricsUtilization, which measures it; give a query instead"
+_NO_PROMETHEUS = "a query needs Prometheus: add `- source: Prometheus` with its url to the policy's metricsProviders"
 _MINIMAL = "`rules: {cpu: {query: ..., above: 0.8, below: 0.7}}`"
 
 
@@ -174,13 +175,7 @@ class MarkingRules(Part):
 
 
 def load_marking_rules(text: str, policy: Policy, *, source: str) -> MarkingRules:
-    """Read marking rules, or those inside a ConfigMap.
-
-    The policy names the sources of usage, and steering's taints, which marks must not use.
-
-    Raises:
-        PolicyError: the rules cannot be used; all their problems are in it.
-    """
+    """Read marking rules, also in a ConfigMap, beside this policy; raises PolicyError with all their problems."""
     findings = Findings()
     node = wanted_document(text, findings, _WANTED)
     rules = None
@@ -207,10 +202,7 @@ def _check_sources(rules: MarkingRules, node: DocumentNode, policy: Policy, find
     has_prometheus = any(each.source == PROMETHEUS for each in policy.metrics_providers)
     for name, rule in rules.rules.items():
         if rule.query and not has_prometheus:
-            findings.error(
-                at(node, "rules", name, "query").place,
-                "a query needs Prometheus: add `- source: Prometheus` with its url to the policy's metricsProviders",
-            )
+            findings.error(at(node, "rules", name, "query").place, _NO_PROMETHEUS)
         if rule.resource and (wrong := measured.mismatch({rule.resource: 0}) if measured else _NO_UTILIZATION):
             findings.error(at(node, "rules", name, "resource").place, wrong)
 

@@ -41,40 +41,24 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
 class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An eviction of an earlier cycle, and what became of it.
+    """An eviction of an earlier cycle, and what became of it."""
 
-    Attributes:
-        at: when the pod was evicted.
-        cycle: when that cycle read the cluster; moves of one cycle have the same.
-        owner: as `owner_of` names it.
-        controller: UID of the pod's controller, such as its ReplicaSet.
-        template: the hash of its template, as its label has it; empty where it has none.
-        foretold: where its replacement was expected: any of these nodes.
-        strategy: who asked for it.
-        replacement: UID of the pod that came for it; empty until one was seen.
-        landed: the replacement's node; empty until it was bound.
-        ready: when it was Ready; None until that was seen.
-        failed: what is wrong with the replacement, like `CrashLoopBackOff`; empty if nothing is.
-        undone: whether it came back, or its new node was relieved of it.
-        was_unready: whether the pod itself was not Ready: then nothing is waited for, and nothing held against it.
-    """
-
-    at: _Time
-    cycle: _Time
+    at: _Time  # when the pod was evicted
+    cycle: _Time  # when that cycle read the cluster; moves of one cycle have the same
     namespace: _Name
-    owner: _Name
-    controller: _Name = ""
-    template: _Name = ""
+    owner: _Name  # as `owner_of` names it
+    controller: _Name = ""  # UID of the pod's controller, such as its ReplicaSet
+    template: _Name = ""  # the hash of its template, as its label has it; empty where it has none
     pod: _Name = ""
     source: _Name = ""
-    foretold: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=64)] = ()
-    strategy: _Name = ""
-    replacement: _Name = ""
-    landed: _Name = ""
-    ready: _Time | None = None
-    failed: _Name = ""
-    undone: bool = False
-    was_unready: bool = False
+    foretold: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=64)] = ()  # where its replacement was expected
+    strategy: _Name = ""  # who asked for it
+    replacement: _Name = ""  # UID of the pod that came for it; empty until one was seen
+    landed: _Name = ""  # the replacement's node; empty until it was bound
+    ready: _Time | None = None  # when it was Ready; None until that was seen
+    failed: _Name = ""  # what is wrong with the replacement, like `CrashLoopBackOff`; empty if nothing is
+    undone: bool = False  # whether it came back, or its new node was relieved of it
+    was_unready: bool = False  # whether the pod was not Ready: then nothing is waited for or held against it
 
     @property
     def key(self) -> tuple[str, str]:
@@ -114,26 +98,16 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is remembered.
-
-    Attributes:
-        since: when the memory begins; what was before is not known.
-        moves: the oldest first.
-        stops: of owners, by name.
-        readings: of nodes, the oldest first.
-        breaker: None as long as it is closed.
-        counted_from: failures before it do not trip the breaker again; None if all count.
-        undone: how many moves were undone since the memory began.
-    """
+    """What is remembered."""
 
     version: int = VERSION
-    since: _Time
-    moves: Annotated[tuple[PastMove, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()
-    stops: Annotated[tuple[OwnerStop, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()
-    readings: Annotated[tuple[Reading, ...], msgspec.Meta(max_length=_MOST_READINGS)] = ()
-    breaker: Tripped | None = None
-    counted_from: _Time | None = None
-    undone: _Count = 0
+    since: _Time  # when the memory begins; what was before is not known
+    moves: Annotated[tuple[PastMove, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()  # the oldest first
+    stops: Annotated[tuple[OwnerStop, ...], msgspec.Meta(max_length=_MOST_MOVES)] = ()  # of owners, by name
+    readings: Annotated[tuple[Reading, ...], msgspec.Meta(max_length=_MOST_READINGS)] = ()  # of nodes, the oldest first
+    breaker: Tripped | None = None  # None as long as it is closed
+    counted_from: _Time | None = None  # failures before it do not trip the breaker again; None if all count
+    undone: _Count = 0  # how many moves were undone since the memory began
 
 
 class NewerMemory(Unreadable):
@@ -181,12 +155,7 @@ def encoded(memory: Memory) -> str:
 
 
 def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
-    """Return the memory of a ConfigMap; None where it has none yet.
-
-    Raises:
-        NewerMemory: a later version wrote it.
-        Unreadable: it is corrupt.
-    """
+    """Return a ConfigMap's memory, or None; raises NewerMemory if a later version wrote it, Unreadable if corrupt."""
     text = data.get(KEY, "")
     if not text:
         return None

@@ -62,12 +62,8 @@ def settled(
 ) -> Memory:
     """Return the memory with what the pods show of replacements, and the owners that are stopped for it.
 
-    Args:
-        memory: as it was.
-        pods: as they are now; all pods of the owners whose moves are to be settled.
-        now: when they were read.
-        ready_within: a replacement that takes longer has failed.
-        known: UIDs of the pods that were there before the moves; None compares times instead.
+    Given are all pods of the owners whose moves are to be settled, as they were read at `now`; `known` are UIDs of pods
+    that were there before the moves, and None compares times instead.
     """
     due = [each for each in memory.moves if _is_watched(each, now, ready_within)]
     if not due:
@@ -135,19 +131,12 @@ def _stopped(stops: Sequence[OwnerStop], failed: Iterable[PastMove], now: dateti
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """What a run may do.
+    """What a run may do."""
 
-    Attributes:
-        tripped: as it is to be remembered; None if it is closed.
-        stopped: why nothing may be moved; empty if something may.
-        is_trial: whether one move may be made.
-        counted_from: failures before it do not count any more.
-    """
-
-    tripped: Tripped | None = None
-    stopped: str = ""
-    is_trial: bool = False
-    counted_from: datetime | None = None
+    tripped: Tripped | None = None  # as it is to be remembered; None if it is closed
+    stopped: str = ""  # why nothing may be moved; empty if something may
+    is_trial: bool = False  # whether one move may be made
+    counted_from: datetime | None = None  # failures before it do not count any more
 
     def of(self, memory: Memory) -> Memory:
         """Return the memory with this breaker."""
@@ -191,10 +180,7 @@ def _why(memory: Memory, counted: Sequence[PastMove], now: datetime) -> str:
 
 
 def missed(memory: Memory, now: datetime) -> tuple[int, int] | None:
-    """Return how many of how many replacements landed where foretold, if that is fewer than four of five; else None.
-
-    The last 50 of one day count, and 20 at least: fewer say nothing.
-    """
+    """Return hits among the day's last 20 to 50 replacements, and their number, if fewer than 4 of 5; else None."""
     known = [each for each in memory.moves if each.landed and each.foretold and now - each.at <= _DAY][-_FORETOLD_OF:]
     hits = sum(each.landed in each.foretold for each in known)
     return (hits, len(known)) if len(known) >= _FEWEST_FORETOLD and hits < _LEAST_SHARE * len(known) else None

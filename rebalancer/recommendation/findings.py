@@ -33,24 +33,18 @@ Usage = Mapping[PodKey, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How one resource is used, in percent of what nodes offer: the standard deviation over nodes in percentage points.
-
-    `least` and `most` are the lowest and highest deviation in any history; `highest` is of the node that uses most.
-    """
+    """How one resource is used, in percent of what nodes offer: the standard deviation over nodes in points."""
 
     deviation: float
-    least: float
-    most: float
-    highest: float
+    least: float  # the lowest deviation in any history
+    most: float  # the highest one
+    highest: float  # of the node that uses most
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOutlook:
-    """The cluster with all pods placed in one way: its loads by resource, and by pod, why it fits nowhere.
-
-    `needed` nodes are enough if pods are packed; None for the cluster as it is.
-    """
+    """The cluster with all pods placed in one way: loads by resource, nodes needed if packed, and what fits nowhere."""
 
     loads: Mapping[str, Load]
     needed: int | None
@@ -59,24 +53,15 @@ class ClusterOutlook:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Three pictures of a cluster.
+    """Three pictures of a cluster."""
 
-    Attributes:
-        nodes: how many nodes take pods; the figures are about these.
-        pods: how many pods were placed.
-        today: placed anew under the requests of today.
-        recommended: the same under those that are recommended.
-        unmeasured: how many of the pods nobody measured; they count as using nothing.
-        stayed: by pod that was left where it is, why nobody knows where it would go.
-    """
-
-    nodes: int
-    pods: int
+    nodes: int  # how many nodes take pods; the figures are about these
+    pods: int  # how many pods were placed
     now: ClusterOutlook
-    today: ClusterOutlook
-    recommended: ClusterOutlook
-    unmeasured: int
-    stayed: Mapping[PodKey, str]
+    today: ClusterOutlook  # placed anew under the requests of today
+    recommended: ClusterOutlook  # the same under those that are recommended
+    unmeasured: int  # how many of the pods nobody measured; they count as using nothing
+    stayed: Mapping[PodKey, str]  # by pod that was left where it is, why nobody knows where it would go
 
     @property
     def no_longer(self) -> dict[PodKey, str]:
@@ -87,10 +72,7 @@ class WhatIf:
 def what_if(
     snapshot: Snapshot, specs: Mapping[PodKey, PodSpec], usage: Usage, tell: Callable[[int, int], None]
 ) -> WhatIf:
-    """Return the three pictures, with new specs of the pods whose requests change, and the usage of those measured.
-
-    `tell` is called with how many pods are placed so far, and of how many.
-    """
+    """Return the three pictures, with new specs of pods that change; `tell` is called with pods placed, and all."""
     nodes = [node for node in snapshot.nodes if node.ready and not node.unschedulable and node.allocatable]
     pods = [pod for pod in snapshot.pods if pod.active and not pod.terminating]
     changed = [msgspec.structs.replace(pod, spec=specs.get(pod.key, pod.spec)) for pod in pods]
@@ -155,41 +137,28 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Two heavy workloads, or one with itself, and the nodes that they share.
-
-    The first one's template gets the anti-affinity, below `affinity`; None if no labels tell the other's pods.
-    """
+    """Two heavy workloads, or one with itself, and the nodes that they share."""
 
     first: Workload
     other: Workload
     nodes: tuple[str, ...]
-    affinity: Mapping[str, Any] | None
+    affinity: Mapping[str, Any] | None  # for the first one's template; None if no labels tell the other's pods
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendations:
-    """All that is found out about a cluster.
+    """All that is found out about a cluster."""
 
-    Attributes:
-        recommendations: for each container, in the order of namespaces and names.
-        what_if: what they would change; None if nobody asked.
-        neighbours: heavy workloads that share nodes.
-        qos: by workload, the quality of service of its pods today and with what is recommended.
-    """
-
-    recommendations: Sequence[Recommendation]
-    what_if: WhatIf | None = None
-    neighbours: Sequence[Neighbours] = ()
-    qos: Mapping[Workload, tuple[str, str]] = field(default_factory=dict)
+    recommendations: Sequence[Recommendation]  # for each container, in the order of namespaces and names
+    what_if: WhatIf | None = None  # what they would change; None if nobody asked
+    neighbours: Sequence[Neighbours] = ()  # heavy workloads that share nodes
+    qos: Mapping[Workload, tuple[str, str]] = field(default_factory=dict)  # of pods, today and as recommended
 
 
 def pod_usage(
     histories: Iterable[History], pods: Mapping[tuple[str, str], Workload]
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """Return what each pod uses in the peak windows, as a mean; by namespace and name, then by resource.
-
-    A pod that has not been measured is taken to use what the others of its workload do.
-    """
+    """Return by pod and resource the mean use in peak windows; of its workload where a pod was not measured."""
     own: dict[tuple[str, str], dict[str, float]] = {}
     usual: dict[Workload, dict[str, float]] = {}
     for each in histories:

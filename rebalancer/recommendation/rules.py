@@ -79,8 +79,7 @@ class PeakMean(Rule):
 
     name = "peak-mean"
     warning = ""
-    #: Of a memory limit: at least so many times the highest value.
-    margin: ClassVar[float] = _MARGIN
+    margin: ClassVar[float] = _MARGIN  # of a memory limit: at least so many times the highest value
 
     def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
         """Return what a container needs: limits by the peaks of all samples, requests by those of the steady ones."""
@@ -236,24 +235,15 @@ _SYSTEM_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What the kubelets of some nodes of one size should keep.
+    """What the kubelets of some nodes of one size should keep."""
 
-    Attributes:
-        capacity: bytes of memory that each of them has.
-        system: the most that the system of one of them was seen to use; empty if nobody measured.
-        eviction: bytes available below which pods are evicted.
-        reserved: for the system; cpu only if it was measured.
-        now: the least that one of them keeps from pods today.
-        warnings: nodes that run closer to the edge than that, in words.
-    """
-
-    capacity: int
+    capacity: int  # bytes of memory that each of them has
     nodes: tuple[str, ...]
-    system: Resources
-    eviction: int
-    reserved: Resources
-    now: int
-    warnings: tuple[str, ...]
+    system: Resources  # the most that the system of one of them was seen to use; empty if nobody measured
+    eviction: int  # bytes available below which pods are evicted
+    reserved: Resources  # for the system; cpu only if it was measured
+    now: int  # the least that one of them keeps from pods today
+    warnings: tuple[str, ...]  # nodes that run closer to the edge than that, in words
 
 
 def reservations(
@@ -288,21 +278,15 @@ def _reservation(
         eviction,
         reserved,
         min(node.capacity[MEMORY] - node.allocatable.get(MEMORY, 0) for node in nodes),
-        tuple(
-            text
-            for node in nodes
-            for text in _warnings(
-                node, used.get(node.name, {}), requested.get(node.name, {}), eviction, reserved[MEMORY]
-            )
-        ),
+        tuple(text for node in nodes for text in _warnings(node, used, requested, eviction, memory)),
     )
 
 
-def _warnings(node: Node, used: Resources, requests: Resources, eviction: int, keep: int) -> Iterator[str]:
+def _warnings(node: Node, used: NodeAmounts, requests: NodeAmounts, eviction: int, keep: int) -> Iterator[str]:
     capacity = node.capacity[MEMORY]
-    left = capacity - used.get(MEMORY, 0)
+    left = capacity - used.get(node.name, {}).get(MEMORY, 0)
     kept = capacity - node.allocatable.get(MEMORY, 0)
-    allocatable, requested = capacity - eviction - keep, requests.get(MEMORY, 0)
+    allocatable, requested = capacity - eviction - keep, requests.get(node.name, {}).get(MEMORY, 0)
     was_left = f"{node.name}: {in_mebi(left)} was left of {in_mebi(capacity)}"
     if left < eviction:
         yield f"{was_left}: below {in_mebi(eviction)} pods would be evicted"

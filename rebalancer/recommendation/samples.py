@@ -70,10 +70,7 @@ class PodSeries:
         return self._count
 
     def put(self, first: int, cpu: "array[float]", memory: "array[float]") -> None:
-        """Take in cores and bytes of consecutive times, from a place among the times on; none is there yet.
-
-        MISSING stands in both columns where there is no sample.
-        """
+        """Take in cores and bytes (in both, or MISSING) of consecutive times that are not there yet."""
         self._count += len(cpu) - cpu.count(MISSING)
         self._first = self._first if self._cpu else first
         before, place = self._first - first, max(first - self._first, 0)
@@ -125,17 +122,11 @@ class OfPod(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The samples of a container in all pods of its workload.
+    """The samples of a container in all pods of its workload."""
 
-    Attributes:
-        pods: a pod may occur once.
-        spans: the peak windows, in the order of time.
-        is_steady: whether those of starting containers are left out.
-    """
-
-    pods: Sequence[OfPod]
-    spans: Sequence[PeakSpan]
-    is_steady: bool = False
+    pods: Sequence[OfPod]  # a pod may occur once
+    spans: Sequence[PeakSpan]  # the peak windows, in the order of time
+    is_steady: bool = False  # whether those of starting containers are left out
     _held: Sequence[tuple[str, Columns]] | None = None
 
     def __len__(self) -> int:
@@ -183,10 +174,7 @@ class Samples:
 
 @dataclass(slots=True)
 class MeasuredContainers:
-    """All that was measured, by container, at these times: seconds since 1970, in order, each once.
-
-    `totals` is what all together used at each time, in cores.
-    """
+    """All that was measured, by container, at these times in order, and in `totals` the cores of all at each time."""
 
     times: Sequence[int]
     series: dict[ContainerOfPod, PodSeries] = field(default_factory=dict)
@@ -237,15 +225,10 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Parts of the day, on some days of the week.
+    """Parts of the day, on some days of the week."""
 
-    Attributes:
-        spans: begin and end; the end does not count, and an end that is not later is on the next day.
-        days: Monday is 0.
-    """
-
-    spans: tuple[tuple[time, time], ...]
-    days: frozenset[int] = _ALL_DAYS
+    spans: tuple[tuple[time, time], ...]  # begin and end, which does not count, and is on the next day if not later
+    days: frozenset[int] = _ALL_DAYS  # Monday is 0
 
     def day_of(self, local: datetime) -> date | None:
         """Return the day for which a local time counts; None if it does not count."""

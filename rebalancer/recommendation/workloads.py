@@ -64,40 +64,27 @@ def is_made_up(pod: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ContainerCircumstances:
-    """What is known of a container besides what it used.
+    """What is known of a container besides what it used."""
 
-    Attributes:
-        autoscaler: the HorizontalPodAutoscaler of its workload; empty if there is none.
-        scaled: the resources by which that scales, cpu or memory.
-        oom_kills: how many of its pods were OOM killed.
-        throttled: in which share of its CPU periods it was throttled, as a mean of the worst hours of those days on
-            which that was often; 0 if it was not.
-        throttled_days: how many days those were.
-    """
-
-    autoscaler: str = ""
-    scaled: frozenset[str] = frozenset()
-    oom_kills: int = 0
+    autoscaler: str = ""  # the HorizontalPodAutoscaler of its workload; empty if there is none
+    scaled: frozenset[str] = frozenset()  # the resources by which that scales, cpu or memory
+    oom_kills: int = 0  # how many of its pods were OOM killed
+    #: In which share of its CPU periods it was throttled, as a mean of the worst hours of those days on which that was
+    #: often; 0 if it was not.
     throttled: float = 0.0
-    throttled_days: int = 0
+    throttled_days: int = 0  # how many days those were
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is known of a container of a workload, of all its pods.
-
-    Attributes:
-        now: None where the cluster was not looked at.
-        by_name: whether some pod was joined by the pattern of its name.
-        replicas: how many pods the workload has; 1 where the cluster was not looked at.
-    """
+    """What is known of a container of a workload, of all its pods."""
 
     workload: Workload
     container: str
     samples: Samples
-    now: Amounts | None = None
-    by_name: bool = True
-    replicas: int = 1
+    now: Amounts | None = None  # None where the cluster was not looked at
+    by_name: bool = True  # whether some pod was joined by the pattern of its name
+    replicas: int = 1  # how many pods the workload has; 1 where the cluster was not looked at
     circumstances: ContainerCircumstances = ContainerCircumstances()
 
 
@@ -174,7 +161,6 @@ def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, 
 
 
 def _bursts(samples: Samples) -> tuple[str, ...]:
-    """Return a remark where some days have a CPU peak of twice the usual or more."""
     peaks = samples.steady().daily_peaks("cpu")
     usual = median(peaks.values()) if peaks else 0.0
     high = [peak for peak in peaks.values() if peak >= _BURST * usual > 0]
@@ -184,14 +170,7 @@ def _bursts(samples: Samples) -> tuple[str, ...]:
 def adjusted(
     need: Need, known: ContainerCircumstances, cpu_limit: int | None, highest_memory: float
 ) -> tuple[Need, tuple[str, ...]]:
-    """Return what a container needs in its circumstances, and remarks that say what was changed and why.
-
-    Args:
-        need: by the rule.
-        known: the circumstances.
-        cpu_limit: today's limit of CPU; None if there is none.
-        highest_memory: today's limit of memory, or the highest value that was seen, whichever is more.
-    """
+    """Return what a container needs in its circumstances, and remarks; kills count from its limit or highest memory."""
     remarks: list[str] = []
     if known.oom_kills:
         need = _after_kills(need, known, highest_memory, remarks)

@@ -13,6 +13,7 @@ from typing import IO, Any
 import msgspec
 import yaml
 
+from rebalancer.report.nodes import Report
 from rebalancer.report.view import Color, lines
 from rebalancer.untrusted.printable import printable
 
@@ -21,7 +22,7 @@ Line = dict[str, Any]
 _PIECE = 1 << 20
 
 
-def report_lines(report: Mapping[str, Any], *, everything: bool = False) -> Iterator[Line]:
+def report_lines(report: Report, *, everything: bool = False) -> Iterator[Line]:
     """Yield the objects of a report, each with its `kind`; nodes only if `everything` is wanted."""
     ts = {"ts": report["now"]}
     for eviction in report["evictions"]:
@@ -48,18 +49,13 @@ def report_lines(report: Mapping[str, Any], *, everything: bool = False) -> Iter
     }
 
 
-Report = Mapping[str, Any]
-
-
 def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool, color: Color = "auto") -> str:
     """Write a report; return why that failed, empty if it did not.
 
     Characters that the stream's encoding lacks are written as ASCII escapes.  The output is `table`, `wide` (a table
     with everything), `json`, `yaml`, `html` or `lines` (a JSON object a line).  The stream is None if it was closed
-    when the program began.
-
-    Raises:
-        BrokenPipeError: the reader of a dry run's report has closed the pipe, like `head`; no harm is done.
+    when the program began.  Raises BrokenPipeError if the reader of a dry run's report has closed the pipe, like
+    `head`; no harm is done.
     """
     if stream is None:
         return "standard output is closed"

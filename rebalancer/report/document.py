@@ -14,7 +14,7 @@ from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction import observation
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.steering import ActualPlacement, Held, Move
-from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown
+from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
 from rebalancer.report.layout import age_text, plural
 from rebalancer.report.overview import overview
 from rebalancer.report.words import notice_text, text
@@ -120,26 +120,16 @@ CLOCKS = {
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A cycle that has come to its end.
+    """A cycle that has come to its end."""
 
-    Attributes:
-        ledger: the evictions that strategies asked for, and the answers.
-        cluster: without the pods that went.
-        dry_run: whether nothing was evicted for real.
-        where: `{"context", "server"}` or `{"file"}`.
-        clock: a key of `CLOCKS`.
-        alarms: those of the warnings that the reader must not overlook.
-        leaves_marks: whether our own soft taints stay on nodes.
-    """
-
-    ledger: Ledger
-    cluster: Cluster
-    dry_run: bool
-    where: Mapping[str, str | None]
-    clock: str
+    ledger: Ledger  # the evictions that strategies asked for, and the answers
+    cluster: Cluster  # without the pods that went
+    dry_run: bool  # whether nothing was evicted for real
+    where: Mapping[str, str | None]  # `{"context", "server"}` or `{"file"}`
+    clock: str  # a key of `CLOCKS`
     warnings: tuple[str, ...] = ()
-    alarms: tuple[str, ...] = ()
-    leaves_marks: bool = False
+    alarms: tuple[str, ...] = ()  # those of the warnings that the reader must not overlook
+    leaves_marks: bool = False  # whether our own soft taints stay on nodes
 
 
 def document(finished: Finished) -> dict[str, Any]:
@@ -155,17 +145,9 @@ def document(finished: Finished) -> dict[str, Any]:
         "cluster": dict(finished.where),
         "skipped": ledger.skipped,
         "evictions": [_eviction(entry) for entry in ledger.evictions],
-        "unknown": [
-            {**_eviction(entry), "error": entry.verdict.error}
-            for entry in ledger.unknown
-            if isinstance(entry.verdict, Unknown)
-        ],
-        "refusals": [_refusal(entry, entry.verdict) for entry in ledger.refusals if isinstance(entry.verdict, Refused)],
-        "failures": [
-            {**_asked(entry), "error": entry.verdict.error}
-            for entry in ledger.failures
-            if isinstance(entry.verdict, Failed)
-        ],
+        "unknown": [_eviction(entry) | _answered(entry.verdict) for entry in ledger.unknown],
+        "refusals": [_asked(entry) | _answered(entry.verdict) for entry in ledger.refusals],
+        "failures": [_asked(entry) | _answered(entry.verdict) for entry in ledger.failures],
         "strategies": [_strategy(run, cluster, dry_run=dry_run) for run in ledger.runs],
         "overview": overview(gone, snapshot.pods, snapshot.budgets, ledger.limits, finished.alarms),
         "nodes": {"total": len(snapshot.nodes), "considered": len(cluster.nodes)},
@@ -261,8 +243,13 @@ def _eviction(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _refusal(entry: Entry, verdict: Refused) -> dict[str, Any]:
-    return {**_asked(entry), "by": verdict.by, "reason": text(verdict.cause), "cause": cause_document(verdict.cause)}
+def _answered(verdict: Verdict) -> dict[str, Any]:
+    match verdict:
+        case Refused(cause):
+            return {"by": verdict.by, "reason": text(cause), "cause": cause_document(cause)}
+        case Unknown(error) | Failed(error):
+            return {"error": error}
+    return {}
 
 
 def _asked(entry: Entry) -> dict[str, Any]:
@@ -276,7 +263,6 @@ def _asked(entry: Entry) -> dict[str, Any]:
 
 
 def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
-    """Return the avoided nodes and the moved pods of a wave; in a dry run nothing has landed."""
     landed = {} if dry_run else {id(each.move.pod): each for each in steered.placements}
     moves = [
         {
@@ -306,10 +292,7 @@ _Shares = Mapping[str, Mapping[str, float]]
 
 
 def _evenness(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str, Any] | None:
-    """Return how even nodes are before, as foreseen, and after; None for a strategy that made no waves.
-
-    `after` counts each replacement where it landed, with the usage of the evicted pod; it is None in a dry run.
-    """
+    """Return how even nodes are before, as foreseen, and after (None in a dry run); None without waves."""
     nodes, targets = run.observed.nodes, run.observed.targets
     if not run.waves or not nodes:
         return None

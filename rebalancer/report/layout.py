@@ -17,11 +17,7 @@ StyledLine = tuple[str, str]
 
 
 class Page:
-    """Collects the lines of a text for people.
-
-    Args:
-        width: of the terminal, in cells; None without a terminal: then each row is one line, so `grep` finds it whole.
-    """
+    """Collects the lines of a text for people; without a terminal's width each row is a line, so `grep` finds it."""
 
     def __init__(self, width: int | None) -> None:
         self.lines: list[StyledLine] = []
@@ -93,7 +89,6 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
 
 
 def _packed(names: Sequence[str], width: int) -> list[str]:
-    """Return names in as few lines as they fit in, none of them broken."""
     lines: list[str] = []
     for name in filter(None, names):
         if lines and cell_len(lines[-1]) + _GAP + cell_len(name) <= width:
@@ -138,10 +133,7 @@ _USUAL_UNITS = 2
 
 
 def age_text(seconds: float, units: int = _USUAL_UNITS) -> str:
-    """Return a time in its largest units, rounded to the last of them: `40d`, `1h30m`, `5s`.
-
-    For example, 3455964 s are 36 s less than 40 days: rounded to hours, `40d`.
-    """
+    """Return a time in its largest units, rounded: `40d` for 3455964 s (36 s less than 40 days), `1h30m`, `5s`."""
     sizes = [size for _, size in _UNITS]
     first = next((index for index, size in enumerate(sizes) if seconds >= size), len(sizes) - 1)
     step = sizes[min(first + units, len(sizes)) - 1]

@@ -139,10 +139,7 @@ def nodes_document(outcome: MarkingOutcome | None) -> dict[str, Any]:
 def status_document(
     outcome: MarkingOutcome | None, alive: Mapping[str, str], ready: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return health, the last evaluation if there was one, and what the sources say.
-
-    The checks of `/healthz` and of `/readyz` are by name; one that passed is empty.
-    """
+    """Return health, checks of `/healthz` and `/readyz` by name (empty if passed), and the last evaluation."""
     return {
         "healthy": not any(alive.values()),
         "ready": not any(ready.values()),

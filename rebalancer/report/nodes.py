@@ -57,7 +57,6 @@ def _spread(run: Row) -> Iterator[tuple[str, str]]:
 
 
 def _show_figures(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> None:
-    """Show for each node every resource with a threshold, and its states."""
     names = [(node["name"], *(_change_of(node, name) for name in run["thresholds"])) for node in nodes]
     states = [f"{_BANDS[node['state']]} -> {_BANDS[node['stateAfter']]}" for node in nodes]
     if left_out:
@@ -171,7 +170,6 @@ def _evenness(evenness: Row | None) -> Iterator[str]:
 
 
 def _change(states: Mapping[str, float | None]) -> str:
-    """Return a figure before and as foreseen, and as it is in the end if that differs."""
     foreseen, after = states["foreseen"], states["after"]
     text = f"{_number(states['before'])} -> {_number(foreseen)}"
     return text if after is None or after == foreseen else f"{text} foreseen, {_number(after)} in the end"

@@ -44,7 +44,6 @@ def overview(
 
 
 def _owner_shares(evicted: Iterable[Pod], pods: Iterable[Pod], budgets: DisruptionBudgets) -> list[Share]:
-    """Return how many of its pods that have not ended each owner loses, the largest loss first."""
     going = [pod for pod in evicted if pod.active]
     lost, had = (Counter(filter(None, map(_owner, each))) for each in (going, (pod for pod in pods if pod.active)))
     covered = {_owner(pod) for pod in going if budgets.select(pod)}

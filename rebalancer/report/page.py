@@ -157,7 +157,6 @@ def _refusals(refusals: Iterable[Document]) -> Table:
 
 
 def _of_cluster(cluster: Document) -> dict[str, Any]:
-    """Return the parts of the page of a cluster without a policy: requests beside usage."""
     known = [each for each in cluster["nodes"] if each["used"]]
     pairs = [{"name": each["name"], "before": each["requested"], "after": each["used"]} for each in known]
     return {
@@ -196,10 +195,7 @@ def _cluster_tables(cluster: Document, known: Sequence[Document]) -> Iterator[Ta
 def _pictures(
     groups: Iterable[tuple[str, Sequence[Document], Mapping[str, float]]], words: tuple[str, str] = _CHANGE
 ) -> Iterator[Document]:
-    """Yield a picture for each group of nodes and each resource: how full they are before and after, as `words` say.
-
-    A group has a name, its nodes, and above how many percent a node is over, by resource.
-    """
+    """Yield a picture for each resource of each group, which has a name, its nodes, and targets in percent."""
     for group, nodes, targets in groups:
         for resource in dict.fromkeys(name for node in nodes for name in node["before"] | node["after"]):
             shares = [(node["before"].get(resource), node["after"].get(resource), node["name"]) for node in nodes]
@@ -210,7 +206,6 @@ def _pictures(
 
 
 def _picture(title: str, nodes: Sequence[Shares], target: float | None, words: tuple[str, str]) -> Document:
-    """Return a picture as the template takes it: a row for each node, or a distribution of many."""
     before, after = [each[0] for each in nodes], [each[1] for each in nodes]
     figures = (
         f"mean {mean(before):.1f} % {words[0]} and {mean(after):.1f} % {words[1]}, standard deviation "
@@ -232,7 +227,6 @@ def _picture(title: str, nodes: Sequence[Shares], target: float | None, words: t
 
 
 def _row(place: int, node: Shares, target: float | None) -> Document:
-    """Return a node in a picture: from where to where its dot goes, and the figures as text."""
     before, after, name = node
     shown = printable(name)
     return {
@@ -246,7 +240,6 @@ def _row(place: int, node: Shares, target: float | None) -> Document:
 
 
 def _bars(before: Sequence[float], after: Sequence[float]) -> Iterator[Document]:
-    """Yield how many nodes are in each range of percentages; the highest bar fills the picture."""
     counts = [Counter(min(int(share * _BINS / 100), _BINS - 1) for share in shares) for shares in (before, after)]
     most = max(max(count.values()) for count in counts)
     width = 100.0 / _BINS

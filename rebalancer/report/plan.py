@@ -158,10 +158,7 @@ class Plan(_Part):
         return self.model_dump(mode="json", by_alias=True)
 
     def picked(self, only: Iterable[str], exclude: Iterable[str]) -> tuple[PlannedMove, ...]:
-        """Return the moves whose `namespace/name` matches a pattern of `only`, if any is given, and none of `exclude`.
-
-        A pattern is as for a shell: `team-a/*`.
-        """
+        """Return the moves whose `namespace/name` matches a shell pattern of `only`, if any, and none of `exclude`."""
         wanted, unwanted = tuple(only), tuple(exclude)
         return tuple(
             move
@@ -172,11 +169,7 @@ class Plan(_Part):
 
 
 def read_plan(text: str, name: str) -> Plan:
-    """Read a plan from JSON or YAML; `name` is what messages call it.
-
-    Raises:
-        UsageError: the document is not a plan; the message has every problem and its place.
-    """
+    """Read a plan, `name` in messages, from JSON or YAML; raises UsageError with every problem and its place."""
     try:
         document = _parsed(text)
     except (ValueError, RecursionError, yaml.YAMLError, Unreadable) as error:
@@ -256,10 +249,7 @@ Moves = Sequence[PlannedMove]
 
 
 def moves_apart(first: Plan, second: Plan) -> tuple[Moves, Moves, Sequence[tuple[PlannedMove, PlannedMove]]]:
-    """Return the moves of the first plan alone, of the second alone, and of both whose replacements land elsewhere.
-
-    Pods are the same by UID.
-    """
+    """Return the moves of the first plan alone, of the second, and of both (by UID) that land elsewhere."""
     one, two = ({move.uid: move for move in plan.moves} for plan in (first, second))
     return (
         [move for uid, move in one.items() if uid not in two],

@@ -100,7 +100,6 @@ def _differences(each: Recommendation) -> dict[str, str] | None:
 
 
 def _amounts(of: Amounts | None) -> dict[str, str | None] | None:
-    """Return the four amounts as quantities."""
     if of is None:
         return None
     pairs = zip(_AMOUNTS, astuple(of)[: len(_AMOUNTS)], strict=True)
@@ -176,7 +175,6 @@ def _freed(change: int, unit: str) -> str:
 
 
 def _show_what_if(found: WhatIf, page: Page) -> None:
-    """Show a small table, and sentences on what does not fit and what is not known."""
     outlooks, more = (found.now, found.today, found.recommended), f"more than {found.nodes}"
     rows: list[tuple[str, ...]] = [("WHAT IF", "AS IT IS", "TODAY'S REQUESTS", "RECOMMENDED")]
     for name in found.now.loads:
@@ -202,7 +200,6 @@ def _show_what_if(found: WhatIf, page: Page) -> None:
 
 
 def _what_if(found: WhatIf) -> dict[str, Any]:
-    """Return the same with all figures and all names."""
     return {
         "nodes": found.nodes,
         "pods": found.pods,
@@ -274,10 +271,7 @@ def patches(found: Sequence[Recommendation]) -> dict[str, str]:
 
 
 def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
-    """Return a VerticalPodAutoscaler that changes nothing for each workload that is measured, by file name.
-
-    It recommends beside us, and never less than what is requested for the peaks.
-    """
+    """Return by file name a VerticalPodAutoscaler that only recommends, and never less than requests for the peaks."""
 
     def container(each: Recommendation) -> dict[str, Any] | None:
         requests = _resources(Amounts(each.need.cpu_request, None, each.need.memory_request)) if each.need else {}

@@ -11,11 +11,9 @@ from typing import IO, Any, Literal
 from rebalancer.eviction.observation import OVERUTILIZED
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.layout import Page, count, listed
-from rebalancer.report.nodes import show_nodes, show_waves
+from rebalancer.report.nodes import Report, Row, show_nodes, show_waves
 from rebalancer.untrusted.printable import printable
 
-Report = Mapping[str, Any]
-Row = Mapping[str, Any]
 Color = Literal["auto", "always", "never"]
 
 #: More evictions than this are counted by owner on a terminal instead of listed.
@@ -30,10 +28,7 @@ _TROUBLE = (("unknown", "unknown"), ("failures", "failed"))
 
 
 def lines(report: Report, stream: IO[str], *, everything: bool = False, color: Color = "auto") -> list[str]:
-    """Return the lines of a report as they are to be printed to a stream; with `everything` each pod and each node.
-
-    `auto` colours on a terminal, unless the variable NO_COLOR is set or the terminal is dumb.
-    """
+    """Return a report's lines for a stream, with `everything` each pod and node; `auto` colours on a terminal."""
     from rich.console import Console  # noqa: PLC0415  rich is slow to import, and JSON goes without it
 
     page = Page(Console(file=stream).width if stream.isatty() else None)
@@ -117,7 +112,6 @@ def _failures(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    """Return how many pods go, stay and failed, and how many nodes were looked at."""
     runs, nodes = report["strategies"], report["nodes"]
     if runs and all(run["error"] for run in runs) and not report["evictions"]:
         return f"No strategy could look at the cluster; nothing {'would be' if report['dryRun'] else 'was'} evicted"
@@ -134,7 +128,6 @@ def _strategies(number: int) -> str:
 
 
 def _show_strategies(report: Report, page: Page) -> None:
-    """Show what each strategy did and looked at; profiles are named where there are several."""
     runs = report["strategies"]
     if not runs:
         return
@@ -183,7 +176,6 @@ def _show_evictions(report: Report, page: Page, *, everything: bool) -> None:
 
 
 def _show_owners(evictions: Sequence[Row], page: Page, *, in_full: bool) -> None:
-    """Show the pods that one strategy evicts by their owners, the one that loses most first."""
     by_owner: dict[tuple[str, str], list[Row]] = {}
     for each in evictions:
         by_owner.setdefault((each["namespace"], _owner_name(each)), []).append(each)
@@ -207,12 +199,10 @@ def _why(row: Row) -> str:
 
 
 def _pod_name(row: Row) -> str:
-    """Return a pod like `shop/web-1`."""
     return f"{row['namespace']}/{row['name']}"
 
 
 def _owner_name(row: Row) -> str:
-    """Return the owner of a pod like `ReplicaSet/web-5f6b`, empty for a pod without one."""
     owner = row["owner"]
     return f"{owner['kind']}/{owner['name']}" if owner else ""
 
@@ -245,7 +235,6 @@ def _example(pods: Sequence[Row]) -> str:
 
 
 def _show_trouble(report: Report, page: Page) -> None:
-    """Show failed evictions, and the warnings that do not stand at the top."""
     warnings = [each for each in report["warnings"] if each not in report["overview"]["alarms"]]
     if report["failures"] or warnings:
         page.say("")

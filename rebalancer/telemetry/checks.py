@@ -9,20 +9,14 @@ Checks = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ServedPage:
-    """An answer to a GET.
-
-    Attributes:
-        html: the same for a browser, which asks for text/html; empty where there is no such form.
-        scripted: whether that form has a script of its own, which its own policy names by hash.
-        refresh: seconds after which a browser asks again; 0 for never.
-    """
+    """An answer to a GET."""
 
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
-    html: bytes = b""
-    scripted: bool = False
-    refresh: int = 0
+    html: bytes = b""  # the same for a browser, which asks for text/html; empty where there is no such form
+    scripted: bool = False  # whether that form has a script of its own, which its own policy names by hash
+    refresh: int = 0  # seconds after which a browser asks again; 0 for never
 
 
 #: Makes a page; the argument says whether the request has `?verbose`.

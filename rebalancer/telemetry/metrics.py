@@ -40,19 +40,7 @@ _ERRORS = frozenset({"PDB", "Webhook", "Gone"})
 
 
 class ProcessMetrics:
-    """All metrics of a process, in a registry of their own.
-
-    Args:
-        dry_run: whether this process only plans; kept apart by a label, and out of the descheduler's metric.
-
-    Attributes:
-        source_errors: how often a source of usage had no answer that could be used.
-        stale_nodes: for how many nodes a source had no fresh sample.
-        interval: from the start of one cycle to the next, in seconds; 0 for a single one.
-        skipped_ticks: starts that fell into a cycle that overran.
-        leader: whether this process holds the Lease.
-        breaker: whether the breaker is open after a cycle.
-    """
+    """All metrics of a process; where it only plans, a label says so, and the descheduler's metric counts nothing."""
 
     def __init__(self, *, dry_run: bool) -> None:
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]  # the package types its classes only
@@ -166,7 +154,7 @@ class ProcessMetrics:
 
         gauge("build_info", "Versions", "version", "python").labels(__version__, platform.python_version()).set(1)
         self._last_good = gauge("last_successful_cycle_timestamp_seconds", "End of the last good cycle", "dry_run")
-        self.interval = gauge("interval_seconds", "Time from start to start of cycles")
+        self.interval = gauge("interval_seconds", "Time from start to start of cycles")  # 0 for a single one
         self.leader = gauge("leader", "1 while this process holds the Lease")
         self._policy_valid = gauge("policy_valid", "1 while the policy file is valid as it is now")
         self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", "profile", "strategy", "state")
@@ -191,7 +179,6 @@ class ProcessMetrics:
 
 
 def _result(verdict: Verdict) -> str:
-    """Return the descheduler's word for what became of an eviction."""
     if not isinstance(verdict, Granted):
         return "error"
     if verdict.restarted:

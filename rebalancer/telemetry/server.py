@@ -46,14 +46,8 @@ _SUITES_OF_TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_C
 class Identity:
     """The server's TLS context, with its certificate, which is read again when it changes.
 
-    Args:
-        cert_file: a PEM file with the certificate and its chain; empty for a self-signed one, made at the start.
-        key_file: a PEM file with its key.
-        min_version: `VersionTLS12` or `VersionTLS13`; empty for TLS 1.2.
-        cipher_suites: for TLS 1.2, by their OpenSSL or IANA names; empty for the default ones.
-
-    Raises:
-        UsageError: they cannot be used.
+    Without files, which are PEM, it makes a self-signed one.  The version is TLS 1.2 unless given; suites are those of
+    TLS 1.2, by their OpenSSL or IANA names.  Raises UsageError if they cannot be used.
     """
 
     def __init__(
@@ -122,11 +116,7 @@ def _context(min_version: str, suites: Sequence[str]) -> ssl.SSLContext:
 
 
 def _offered(suites: Sequence[str]) -> list[str]:
-    """Return OpenSSL's names of the suites of TLS 1.2 that it offers, with a warning about the others.
-
-    Raises:
-        UsageError: it offers none of them.
-    """
+    """Return OpenSSL's names of the suites that it offers for TLS 1.2, warn of others; raises UsageError if none."""
     # TLS 1.3 has suites of its own, which cannot be chosen: the descheduler accepts their names and goes on.
     chosen = [suite for suite in suites if suite not in _SUITES_OF_TLS_1_3]
     unknown = [suite for suite in chosen if not _is_offered(_openssl_name(suite))]
@@ -164,10 +154,7 @@ def _openssl_name(suite: str) -> str:
 
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """Give content a path while it is read: OpenSSL loads a certificate only from a path.
-
-    The content stays in memory where the system can do that: a container's root file system is often read-only.
-    """
+    """Give content a path, from which alone OpenSSL loads: in memory, since root file systems are often read-only."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("certificate")
         try:
@@ -183,16 +170,7 @@ def _as_file(content: bytes) -> Iterator[str]:
 
 
 class Server:
-    """Serves pages by their path until it is closed.
-
-    Args:
-        address: to listen on; empty for all.
-        port: to listen on; 0 for any that is free; the attribute is the one that was taken.
-        identity: for TLS; None serves plain HTTP.
-
-    Raises:
-        UsageError: it cannot listen on this port.
-    """
+    """Serves pages until it is closed, on a free port for 0, without an identity over HTTP; raises UsageError."""
 
     def __init__(self, address: str, port: int, pages: Mapping[str, PageOf], identity: Identity | None) -> None:
         # Errors of clients are not logged: whoever can reach the port could fill the log.
@@ -250,10 +228,7 @@ class Server:
 
 
 class _BoundedServer(HTTPServer):
-    """Makes room for a new client by closing the connection that has been open for longest.
-
-    Probes and scrapes are done within milliseconds, so an old connection is slow or idle.
-    """
+    """Closes the oldest connection for a new client: probes end within milliseconds, so that one is slow or idle."""
 
     def initialize(self, *args: Any, **kwargs: Any) -> None:
         self._open: dict[IOStream, None] = {}
@@ -312,9 +287,7 @@ def _listen(address: str, port: int) -> socket.socket:
     try:
         listener = socket.create_server((address, port), family=family, backlog=MOST_CONNECTIONS, dualstack_ipv6=both)
     except OSError as error:
-        raise UsageError(
-            f"cannot listen on {address or '*'}:{port} (--bind-address, --secure-port): {error.strerror}; "
-            "--secure-port 0 serves nothing"
-        ) from None
+        wrong = f"cannot listen on {address or '*'}:{port} (--bind-address, --secure-port): {error.strerror}"
+        raise UsageError(f"{wrong}; --secure-port 0 serves nothing") from None
     listener.setblocking(False)
     return listener

@@ -20,16 +20,9 @@ _SECONDS = 5
 class OpenTelemetry:
     """Sends spans to a collector, in batches, from a thread of its own.
 
-    Args:
-        endpoint: host:port of an OTLP collector that takes gRPC; empty to use OpenTelemetry's environment variables.
-        ca_file: a PEM file with the authorities that may have signed the collector's certificate; empty for no TLS.
-        namespace: of the service; may be empty.
-        sample_rate: the share of cycles that are traced.
-
-    Raises:
-        ImportError: the package for the protocol is not installed.
-        OSError: the file cannot be read.
-        ValueError: an address or a variable cannot be used.
+    The endpoint is the host:port of a collector that takes gRPC; empty to use OpenTelemetry's variables.  The file has
+    the authorities that may have signed its certificate, as PEM; empty for no TLS.  Raises ImportError if the package
+    for the protocol is not installed, OSError if the file cannot be read, ValueError if an address cannot be used.
     """
 
     def __init__(self, *, endpoint: str, ca_file: str, service: str, namespace: str, sample_rate: float) -> None:

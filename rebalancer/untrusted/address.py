@@ -29,19 +29,12 @@ _LARGEST_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a server, and apart from it the credentials that the URL contains.
+    """The address of a server, and apart from it the credentials that the URL contains."""
 
-    Attributes:
-        url: with its scheme in lower case, and without userinfo, blanks and a slash at its end; safe to show.
-        is_encrypted: whether it is https.
-        username: from the URL's userinfo; empty where it has none.
-        password: from the URL's userinfo; empty where it has none.
-    """
-
-    url: str
-    is_encrypted: bool
-    username: str = ""
-    password: str = ""
+    url: str  # with its scheme in lower case, and without userinfo, blanks and a slash at its end; safe to show
+    is_encrypted: bool  # whether it is https
+    username: str = ""  # from the URL's userinfo; empty where it has none
+    password: str = ""  # from the URL's userinfo; empty where it has none
 
     @property
     def has_userinfo(self) -> bool:
@@ -60,12 +53,7 @@ class AmbiguousUserinfo(ValueError):  # noqa: N818  it says what the URL has
 
 
 def read_address(text: str) -> Address:
-    """Read a URL of http or https.
-
-    Raises:
-        AmbiguousUserinfo: it may contain a password that readers take for something else.
-        ValueError: it is not one; the message does not repeat userinfo.
-    """
+    """Read a URL of http or https; raises AmbiguousUserinfo where readers differ, or ValueError without userinfo."""
     found = read_plainly(text)
     if found is None or found["scheme"].lower() not in ("http", "https"):
         raise ValueError(f"{shown(text)!r} is not a URL that begins with http:// or https:// and a host")
@@ -84,11 +72,7 @@ def read_address(text: str) -> Address:
 
 
 def read_plainly(text: str) -> re.Match[str] | None:
-    """Return the parts of a URL of any scheme; None where it is not one.
-
-    Raises:
-        AmbiguousUserinfo: it may contain a password that readers take for something else.
-    """
+    """Return the parts of a URL, None where it is none; raises AmbiguousUserinfo where readers may differ."""
     found = _PLAIN.fullmatch(text.strip())
     if found is None and "@" in text:
         raise AmbiguousUserinfo(text)

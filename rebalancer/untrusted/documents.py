@@ -38,24 +38,15 @@ _GIVEN_BACK = 16 << 20
 
 
 class Unreadable(ValueError):  # noqa: N818  said of a document
-    """A document exceeds a limit, or does not have the expected form.
-
-    Attributes:
-        line: in the document, counted from 1; 0 where it is unknown.
-    """
+    """A document exceeds a limit, or does not have the expected form."""
 
     def __init__(self, message: str, line: int = 0) -> None:
-        self.line = line
+        self.line = line  # in the document, counted from 1; 0 where it is unknown
         super().__init__(message)
 
 
 def read_input(path: str, largest: int) -> bytes:
-    """Read a file, or standard input for `-`.
-
-    Raises:
-        OSError: it cannot be read.
-        Unreadable: it is larger than `largest` bytes, or standard input is closed.
-    """
+    """Read a file, or standard input for `-`; raises OSError, or Unreadable if it is too large or closed."""
     if path != "-":
         with Path(path).open("rb") as file:
             return read_bounded(file, largest)
@@ -74,10 +65,7 @@ def read_bounded(stream: BinaryIO, largest: int) -> bytes:
 
 
 class Copied(mmap.mmap):
-    """A large file in memory that can be given back while the file is read: half a gigabyte need not stay.
-
-    It is a copy, since someone may cut the file itself short meanwhile.
-    """
+    """A copy of a large file, which others may cut short; its memory can be given back while it is read."""
 
     _done = 0
     _given_back = 0
@@ -113,12 +101,7 @@ def check_size(size: int, largest: int) -> None:
 
 
 def unpacked(content: C, largest: int) -> C | bytes:
-    """Return the content, unpacked if gzip has packed it.
-
-    Raises:
-        Unreadable: it unpacks to more than `largest` bytes.
-        OSError, EOFError, zlib.error: it is damaged.
-    """
+    """Return the content, unpacked if gzipped; raises Unreadable if too large, OSError, EOFError or zlib.error."""
     if content[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
         return content
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
@@ -126,11 +109,7 @@ def unpacked(content: C, largest: int) -> C | bytes:
 
 
 def decode_json(content: bytes | Copied | msgspec.Raw, kind: type[T]) -> T:
-    """Decode JSON.
-
-    Raises:
-        Unreadable: it is not JSON, not of that shape, or nested too deep.
-    """
+    """Decode JSON; raises Unreadable if it is not JSON, not of that shape, or nested too deep."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
@@ -143,12 +122,7 @@ def in_words(error: Exception) -> str:
 
 
 def check_yaml(events: Iterable[yaml.Event]) -> None:
-    """Check the events of YAML before its nodes are composed.
-
-    Raises:
-        Unreadable: it is nested deeper than `DEEPEST`, contains itself, or repeats too much by aliases.
-        yaml.YAMLError: it is not YAML.
-    """
+    """Check YAML before it is composed; raises Unreadable if too deep or too often repeated, or yaml.YAMLError."""
     weights = _Weights()
     for event in events:
         if isinstance(event, yaml.CollectionStartEvent):

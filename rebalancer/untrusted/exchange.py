@@ -36,8 +36,6 @@ class GivenUp(Exception):  # noqa: N818  it says what happened
 
 
 class _Exchange(Generic[T]):
-    """One exchange: its work, what comes of it, and the sockets that it uses."""
-
     def __init__(self, work: Callable[[], T]) -> None:
         self.outcome: Future[T] = Future()
         self._work = work
@@ -56,7 +54,6 @@ class _Exchange(Generic[T]):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own would take the session from its reader
 
     def result(self, seconds: float, is_ending: Callable[[], bool]) -> T:
-        """Wait for what comes of it, but at most so long."""
         while seconds > 0 and not self.outcome.done():
             is_last = is_ending()
             step = min(seconds, HURRIED_SECONDS if is_last else _BLINK_SECONDS)
@@ -82,10 +79,8 @@ def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] 
     """Return what `work` returns, or raise what it raises, but wait at most so many seconds.
 
     It exchanges data through the connections of `cuttable` pools only.  Once `is_ending` returns that the program is
-    told to end, at most `HURRIED_SECONDS` are left.
-
-    Raises:
-        GivenUp: the work was not done in time; its sockets are shut down.
+    told to end, at most `HURRIED_SECONDS` are left.  Raises GivenUp if the work was not done in time; its sockets are
+    shut down.
     """
     exchange = _Exchange(work)
     try:

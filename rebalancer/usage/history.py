@@ -140,8 +140,6 @@ class _Column(NamedTuple):
 
 
 class _Answers(NamedTuple):
-    """What was said of one piece, by container, and what the server said beside it."""
-
     cpu: Mapping[ContainerOfPod, _Column]
     memory: Mapping[ContainerOfPod, _Column]
     warnings: Sequence[str]
@@ -153,14 +151,7 @@ def read_history(
     span: Span,
     tell: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> ContainerHistory:
-    """Return what containers used.
-
-    As many pieces are asked for at the same time as there are `asks`; `tell` is called with the seconds that are done,
-    and with all of them.
-
-    Raises:
-        SourceError: nothing can be had.
-    """
+    """Return what containers used, asked in parallel by `asks`; `tell` gets the seconds done, and all."""
     reading = _Reading(range(span.start, span.end + 1, span.step), queries, tell)
     pool = ThreadPoolExecutor(len(asks), "history")
     try:
@@ -171,10 +162,7 @@ def read_history(
 
 
 class _Reading:
-    """Deals pieces out to threads that ask, and takes in what they bring; the arguments are those of `read_history`.
-
-    Threads ask and decode; one takes in what they bring, in the order in which it comes.
-    """
+    """Deals pieces out to threads that ask and decode, and takes in what they bring, in the order in which it comes."""
 
     def __init__(self, times: range, queries: HistoryQueries, tell: Callable[[int, int], None]) -> None:
         self.measured = MeasuredContainers(times)
@@ -191,7 +179,6 @@ class _Reading:
         self._gaps: dict[str, list[range]] = {}
 
     def read(self, asks: Sequence[AskRange], pool: ThreadPoolExecutor) -> None:
-        """Read all pieces; a short one first, to learn how long the others may be."""
         first = range(min(_FEWEST_STEPS, len(self._times)))
         self._next = len(first)
         self._take(first, pool.submit(self._asked, asks[0], first))
@@ -208,7 +195,6 @@ class _Reading:
                 self._take(piece, future)
 
     def missing(self) -> list[str]:
-        """Return what is missing or may be partial, a line for each reason."""
         return [self._in_words(why, sorted(gaps, key=lambda each: each.start)) for why, gaps in self._gaps.items()]
 
     def _dealt(self) -> range:
@@ -330,10 +316,7 @@ class _Decoder:
         self._places: Sequence[int] = ()
 
     def read(self, series: RangeSeries) -> _Column:
-        """Return what a series says; infinite and negative values and NaN are left out.
-
-        Raises SourceError if it has no numbers, or times that were not asked for.
-        """
+        """Return a series without infinite and negative values and NaN; raises SourceError if it has no numbers."""
         try:
             text = str(series.text, "ascii")
             parts = text.split('"')

@@ -87,11 +87,8 @@ def ask(provider: LoadWatcher, is_ending: Callable[[], bool] = lambda: False) ->
 def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Cluster) -> Measured:
     """Return the usage of nodes as amounts, so that it can be compared with what is allocatable.
 
-    Its window may have ended `max_age` ago; five minutes where the policy does not say.
-
-    Raises:
-        SourceError: its figures are too old (without new data, load-watcher goes on serving the last figures), or they
-            are from the future.
+    Its window may have ended `max_age` ago; five minutes where the policy does not say.  Raises SourceError if its
+    figures are too old (without new data, load-watcher goes on serving the last figures), or they are from the future.
     """
     end = _checked_end(answer, DEFAULT_MAX_AGE if max_age is None else max_age, cluster.now)
     by_host = {without_port(host): percents for host, percents in answer.percents.items()}
@@ -109,10 +106,7 @@ def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Clus
 
 
 def loads(answer: LoadWatcherAnswer, now: datetime) -> NodeLoads:
-    """Return load-watcher's figures as a scheduler gets them, by its own names of the nodes.
-
-    Raises SourceError if they are too old, or from the future.
-    """
+    """Return load-watcher's figures as a scheduler gets them; raises SourceError if too old, or from the future."""
     return NodeLoads(answer.figures, _checked_end(answer, DEFAULT_MAX_AGE, now))
 
 

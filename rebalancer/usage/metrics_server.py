@@ -17,10 +17,7 @@ DEFAULT_MAX_AGE = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The objects of metrics.k8s.io, as a live cluster or a snapshot file has them; no pods if only nodes are known.
-
-    Warnings are about objects that could not be read.
-    """
+    """The objects of metrics.k8s.io (no pods if only nodes are known), and warnings about those that are unreadable."""
 
     nodes: Sequence[NodeMetrics]
     pods: Sequence[PodMetrics] | None
@@ -28,10 +25,7 @@ class Metrics:
 
 
 def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> Measured:
-    """Return the usage of nodes and pods; a sample without a time counts as fresh.
-
-    An older sample than `max_age` does not count; three minutes where the policy does not say.
-    """
+    """Return usage by samples no older than `max_age` (None: three minutes), or without a time."""
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
     known = {each.name: each for each in metrics.nodes}
     names = [node.name for node in cluster.nodes]

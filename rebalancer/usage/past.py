@@ -64,10 +64,7 @@ def read_owners(ask: AskRange, span: Span) -> tuple[Owners, list[str]]:
 
 
 def read_starts(ask: AskRange, span: Span) -> tuple[dict[ContainerOfPod, set[int]], list[str]]:
-    """Return when containers began within a time, in seconds since 1970, and what is missing.
-
-    Of several starts within an hour only the last one counts.
-    """
+    """Return when containers began, in seconds since 1970, the last within each hour, and what is missing."""
     starts: dict[ContainerOfPod, set[int]] = {}
     try:
         for _, _, series in _day_by_day(ask, span, _HOUR, STARTS_QUERY):
@@ -80,10 +77,7 @@ def read_starts(ask: AskRange, span: Span) -> tuple[dict[ContainerOfPod, set[int
 
 @dataclass(slots=True)
 class Trouble:
-    """What befell containers: which were OOM killed, and what could not be asked, and why.
-
-    Of those that were throttled, by day, the share of periods in the worst hour.
-    """
+    """What befell containers: OOM kills, by day the worst hour's share of throttled periods, and what is missing."""
 
     killed: set[ContainerOfPod] = field(default_factory=set)
     throttled: dict[ContainerOfPod, dict[int, float]] = field(default_factory=dict)

@@ -43,8 +43,7 @@ class NodeColumn:
     2. the number of values in the window, if there is a window;
     3. the values at `sourceQuantile` and at `destinationQuantile`; without a window the present ones, once.
 
-    Raises:
-        SourceError: there is no answer, or one that cannot be used.
+    Raises SourceError if there is no answer, or one that cannot be used.
     """
 
     def __init__(
@@ -111,10 +110,7 @@ Key = tuple[str, str]
 def _pod_figures(
     ask: Ask, wanted: PrometheusUsage, cluster: Cluster
 ) -> tuple[Mapping[Key, Resources] | None, Mapping[Key, str]]:
-    """Return the usage of pods: at the source quantile, or without a window the present value; and their nodes.
-
-    The usage is None if the policy has no queries about pods; only nodes that a series names are known.
-    """
+    """Return the usage of pods, None without queries about them, and the nodes of those whose series name one."""
     if not wanted.pods:
         return None, {}
     window = UsageWindow.over(wanted.window) if wanted.window else None
@@ -135,10 +131,7 @@ def _pod_figures(
 def _picked(
     query: PodQuery, samples: Iterable[VectorElement], text: str, cluster: Cluster
 ) -> Mapping[Key, tuple[VectorElement, str | None]]:
-    """Return the series of each pod, with its node.
-
-    A StatefulSet's pod that has moved may have series on two nodes: the one on the pod's present node counts.
-    """
+    """Return each pod's series with its node; of several, as of a pod that moved, that on the present node counts."""
     namespace, name = query.labels.namespace, query.labels.pod
     nodes = NodeNames(cluster.snapshot.nodes, query.node) if query.node else None
     present = {pod.key: pod.node for pod in cluster.snapshot.pods}
@@ -149,10 +142,9 @@ def _picked(
             continue  # cgroups that belong to no pod
         node = nodes.of(sample) if nodes else present.get(key)
         if key in found and node == found[key][1]:
-            raise SourceError(
-                f"the query `{text.strip()}` gives two series for pod {'/'.join(key)}: {found[key][0]} and {sample}; "
-                f"aggregate them, for example with sum by ({namespace}, {name}) (...)"
-            )
+            cure = f"aggregate them, for example with sum by ({namespace}, {name}) (...)"
+            two = f"two series for pod {'/'.join(key)}: {found[key][0]} and {sample}"
+            raise SourceError(f"the query `{text.strip()}` gives {two}; {cure}")
         if key not in found or node == present.get(key):
             found[key] = (sample, node)
     return found
@@ -165,10 +157,8 @@ def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
     """Return how full nodes are, in whole percent rounded down; of two series for a node the last one counts.
 
     That is the descheduler's form: one query, the node's name in the label `instance`, values 0 to 1.  A series that
-    breaks it fails the strategy, as in the descheduler; so does NaN, which the descheduler accepts.
-
-    Raises:
-        SourceError: there is no answer, or a series breaks the form.
+    breaks it fails the strategy, as in the descheduler; so does NaN, which the descheduler accepts.  Raises SourceError
+    if there is no answer, or a series breaks the form.
     """
     shares: dict[str, int] = {}
     for sample in ask(query):
@@ -192,10 +182,8 @@ def measured(
 ) -> Measured:
     """Return the usage of nodes, and of pods if there are queries for them; of earlier days too, for `coming`.
 
-    An older sample than `max_age` does not count, by `timestamp(query)`; None leaves it to Prometheus.
-
-    Raises:
-        SourceError: there is no answer, or one that cannot be used, like two series for one node.
+    An older sample than `max_age` does not count, by `timestamp(query)`; None leaves it to Prometheus.  Raises
+    SourceError if there is no answer, or one that cannot be used, like two series for one node.
     """
     columns = [NodeColumn(ask, name, wanted, max_age, cluster) for name in wanted.nodes]
     reasons = {node.name: [why for column in columns if (why := column.why_not(node))] for node in cluster.nodes}

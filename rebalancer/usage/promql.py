@@ -60,13 +60,7 @@ class _Words(msgspec.Struct):
 
 
 class PromQL:
-    """A Prometheus at the time of a cycle; the answer to each query is kept for the cycle.
-
-    In a pod `service_account` is the folder with the cluster's certificates.
-
-    Raises:
-        SourceError: its certificates cannot be read.
-    """
+    """A Prometheus at the time of a cycle, which keeps each answer; raises SourceError if it cannot be trusted."""
 
     def __init__(
         self,
@@ -109,13 +103,7 @@ class PromQL:
             self._session.trust(service_account / "ca.crt", url)
 
     def ask_range(self, query: str, start: float, end: float, step: float) -> RangeAnswer:
-        """Return the series of a query over a time, in seconds since 1970 (a `rebalancer.usage.history.AskRange`).
-
-        Its answers have megabytes, and so they are decoded at once and not by way of dictionaries.
-
-        Raises:
-            SourceError: there is no usable answer.
-        """
+        """Return a query's series over a time, decoded at once since they are large; raises SourceError without."""
         self.begin()
         asked = {"query": query, "start": f"{start:.0f}", "end": f"{end:.0f}", "step": f"{step:g}"}
         url, auth = f"{self._connection.url}/api/v1/query_range", self._connection.auth
@@ -240,10 +228,7 @@ def without_port(value: str) -> str:
 
 
 class NodeNames:
-    """Finds the node of the cluster that a series is about, by a label of the series.
-
-    Example: `instance="10.0.0.7:9100"` with `match: internalIP` is the node whose InternalIP is 10.0.0.7.
-    """
+    """Finds a series' node by a label: `instance="10.0.0.7:9100"`, `match: internalIP` is the one of that address."""
 
     def __init__(self, nodes: Iterable[Node], by: NodeLabel) -> None:
         self._by = by
@@ -254,10 +239,7 @@ class NodeNames:
         return self._names.get(without_port(sample.metric.get(self._by.label, "")))
 
     def values(self, samples: Iterable[VectorElement], query: str) -> tuple[Mapping[str, float], str]:
-        """Return the value for each node, and a warning about series that belong to no node; empty if there are none.
-
-        Raises SourceError if two series are about one node.
-        """
+        """Return each node's value, and a warning about other series; raises SourceError if a node has two."""
         found: dict[str, VectorElement] = {}
         strangers: list[VectorElement] = []
         for sample in samples:

@@ -35,26 +35,17 @@ _NOT_SET_UP = "{0} is not set up: add `- source: {0}` to the policy's metricsPro
 
 
 class Providers:
-    """The answers of the policy's sources in one cycle; a question is sent when a strategy needs it, and only once.
-
-    Args:
-        policy: sets them up; the deprecated switch turns metrics-server on too.
-        read_metrics: reads metrics-server's answer; raises SourceError.
-        read_secret: reads a token from its Secret; raises SourceError.
-        service_account: the folder with the pod's token and certificates; None outside a pod.
-        sampled: called with each source that answers, with the time of its oldest sample.
-        is_ending: returns whether the program is told to end.
-    """
+    """The answers of the policy's sources in one cycle; a question is sent when a strategy needs it, and only once."""
 
     def __init__(
         self,
-        policy: Policy,
-        read_metrics: Callable[[], Metrics],
-        read_secret: ReadSecret,
+        policy: Policy,  # sets them up; the deprecated switch turns metrics-server on too
+        read_metrics: Callable[[], Metrics],  # reads metrics-server's answer; raises SourceError
+        read_secret: ReadSecret,  # reads a token from its Secret; raises SourceError
         *,
-        service_account: Path | None,
-        sampled: Sampled = lambda *_: None,
-        is_ending: Callable[[], bool] = lambda: False,
+        service_account: Path | None,  # the folder with the pod's token and certificates; None outside a pod
+        sampled: Sampled = lambda *_: None,  # called with each source that answers, with the time of its oldest sample
+        is_ending: Callable[[], bool] = lambda: False,  # returns whether the program is told to end
     ) -> None:
         self._is_ending = is_ending
         self._given = {each.source: each for each in policy.metrics_providers}
@@ -70,11 +61,7 @@ class Providers:
         )
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
-        """Return what nodes and pods use (a `rebalancer.cluster.cluster.Measure`).
-
-        Raises:
-            StrategyError: the source is not set up, does not answer, or has fresh figures for too few nodes.
-        """
+        """Return what nodes and pods use; raises StrategyError if the source has no figures for enough nodes."""
         if isinstance(wanted, LoadsWanted):
             return Measured({}, {}, loads=self._loads(cluster, wanted))
         assert isinstance(wanted, MetricsUtilization)
@@ -90,11 +77,7 @@ class Providers:
         return without_missing_samples(found, wanted, cluster, resources)
 
     def prometheus(self, now: datetime) -> PromQL:
-        """Return the Prometheus, for queries about this time; its time-out counts from the first call on.
-
-        Raises:
-            SourceError: it is not set up, or its credentials cannot be used.
-        """
+        """Return the Prometheus for queries about this time; raises SourceError if it cannot be asked."""
         if not self._has(PROMETHEUS):
             raise SourceError(_NOT_SET_UP.format(PROMETHEUS))
         return self._promql(now)
@@ -144,13 +127,8 @@ class Providers:
 
     def _connect(self, now: datetime) -> PromQL:
         provider = self._given[PROMETHEUS].prometheus or Prometheus()
-        return PromQL(
-            provider,
-            credentials(provider, self._service_account, self._read_secret),
-            self._service_account,
-            now,
-            self._is_ending,
-        )
+        auth = credentials(provider, self._service_account, self._read_secret)
+        return PromQL(provider, auth, self._service_account, now, self._is_ending)
 
     def _by_load_watcher(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         answer = self._load_watcher(None)
@@ -208,11 +186,9 @@ def without_missing_samples(
 ) -> Measured:
     """Return usage that is complete enough for a strategy; in `found` each node of the cycle has usage or is missing.
 
-    Nodes without a fresh sample get their requests of these resources as usage where the policy says
-    `whenMissing: requests`.  Otherwise they are left out with a warning, and at least `minFreshNodes` must be left.
-
-    Raises:
-        StrategyError: too few nodes have fresh figures.
+    Nodes without a fresh sample get their requests of these resources as usage where the policy says `whenMissing:
+    requests`.  Otherwise they are left out with a warning, and at least `minFreshNodes` must be left.  Raises
+    StrategyError if too few nodes have fresh figures.
     """
     if not found.missing:
         return found
@@ -223,13 +199,10 @@ def without_missing_samples(
     reasons = described(found.missing)
     if fresh * 100 < wanted.min_fresh_nodes * total:
         also = "".join(f"; {text}" for text in found.warnings)
-        raise StrategyError(
-            f"only {fresh} of {total} nodes have fresh usage, and minFreshNodes is {wanted.min_fresh_nodes:g} %: "
-            f"{reasons}{also}"
-        )
-    return replace(
-        found, warnings=(*found.warnings, f"nodes without fresh usage are neither source nor destination: {reasons}")
-    )
+        found_out = f"only {fresh} of {total} nodes have fresh usage, and minFreshNodes is {wanted.min_fresh_nodes:g} %"
+        raise StrategyError(f"{found_out}: {reasons}{also}")
+    warning = f"nodes without fresh usage are neither source nor destination: {reasons}"
+    return replace(found, warnings=(*found.warnings, warning))
 
 
 def _with_requests(found: Measured, cluster: Cluster, resources: tuple[str, ...]) -> Measured:

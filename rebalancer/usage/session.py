@@ -28,13 +28,7 @@ _CHUNK = 1 << 16
 _LONGEST_TEXT = 300
 #: The largest file with a token or a password, in bytes.
 _LONGEST_SECRET = 1 << 20
-_TRANSIENT = (
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    HTTPStatus.BAD_GATEWAY,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    HTTPStatus.GATEWAY_TIMEOUT,
-)
+_TRANSIENT = (429, 500, 502, 503, 504)  # too many requests, and what a server or a proxy cannot do now
 
 
 #: Puts credentials into a request.
@@ -48,31 +42,22 @@ class _TransientError(SourceError):
 
 
 class Session(requests.Session):
-    """Sends requests until a deadline, and turns every failure into a SourceError.
-
-    Args:
-        server: the name of the server in messages, with its URL.
-        seconds: from one `begin` to the end of the last answer.
-        explain: returns the server's message from the body of a refusal.
-        auth: the credentials for requests that have none of their own; no others are ever sent, in
-            particular none from `~/.netrc`.
-        secrets_over_http: whether credentials may go over plain http.
-        tries: how often a request is sent at most.
-        cures: what to change where it is not trusted, and where it is too slow.
-        is_ending: returns whether the program is told to end: then a request takes a few seconds at most.
-    """
+    """Sends requests until a deadline, and turns every failure into a SourceError."""
 
     def __init__(
         self,
-        server: str,
-        seconds: float,
-        explain: Callable[[bytes], str],
+        server: str,  # the name of the server in messages, with its URL
+        seconds: float,  # from one `begin` to the end of the last answer
+        explain: Callable[[bytes], str],  # returns the server's message from the body of a refusal
         *,
+        # The credentials for requests that have none of their own; no others are ever sent, in particular none from
+        # `~/.netrc`.
         auth: Auth | None = None,
-        secrets_over_http: bool = False,
-        tries: int = _TRIES,
+        secrets_over_http: bool = False,  # whether credentials may go over plain http
+        tries: int = _TRIES,  # how often a request is sent at most
+        # What to change where it is not trusted, and where it is too slow.
         cures: tuple[str, str] = ("; caFile names certificates", " (its timeout in metricsProviders)"),
-        is_ending: Callable[[], bool] = lambda: False,
+        is_ending: Callable[[], bool] = lambda: False,  # whether the program is to end: then a request is hurried
     ) -> None:
         self._is_ending = is_ending
         self._tries = tries
@@ -123,11 +108,8 @@ class Session(requests.Session):
         try:
             return within(left, send, self._is_ending)
         except GivenUp:
-            raise SourceError(
-                f"{self._server} is not waited for any longer: the run is told to end"
-                if self._is_ending()
-                else self._too_slow()
-            ) from None
+            ended = f"{self._server} is not waited for any longer: the run is told to end"
+            raise SourceError(ended if self._is_ending() else self._too_slow()) from None
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         """Drop the credentials where a redirect leads to another server; never add any."""
@@ -139,7 +121,6 @@ class Session(requests.Session):
         return state.attempt_number >= self._tries or is_late or self._is_ending()
 
     def _settle(self, response: requests.Response, *_args: object, **_kwargs: object) -> None:
-        """Read the whole answer, and raise an error if it is not a success."""
         chunks = []
         size = 0
         while chunk := response.raw.read1(_CHUNK, decode_content=True):
@@ -214,11 +195,7 @@ def _innermost(error: BaseException) -> str:
 
 
 def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> Auth | None:
-    """Read and return the credentials to send; None where there are none.  Outside a pod there is no service account.
-
-    Raises:
-        SourceError: they cannot be read, or would go over plain http.
-    """
+    """Read and return the credentials to send, None if there are none; raises SourceError if they cannot be used."""
     address = address_of(prometheus.url)
     plain = not (address.is_encrypted or prometheus.allow_token_over_http)
     given = (*prometheus.credentials, *(["what the url has before its @"] if address.has_userinfo else []))

@@ -132,7 +132,6 @@ NOTICES = words(
         Code.LANDINGS_UNKNOWN: (
             "{pods} of {candidates} pods stay since it is not known where they would land: {reasons}"
         ),
-        Code.BREAKER_OPEN: "the breaker lets one move be tried: {why}",
         Code.FORECAST_MISSED: (
             "only {hits} of the last {of} replacements landed where foretold, so nothing is balanced: is there another "
             "scheduler, or a webhook that changes pods?"

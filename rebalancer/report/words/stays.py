@@ -92,11 +92,6 @@ def _too_young(details: Figures) -> str:
     return f"started {age} ago, less than {minimum}"
 
 
-def _namespace(details: Figures) -> str:
-    found = "do not match" if details.get("known", True) else "are unknown"
-    return f"labels of namespace {details['namespace']} {found}"
-
-
 def _node_fit(details: Figures) -> str:
     if "domains" in details:
         return "fits no node of a domain below the average"
@@ -176,15 +171,7 @@ def _back_off(details: Figures) -> str:
     return f"its owner was moved of late{times}: it rests for {age_text(details['left_seconds'])} more"
 
 
-def _undone(details: Figures) -> str:
-    if details.get("replaced"):
-        return "it was moved here of late, and moving it again would undo that"
-    return f"a move of its owner from {details['node']} was undone of late"
-
-
 def _keeping(say: Words) -> Words:
-    """Return words that also name the node that is not emptied because the pod stays."""
-
     def both(details: Figures) -> str:
         node = details.get("keeps_node")
         return say(details) + (f"; it keeps {node}, which is emptied whole or not at all" if node else "")
@@ -210,9 +197,7 @@ _STAYS = words(
         Code.STATIC_PODS: "a static pod, the kubelet would keep it",
         Code.SYSTEM_CRITICAL_PODS: _CRITICAL,
         Code.TERMINATING_PODS: "already terminating",
-        Code.WITHOUT_PDB: lambda details: (
-            "no PDB selects it" if details.get("known", True) else "PDBs are unknown, so it counts as having none"
-        ),
+        Code.WITHOUT_PDB: {"known": "PDBs are unknown, so it counts as having none", "": "no PDB selects it"},
         Code.AUTOSCALED: lambda details: f"its owner was scaled {age_text(details['age_seconds'])} ago",
         Code.BACK_OFF: _back_off,
         Code.DO_NOT_DISRUPT: "its annotation {annotation} asks to leave it alone",
@@ -231,7 +216,10 @@ _STAYS = words(
             f"{age_text(details['left_seconds'])} more"
         ),
         Code.ROLLOUT: "{owner} is in a rollout",
-        Code.UNDONE: _undone,
+        Code.UNDONE: {
+            "replaced": "it was moved here of late, and moving it again would undo that",
+            "": "a move of its owner from {node} was undone of late",
+        },
         Code.YOUNG_NODE: lambda details: f"node {details['node']} is only {age_text(details['age_seconds'])} old",
         Code.CLOSED: "{failures} evictions in a row failed for one cause: {error}",
         Code.NO_PERMISSION: "no permission to create pods/eviction in namespace {namespace}",
@@ -239,7 +227,10 @@ _STAYS = words(
         Code.GONE: "already evicted in this cycle, or gone",
         Code.IN_PROGRESS: "another controller is already moving it",
         Code.MIN_REPLICAS: "its owner has too few pods: {pods}, and minReplicas is {minimum}",
-        Code.NAMESPACE_LABEL_SELECTOR: _namespace,
+        Code.NAMESPACE_LABEL_SELECTOR: {
+            "known": "labels of namespace {namespace} are unknown",
+            "": "labels of namespace {namespace} do not match",
+        },
         Code.NAMESPACE_LIMIT: "{used} of {limit} evictions in namespace {namespace} are used",
         Code.NEWCOMER: lambda details: f"started {age_text(details['age_seconds'])} ago: it may just have been moved",
         Code.NODE_FIT: _node_fit,
