@@ -79,10 +79,10 @@ def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
     """
-    with Interruption():
+    with Interruption("while marks came off") as interruption:
         from rebalancer.run.standing import unmark as taking_off  # noqa: PLC0415
 
-        lines, exit_code = taking_off(client, key, mark, everything=everything, dry_run=dry_run)
+        lines, exit_code = taking_off(client, key, mark, interruption, everything=everything, dry_run=dry_run)
     for line in lines:
         click.echo(printable(line))
     sys.exit(exit_code)

@@ -4,6 +4,7 @@ import math
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
@@ -20,7 +21,7 @@ from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
 from rebalancer.kube.config import Connection, named, unauthorised
 from rebalancer.kube.tries import Deadline, Ending, RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
-from rebalancer.untrusted.exchange import GivenUp, within
+from rebalancer.untrusted.exchange import GivenUp, begin, within
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second
@@ -153,6 +154,17 @@ class Client:
 
         request = Request("GET", target, until, largest=largest)
         return self.retry_policy.call(until, lambda: self._send(request).demanded())
+
+    def ahead(
+        self, path: str, query: Mapping[str, str], *, deadline: Deadline, largest: int
+    ) -> "Future[HttpAnswer] | None":
+        """Read `path` once while something else is done; None if the credentials have expired.
+
+        Another thread does it.  It tries nothing again and loads no credentials: a plugin would outlast the program.
+        """
+        access = self.connection.present
+        request = Request("GET", f"{path}?{urlencode(query)}", deadline, largest=largest)
+        return None if access.has_expired() else begin(partial(self._send_as, access, request))
 
     def look(self, path: str, *, deadline: Deadline | None = None) -> HttpAnswer:
         """Read `path` once, and return the answer whatever its status is; only a 401 is an error, or no answer."""

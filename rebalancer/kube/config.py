@@ -265,6 +265,11 @@ class Connection:
         """The API server's address, without a slash at its end, and without userinfo: it is shown in many places."""
         return without_userinfo(str(self._access.configuration.host)).rstrip("/")
 
+    @property
+    def present(self) -> "Access":
+        """The pool and the credentials as they are, perhaps expired."""
+        return self._access
+
     def access(self, seconds: float = math.inf) -> "Access":
         """Return the pool and the present credentials; if these are known to have expired, load new ones in time."""
         access = self._access

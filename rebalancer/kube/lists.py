@@ -13,18 +13,18 @@ one is decoded.
 import logging
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from concurrent.futures import Future
+from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.answers import Expired, Rejected
+from rebalancer.kube.answers import Expired, HttpAnswer, Rejected, Transient
 from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, path_of
 from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import MALFORMED, PATHS, PageMetadata
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE, in_words
-from rebalancer.untrusted.exchange import begin
 
 logger = logging.getLogger(__name__)
 PAGE_SIZE = 500  # kubectl's page size
@@ -92,22 +92,31 @@ def _add_pages(
 ) -> None:
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
 
-    def fetch(token: str) -> bytes:
-        more = {"continue": token} if token else {}
-        return client.get(path, {**query, **more}, deadline=until, largest=largest)
+    def with_token(token: str) -> dict[str, str]:
+        return {**query, "continue": token}
 
-    asked, page = "", fetch("")
+    asked, page = "", client.get(path, query, deadline=until, largest=largest)
     while True:
-        foreseen = _token(page)
-        # The server works on the next page while this one is decoded.
-        following = begin(partial(fetch, foreseen)) if foreseen not in ("", asked) else None
+        foreseen, following = _token(page), None
+        if foreseen not in ("", asked):  # the server works on the next page while this one is decoded
+            following = client.ahead(path, with_token(foreseen), deadline=until, largest=largest)
         token = collector.add_page(page)
         after_page(collector)
         if not token:
             return
         if token == asked:
             raise Rejected(f"GET {path} gives the same page again and again: does a proxy leave the query out?")
-        asked, page = token, following.result() if following and token == foreseen else fetch(token)
+        ready = _ready(following) if following and token == foreseen else None
+        asked, page = token, ready or client.get(path, with_token(token), deadline=until, largest=largest)
+
+
+def _ready(following: "Future[HttpAnswer]") -> bytes | None:
+    """Return the page that was asked for ahead; None where it is to be asked for again."""
+    try:
+        answer = following.result()
+        return None if answer.status == HTTPStatus.UNAUTHORIZED else answer.demanded()
+    except Transient:
+        return None
 
 
 #: What stands before the items of a page: API servers write the metadata first.

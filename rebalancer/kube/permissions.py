@@ -32,9 +32,13 @@ RESTARTING = WritePurpose(
 )
 
 
+class _ReviewStatus(msgspec.Struct):
+    allowed: bool = False
+
+
 class _Review(msgspec.Struct):
     kind: str = ""
-    status: dict[str, bool | str] = {}
+    status: _ReviewStatus = msgspec.field(default_factory=_ReviewStatus)
 
 
 def demand_writes(client: Client, purpose: WritePurpose) -> None:
@@ -63,6 +67,6 @@ def may(client: Client, deadline: Deadline, verb: str, group: str, resource: str
         found = decoded(client.write("POST", _PATH, body, deadline=deadline).demanded(), _Review, _PATH, "a review")
         if found.kind != kind["kind"]:
             raise Rejected(f"the API server does not answer {_PATH} with a review")
-        return found.status.get("allowed") is True
+        return found.status.allowed
 
     return client.retry_policy.call(deadline, ask)

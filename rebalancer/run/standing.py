@@ -26,6 +26,7 @@ from rebalancer.memory.document import Memory
 from rebalancer.policy.moving import HOLD_KEY, Steering
 from rebalancer.policy.windows import Pause, pause_in, paused_in_words
 from rebalancer.report.document import timestamp
+from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import open_cluster
 from rebalancer.run.memory import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, MemorySource, Recalled, paused
 from rebalancer.run.options import MARKING_LEASE, ClientOptions, LeaseOptions
@@ -199,7 +200,7 @@ class Standing:
 
 
 def unmark(
-    client: ClientOptions, key: str, sign: str, *, everything: bool, dry_run: bool
+    client: ClientOptions, key: str, sign: str, interruption: Interruption, *, everything: bool, dry_run: bool
 ) -> tuple[tuple[str, ...], int]:
     """Take off the marks that have expired, or all of them, also those that a run may still need.
 
@@ -213,6 +214,7 @@ def unmark(
         raise UsageError(f"--mark: {error}") from None
     signs = Signs(label=pressure, taint=pressure)
     cluster = open_cluster(client)
+    interruption.ending = cluster.ending
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
     steering = SteeringMarks.of(key, record_of(cluster, LeaseOptions()).read())
     earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
@@ -221,9 +223,7 @@ def unmark(
         (HoldMarks(), "held empty", "it has not expired"),
         (PressureMarks(signs, earlier), "pressure", "it has not expired"),
     ]
-    lines: list[str] = []
-    claims: list[str] = []
-    exit_code = 0
+    lines, claims, exit_code = list[str](), list[str](), 0
     for kind, what, why in kinds:
         found = clear_leftovers(cluster, kind, any_mark if everything else expired, dry_run=dry_run)
         for node in found.over:

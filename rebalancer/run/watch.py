@@ -106,8 +106,8 @@ class Watch:
             return self.sink.evict(pod, profile, strategy, because, recheck)
 
     def _refusal(self, pod: Pod, profile: str) -> Refused | None:
-        schedule = next(each.schedule for each in self.work.plans if each.name == profile)
-        if closed := schedule.closed(datetime.now(UTC)):
+        schedules = {each.name: each.schedule for each in self.work.plans}
+        if closed := schedules[profile].closed(datetime.now(UTC)):
             return refused(Code.OUTSIDE_WINDOW, message=closed)
         if self.diary is None:
             return None

@@ -72,6 +72,7 @@ class Simulation:
         self._configuration = None if document is None else read_configuration(document)
         self._replacements: dict[Pod, Replacement] = {}
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
+        self._stand_ins: dict[Pod, Pod] = {}
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
         self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
@@ -239,9 +240,8 @@ class Simulation:
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
         self._came += sign
-        made = self.replacement(pod)
-        arrival = (node.name, None, made.pod or pod)
-        self._note((arrival if Moment.AT_ONCE in made.moments else None, arrival), sign)
+        arrival = (node.name, None, self.coming(pod))
+        self._note((arrival if Moment.AT_ONCE in self.replacement(pod).moments else None, arrival), sign)
 
     def _note(self, step: _Step, sign: int) -> None:
         self._answers.clear()
@@ -263,6 +263,13 @@ class Simulation:
                     _make(self._first, soon, sign)
             self._due.clear()
         return (self._soon, self._later) if self._later else (self._soon,)
+
+    def coming(self, pod: Pod) -> Pod:
+        """Return the replacement of a pod; where that is unknown a copy of the pod, which may be on the same node."""
+        made = self.replacement(pod).pod or self._stand_ins.get(pod)
+        if made is None:
+            made = self._stand_ins[pod] = msgspec.structs.replace(pod)
+        return made
 
     def ending(self, pod: Pod) -> Pod:
         """Return a pod as it terminates; always the same object for one that went."""

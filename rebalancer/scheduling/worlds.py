@@ -223,7 +223,7 @@ class Worlds:
         simulated, now = self._of_world(draw), draw
         with ExitStack() as undo:
             for pod in [each for each in expected if each not in self._seen]:
-                undo.enter_context(simulated.exchanged(expected[pod], None, self._coming(pod)))
+                undo.enter_context(simulated.exchanged(expected[pod], None, self._simulation.coming(pod)))
             for pod, late in self._order(draw, pods):
                 before, now = now, draw.at_turn(late=late)
                 for old in [each for each in expected if each in self._gone]:
@@ -232,7 +232,7 @@ class Worlds:
                 seen = self._look(pod, now, {})
                 yield pod, seen
                 if seen.node:
-                    undo.enter_context(simulated.exchanged(seen.node, None, self._coming(pod)))
+                    undo.enter_context(simulated.exchanged(seen.node, None, self._simulation.coming(pod)))
 
     def _order(self, draw: Draw, pods: Sequence[Pod]) -> list[tuple[Pod, bool]]:
         """Return pods in the order in which their replacements come, each with whether it is among the late ones.
@@ -248,7 +248,7 @@ class Worlds:
 
     def _identity(self, pod: Pod) -> object:
         """Return what tells a replacement from others: its owner, or the pod where the replacement keeps its name."""
-        keeps = self._coming(pod).name == pod.name
+        keeps = self._simulation.coming(pod).name == pod.name
         return pod if keeps or pod.controller is None else pod.controller.uid
 
     def landed(self, pod: Pod) -> None:
@@ -301,7 +301,7 @@ class Worlds:
         steps = [*map(self._leaving, self._gone), *map(self._arrivals, self._landed)]
         made: list[Exchange] = [(pod.node, pod, None) for pod in self._gone]
         for node in self._cluster.snapshot.nodes:
-            made += [(node.name, None, self._coming(pod)) for pod in self._cluster.expected_on(node)]
+            made += [(node.name, None, self._simulation.coming(pod)) for pod in self._cluster.expected_on(node)]
         return SharedClusters(self._simulation.soon_and_later[-1], made, list(zip(*steps, strict=True)))
 
     def _step(self, step: tuple[str, Pod], sign: int, exchanges: Callable[[Pod], Sequence[Exchange]]) -> None:
@@ -317,11 +317,8 @@ class Worlds:
         return [(pod.node, pod, None if draw.is_gone(pod) else self._gone[pod]) for draw in self._draws]
 
     def _arrivals(self, pod: Pod) -> list[Exchange]:
-        moments, coming = self._simulation.replacement(pod).moments, self._coming(pod)
+        moments, coming = self._simulation.replacement(pod).moments, self._simulation.coming(pod)
         there = [draw.moment(pod, moments) is Moment.AT_ONCE or draw.is_gone(pod) for draw in self._draws]
         return [
             (node, None, coming) if is_there else None for node, is_there in zip(self._landed[pod], there, strict=True)
         ]
-
-    def _coming(self, pod: Pod) -> Pod:
-        return self._simulation.replacement(pod).pod or pod

@@ -47,6 +47,11 @@ class _NodeCondition(msgspec.Struct, rename="camel"):
     last_transition_time: datetime | None = None
 
 
+class _Address(msgspec.Struct):
+    type: str = ""
+    address: str = ""
+
+
 class _NodeInfo(msgspec.Struct, rename="camel"):
     kubelet_version: str | None = None
 
@@ -60,7 +65,7 @@ class _NodeStatus(msgspec.Struct, rename="camel"):
     allocatable: Quantities | None = None
     capacity: Quantities | None = None
     conditions: list[_NodeCondition] | None = None
-    addresses: list[dict[str, str]] | None = None
+    addresses: list[_Address] | None = None
     node_info: _NodeInfo | None = None
     images: list[_Image] | None = None
 
@@ -92,7 +97,7 @@ def node(wire: NodeWire) -> Node:
         allocatable=parse_resources(status.allocatable or {}),
         capacity=parse_resources(status.capacity or {}),
         # The first of a type counts.
-        addresses={each.get("type", ""): each.get("address", "") for each in reversed(status.addresses or ())},
+        addresses={each.type: each.address for each in reversed(status.addresses or ())},
         created=aware(wire.metadata.creation_timestamp),
         seen=max((time for time in times if time is not None), default=None),
         kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",

@@ -99,10 +99,14 @@ class _VolumeSpec(msgspec.Struct, rename="camel"):
     volume_attributes_class_name: str | None = None
 
 
+class _VolumeStatus(msgspec.Struct):
+    phase: str | None = None
+
+
 class _VolumeWire(msgspec.Struct):
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: _VolumeSpec = msgspec.field(default_factory=_VolumeSpec)
-    status: dict[str, str | None] | None = None
+    status: _VolumeStatus | None = None
 
 
 def _volume(wire: _VolumeWire) -> tuple[str, model.Volume]:
@@ -117,7 +121,7 @@ def _volume(wire: _VolumeWire) -> tuple[str, model.Volume]:
         access_modes=frozenset(spec.access_modes or ()),
         node_terms=required.terms if required else None,
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
-        phase=(wire.status or {}).get("phase") or "",
+        phase=(wire.status and wire.status.phase) or "",
         driver=csi.driver,
         handle=csi.volume_handle,
         filesystem=spec.volume_mode != "Block",
@@ -156,9 +160,13 @@ def _storage_class(wire: _StorageClassWire) -> tuple[str, model.StorageClass]:
     )
 
 
+class _Allocatable(msgspec.Struct):
+    count: int | None = None
+
+
 class _NodeDriver(msgspec.Struct):
     name: str = ""
-    allocatable: dict[str, int | None] | None = None
+    allocatable: _Allocatable | None = None
 
 
 class _CsiNodeSpec(msgspec.Struct):
@@ -174,7 +182,7 @@ def _csi_node(wire: _CsiNodeWire) -> tuple[str, model.CsiNode]:
     migrated = (wire.metadata.annotations or {}).get(MIGRATED, "")
     return wire.metadata.name, model.CsiNode(
         name=wire.metadata.name,
-        limits={each.name: (each.allocatable or {}).get("count") for each in wire.spec.drivers or ()},
+        limits={each.name: each.allocatable.count if each.allocatable else None for each in wire.spec.drivers or ()},
         migrated=frozenset(filter(None, migrated.split(","))),
     )
 
@@ -252,8 +260,13 @@ Items = Callable[[str], tuple[Any, ...] | None]  # returns the objects of a kind
 _LASTING = ("StatefulSet", "Job")
 
 
+class _ScaleTarget(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
 class _AutoscalerSpec(msgspec.Struct, rename="camel"):
-    scale_target_ref: dict[str, str] = {}
+    scale_target_ref: _ScaleTarget = msgspec.field(default_factory=_ScaleTarget)
 
 
 class _AutoscalerStatus(msgspec.Struct, rename="camel"):
@@ -267,8 +280,8 @@ class _AutoscalerWire(msgspec.Struct):
 
 
 def _autoscaler(wire: _AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
-    kind, name = (wire.spec.scale_target_ref.get(key, "") for key in ("kind", "name"))
-    return (wire.metadata.key[0], f"{kind}/{name}"), aware(wire.status.last_scale_time)
+    target = wire.spec.scale_target_ref
+    return (wire.metadata.key[0], f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
 
 
 class _ServiceWire(msgspec.Struct):

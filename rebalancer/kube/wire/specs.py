@@ -18,6 +18,10 @@ class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
     claim_name: str = ""
 
 
+class _ImageVolume(msgspec.Struct, gc=False):
+    reference: str | None = None
+
+
 class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     """A volume of a pod, narrowed to what is used."""
 
@@ -26,7 +30,7 @@ class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     persistent_volume_claim: _ClaimByName | None = None
     name: str = ""
     ephemeral: dict[str, msgspec.Raw] | None = None
-    image: dict[str, str | None] | None = None
+    image: _ImageVolume | None = None
     gce_persistent_disk: msgspec.Raw = msgspec.Raw()
     aws_elastic_block_store: msgspec.Raw = msgspec.Raw()
     iscsi: msgspec.Raw = msgspec.Raw()
@@ -63,7 +67,7 @@ def _of_spec(volumes: Sequence[PodVolumeWire] | None) -> _OfSpec:
         return _OfSpec()
     return _OfSpec(
         local=any(_is_given(each.host_path) or _is_given(each.empty_dir) for each in given),
-        images=tuple(each.image.get("reference") or "" for each in given if each.image is not None),
+        images=tuple(each.image.reference or "" for each in given if each.image is not None),
         disks=tuple(bytes(each.iscsi) for each in given if _is_given(each.iscsi)),
         removed=tuple(
             kind for each in given for kind, raw in zip(_REMOVED, _SOURCES(each), strict=False) if _is_given(raw)

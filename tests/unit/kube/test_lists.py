@@ -124,6 +124,10 @@ class Noting(Client):
         self.allowed.append(largest)
         return super().get(path, query, deadline=deadline, largest=largest)
 
+    def ahead(self, path, query, *, deadline, largest):
+        self.allowed.append(largest)
+        return super().ahead(path, query, deadline=deadline, largest=largest)
+
 
 def test_only_a_list_in_one_piece_may_be_as_large_as_a_file(connection, server, three, time):
     """A page is of a few hundred objects, and a server that sends more than a page can hold is not listened to."""

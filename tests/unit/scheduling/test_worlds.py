@@ -121,3 +121,17 @@ def test_windows_cover_the_whole_list() -> None:
     best = sum(share for name, share in shares.items() if name >= "n135")
 
     assert best == pytest.approx(1 - 35 / 150, abs=0.1)
+
+
+def test_a_pod_that_stands_in_for_its_replacement_may_be_expected_on_its_own_node() -> None:
+    """Nobody knows what comes in the place of a pod without an owner."""
+    single, other = make.pod("a", "n1", owners=None), make.pod("b", "n1")
+    on = Cluster(make.snapshot([make.node("n1"), make.node("n2")], [single, other]))
+    worlds = on.index(Worlds)
+
+    with on.scope():
+        on.remove(single)
+        on.place(single, on.node("n1"))
+        worlds.look(other)
+
+    assert worlds.look(other) == {"n2": 1.0}
