@@ -1,16 +1,19 @@
 import json
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pytest
 
+from rebalancer.cluster.pod import LONG_AGO
 from rebalancer.errors import Unreachable
 from rebalancer.kube.answers import Expired, Rejected
 from rebalancer.kube.client import Client
+from rebalancer.kube.config import Connection
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.tries import Deadline
 from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
+from tests.fake_api_server import Reply
 
 PODS = "/api/v1/pods"
 
@@ -57,6 +60,30 @@ def test_the_next_page_is_under_way_while_one_is_folded_in(client, server, three
             return super().add_page(page)
 
     assert read_list(client, PODS, Slow, page_size=2).names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+def test_a_page_that_is_not_had_ahead_is_asked_for_again(client, server, three, status):
+    """It is asked for once ahead; all tries, and fresh credentials, are those of the list."""
+    later = Reply(status, {"kind": "Status", "apiVersion": "v1", "code": status})
+    server.on("GET", PODS, lambda _: later, times=1, when=lambda request: "continue" in request.query)
+
+    assert read_list(client, PODS, Names, page_size=2).names == ["a", "b", "c"]
+    assert ["continue" in each.query for each in server.requests] == [False, True, True]
+
+
+def test_no_credentials_are_loaded_for_a_page_ahead(connection, server, three):
+    """Another thread would not end their plugin: those of each load have expired, and each page has its own."""
+    loaded = []
+
+    def load(_seconds):
+        loaded.append(threading.current_thread())
+        return replace(connection.present, expires=LONG_AGO)
+
+    expired = Client(Connection(load, context=None, in_cluster=False))
+
+    assert read_list(expired, PODS, Names, page_size=1).names == ["a", "b", "c"]
+    assert set(loaded) == {threading.current_thread()}
 
 
 def test_the_pages_are_of_one_moment(client, server, three, pod):

@@ -3,10 +3,31 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from rebalancer.cluster.taints import Taint
+from rebalancer.kube.wire.collect import Collection
 from tests.unit.kube.wire.documents import read
+
+LATER = {"later": ["a field", {"of": "a later version"}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("Node", {"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1", **LATER}]}}),
+        ("Pod", {"spec": {"volumes": [{"name": "v", "image": {"reference": "web:1", **LATER}}]}}),
+        ("PersistentVolume", {"status": {"phase": "Bound", **LATER}}),
+        ("CSINode", {"spec": {"drivers": [{"name": "d", "allocatable": {"count": 3, **LATER}}]}}),
+        ("HorizontalPodAutoscaler", {"spec": {"scaleTargetRef": {"kind": "Job", "name": "j", **LATER}}}),
+    ],
+)
+def test_fields_of_a_later_version_spoil_no_object(kind: str, fields: Any) -> None:
+    collector = Collection().collector(kind)
+    collector.add(msgspec.json.encode({"metadata": {"name": "a", "namespace": "b"}, **fields}))
+
+    assert (len(collector.items), collector.warnings) == (1, [])
 
 
 def test_a_node() -> None:
