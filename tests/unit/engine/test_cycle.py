@@ -2,16 +2,21 @@
 
 from contextlib import suppress
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rebalancer.engine.cycle import ProfilePlan, run_cycle
+from rebalancer.engine.cycle import ProfilePlan, run_cycle, widen_destinations
+from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
-from rebalancer.eviction.verdict import Unknown
+from rebalancer.eviction.causes import Code, cause
+from rebalancer.eviction.steering import Destination
+from rebalancer.eviction.verdict import Granted, Unknown
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
+from rebalancer.scheduling.worlds import SAMPLES
 from tests.make import cluster, decide, evicted, node, pod, refused, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance
 
@@ -210,3 +215,26 @@ def test_what_a_strategy_expects_is_forgotten_with_it() -> None:
     decide(cluster(ON, pods), Scripted(dream), Scripted(look))
 
     assert seen == [((pods[2],), (pods[1],)), ((pods[1], pods[2]), ())]
+
+
+@pytest.mark.parametrize(
+    ("shares", "worlds", "nowhere"),
+    [
+        pytest.param({"n2": 14.5}, 15, 1, id="half a world is missing twice, so one and a half count as one"),
+        pytest.param({"n2": 12.5}, 13, 3, id="the same with three and a half"),
+        pytest.param({"n2": 15.5, "n3": 0.5}, 15, None, id="no world is left over for the node beside it"),
+        pytest.param({"n2": 9.0, "n3": 6.0}, 9, 1, id="whole worlds"),
+    ],
+)
+def test_worlds_and_nowhere_add_up(shares: dict[str, float], worlds: int, nowhere: int | None) -> None:
+    """Stand-in worlds: which shares come of a cluster is theirs to say, and only some clusters give halves."""
+    parts = {name: share / SAMPLES for name, share in shares.items()}
+    known = SimpleNamespace(played=lambda _: None, shares=lambda _: parts)
+    because = cause(Code.CUSTOM, text="why").with_details(lands_on={"node": "n2"})
+    entry = Entry("p", "s", pod("a"), because, Granted(), Destination.among("n2", {"n2": 1.0}))
+    ledger = Ledger(evictions=[entry])
+
+    widen_destinations(ledger, SimpleNamespace(index=lambda _: known))  # type: ignore[arg-type]
+
+    told = ledger.evictions[0].because.details["lands_on"]
+    assert (told["worlds"], told.get("nowhere")) == (worlds, nowhere)
