@@ -14,7 +14,7 @@ points may leave it.  The pod of 30 brings n1 to 45 %.  If it has no destination
 above; then the pod of 6 goes, and n1 is at 49 %.  Then n2 follows.
 
 Single moves, of filling as well: ask for the eviction of a pod that has a destination, and expect it there.  A move has
-to be worth what it costs: both are told in point hours (see `rebalancer.engine.patience`).
+to be worth what it costs: both are given in point hours (see `rebalancer.engine.patience`).
 """
 
 from collections import Counter

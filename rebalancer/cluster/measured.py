@@ -66,7 +66,7 @@ class NodeLoads:
 
 @dataclass(frozen=True, slots=True)
 class LoadsWanted:
-    """Asks for what a scheduler goes by: figures of `LoadWatcher`, or of the source that its configuration names."""
+    """Asks for what a scheduler scores by: figures of `LoadWatcher`, or of the source that its configuration names."""
 
     source: str = METRICS_SERVER
 
@@ -88,4 +88,4 @@ class Measured:
     taken: datetime | None = None  # of the oldest sample of a node, stale ones too; None where it is not said
     warnings: tuple[str, ...] = ()  # what the reader of the report should know
     coming: ComingLoad | None = None  # what nodes used on earlier days at the times that are to come, if asked for
-    loads: NodeLoads | None = None  # what a scheduler goes by; only if that was asked for, and then all else is empty
+    loads: NodeLoads | None = None  # what a scheduler scores by; only if asked for, and then all else is empty

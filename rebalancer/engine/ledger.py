@@ -66,7 +66,7 @@ class Ledger:
     runs: list[StrategyRun] = field(default_factory=list)
     skipped: str | None = None  # why no strategy ran, or None
     stopped: str | None = None  # why the cycle ended early, or None
-    rested: bool = False  # whether it was to end early, by a pause, a window or the breaker: that is no failure
+    rested: bool = False  # whether it was to end early, by a pause, a window or the breaker: that is not a failure
     observe: Callable[[Entry], None] = lambda _: None  # called with every entry as it is recorded
     warnings: list[Notice] = field(default_factory=list)  # what a reader should know beside the entries, each once
     limits: Limits = field(default_factory=Limits)  # the most evictions of the cycle

@@ -160,7 +160,8 @@ class Client:
     ) -> "Future[HttpAnswer] | None":
         """Read `path` once while something else is done; None if the credentials have expired.
 
-        Another thread does it.  It tries nothing again and loads no credentials: a plugin would outlast the program.
+        Another thread sends the request.  It never retries and never loads credentials: a plugin that it starts could
+        outlive the program.
         """
         access = self.connection.present
         request = Request("GET", f"{path}?{urlencode(query)}", deadline, largest=largest)

@@ -111,7 +111,7 @@ def _add_pages(
 
 
 def _ready(following: "Future[HttpAnswer]") -> bytes | None:
-    """Return the page that was asked for ahead; None where it is to be asked for again."""
+    """Return the page that was fetched ahead; None if it has to be fetched again."""
     try:
         answer = following.result()
         return None if answer.status == HTTPStatus.UNAUTHORIZED else answer.demanded()

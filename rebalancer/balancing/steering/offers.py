@@ -98,11 +98,11 @@ class Offers:
                 yield Offer(candidates[row], destinations[column], gain)
 
     def _gains(self, pods: Sequence[Pod], destinations: Sequence[str]) -> Costs:
-        """Return what each pod (rows) brings on each node (columns); 0 where that is no move, since it is too little.
+        """Return what each pod (rows) brings on each node (columns); 0 if it brings too little.
 
         For example, the narrower band is 30 to 58 %.  A node at 63 % costs 5; without a pod of 10 points it costs 0,
         so the pod relieves it by 5.  With the pod a node at 25 % costs 0 instead of 5: the move brings 10, and a little
-        for evenness.  A node at 55 % would cost 7 instead of 0, and be over its band: there it is no move.
+        for evenness.  A node at 55 % would cost 7 instead of 0, and would be over its band: the pod cannot go there.
         """
         goal, fullness = self._goal, self._fullness
         names = list(dict.fromkeys([pod.node for pod in pods]))

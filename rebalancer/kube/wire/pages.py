@@ -88,7 +88,7 @@ def is_of(kind: str, api_version: str) -> bool:
 
 
 def items_of(page: ListPage[W], kind: str) -> list[W]:
-    """Return the objects on a page; raise ValueError if it is no page of a list of this kind."""
+    """Return the objects on a page; raise ValueError if it is not a page of a list of this kind."""
     if page.kind != f"{kind}List" or not is_of(kind, page.api_version):
         found = f"{page.api_version} {page.kind}".strip() or "nothing that says its kind"
         raise ValueError(f"{kind}List was asked for, and {found} came")

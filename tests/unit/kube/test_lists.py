@@ -63,8 +63,8 @@ def test_the_next_page_is_under_way_while_one_is_folded_in(client, server, three
 
 
 @pytest.mark.parametrize("status", [401, 429, 503])
-def test_a_page_that_is_not_had_ahead_is_asked_for_again(client, server, three, status):
-    """It is asked for once ahead; all tries, and fresh credentials, are those of the list."""
+def test_a_page_that_could_not_be_fetched_ahead_is_fetched_again(client, server, three, status):
+    """Ahead there is one try; retries and fresh credentials are left to the reader of the list."""
     later = Reply(status, {"kind": "Status", "apiVersion": "v1", "code": status})
     server.on("GET", PODS, lambda _: later, times=1, when=lambda request: "continue" in request.query)
 
@@ -73,7 +73,7 @@ def test_a_page_that_is_not_had_ahead_is_asked_for_again(client, server, three, 
 
 
 def test_no_credentials_are_loaded_for_a_page_ahead(connection, server, three):
-    """Another thread would not end their plugin: those of each load have expired, and each page has its own."""
+    """A plugin that another thread starts could outlive the program.  Here all credentials have expired already."""
     loaded = []
 
     def load(_seconds):
