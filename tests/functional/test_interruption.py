@@ -46,7 +46,7 @@ def test_a_silent_server_does_not_outlast_a_signal(three, rebalancer, monkeypatc
 
 
 def test_a_silent_server_does_not_outlast_a_signal_while_marks_of_others_come_off(three, rebalancer, monkeypatch):
-    """That is in threads, before the run has begun to evict; the Lease is given back."""
+    """That is in threads, before the run has begun to evict.  The signal may come before the second node is written."""
     monkeypatch.setattr(exchange, "HURRIED_SECONDS", 0.1)
     three.add(*(marked(name, "run-0", NOW - timedelta(hours=1)) for name in ("n3", "n4")))
     over, in_time = threading.Event(), []
@@ -62,7 +62,7 @@ def test_a_silent_server_does_not_outlast_a_signal_while_marks_of_others_come_of
     over.set()
     three.stop()
 
-    assert (outcome.exit_code, holder, in_time) == (143, "", [True, True])
+    assert (outcome.exit_code, holder, set(in_time)) == (143, "", {True})
     assert "stopped by SIGTERM before anything was evicted" in outcome.stderr
 
 
