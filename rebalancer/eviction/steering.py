@@ -23,8 +23,8 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.verdict import Verdict
 
-#: Nobody reads more nodes than this; without a bound a report would list thousands for each pod.
-_MOST_NODES = 16
+#: All that a small cluster has; without a bound a report of a large one would list thousands for each pod.
+_MOST_NODES = 100
 _DECIMALS = 3
 
 
@@ -33,7 +33,7 @@ class Destination:
     """Where the replacement of a pod will likely run."""
 
     #: One, if the replacement will likely run there; several, if it may run on each: then the plan counts on the first.
-    #: At most 16 are named.
+    #: At most 100 are named.
     nodes: tuple[str, ...]
     more: int = 0  # on how many others it may run as well
     shares: tuple[float, ...] = ()  # in which part of the possible histories it lands on each; empty if unknown

@@ -6,10 +6,11 @@ and in each of them all of that is fixed:
 
 - **Old pods.**  In some worlds those that went still end whenever another is asked about, in some all are gone, and in
   the others some are.  A replacement that waits for the end of its old pod comes only where that is gone.
-- **Ties.**  In half of the worlds each of the equal nodes is as likely; in the others the first in the scheduler's own
-  list is taken.  Kubernetes 1.36 does the latter; with an extender, or in older versions, it is chance.
+- **Ties.**  In half of the worlds each of the equal nodes is as likely; in the others the first one is taken to which
+  the scheduler comes in its list.  Kubernetes 1.36 does the latter; with an extender or in older versions it is chance.
 - **The list.**  By arrival in half of the worlds, by name in the others.  In large clusters the start is drawn for each
-  pod, evenly over the worlds, so that windows cover the whole list.
+  pod, evenly over the worlds, so that windows cover the whole list.  In small ones all nodes are looked at for each
+  pod, and the start moves only with pods that are tied to some nodes, as a DaemonSet's are.  So each world has one.
 - **The order.**  While pods are granted, replacements come in turn.  When all are decided (`played`), half of the
   worlds are played once more with the orders drawn for them; both ways count for half.  In half of these again old pods
   end together, as they do where they have the same grace period: what is made at once comes while all still end, and
@@ -87,7 +88,7 @@ class Draw:
     def window(self, pod: Pod, *, sampled: bool = True) -> SamplingWindow:
         """Return where the scheduler begins to look for the replacement of a pod."""
         if not sampled:
-            return SamplingWindow(self.number % 2)
+            return SamplingWindow(self.number % 2, (self.fate * 2 + self.number % 2) / (SAMPLES // 2))
         return SamplingWindow(self.number % 2, (drawn(pod, "", -1) + self.number // 2 / (SAMPLES // 2)) % 1.0)
 
     def moment(self, pod: Pod, moments: Sequence[Moment]) -> Moment:
