@@ -47,9 +47,7 @@ lint: $(READY) ## check style, types and layers
 	@$(VENV)/bin/lint-imports --no-logo > $(VENV)/lint-imports.txt || { cat $(VENV)/lint-imports.txt; exit 1; }
 	@echo "Style, types and layers are in order."
 
-bench: $(READY) ## measure speed and memory of whole commands, of large clusters, of a loop and of a long history; write docs/measurements
-	@$(VENV)/bin/python -m tests.bench.bench
-	@$(VENV)/bin/python -m tests.bench.placements
+bench: $(READY) ## measure speed and memory of large clusters, of a loop and of a long history; write docs/measurements
 	@$(VENV)/bin/python -m tests.bench.memory
 	@$(VENV)/bin/python -m tests.bench.history
 	@$(VENV)/bin/python -m tests.bench.performance $(OPTIONS)

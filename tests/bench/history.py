@@ -8,19 +8,17 @@ memory, from a server on the loopback that answers in Prometheus' format, in a p
 
 import argparse
 import json
-import os
-import platform
-import resource
 import subprocess
 import sys
-import time
+import tempfile
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import cos, pi
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-ROOT = Path(__file__).parents[2]
+from tests.bench.performance import ROOT, machine, took
+
 PAGE = ROOT / "docs/measurements/history.md"
 RULES = ("peak-mean", "quantile", "target")
 DAYS, DAY, STEP, REPLICAS, PATTERNS = 14, 86_400, 300, 4, 97
@@ -95,11 +93,8 @@ def serve(containers: int) -> None:
 
 def measure(containers: int, rule: str) -> dict[str, float]:
     """Run the command once against a new server."""
-    server = subprocess.Popen(
-        [sys.executable, __file__, "--serve", "--containers", str(containers)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    serving = [sys.executable, "-m", "tests.bench.history", "--serve", "--containers", str(containers)]
+    server = subprocess.Popen(serving, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
         url = f"http://127.0.0.1:{int(server.stdout.readline())}"
@@ -114,35 +109,28 @@ def measure(containers: int, rule: str) -> dict[str, float]:
             "-o",
             "table",
         ]
-        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0, done.stderr[-2000:]
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder, "output")
+            wall, cpu, megabytes, told = took(command, output)
+            workloads = output.read_text().count("Deployment/app-")
         with urllib.request.urlopen(f"{url}/counts", timeout=60) as answer:
             counts = json.load(answer)
     finally:
         server.kill()
         server.wait()
-    workloads = sum("Deployment/app-" in line for line in done.stdout.splitlines())
     assert workloads == containers // REPLICAS, f"{workloads} workloads have a number"
-    return {
-        "wall": time.monotonic() - began,
-        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-        "megabytes": after.ru_maxrss * 1024 / 1e6,
-        "progress": sum("reading hours of history" in line for line in done.stderr.splitlines()),
-        **counts,
-    }
+    progress = told.count("reading hours of history")
+    return {"wall": wall, "cpu": cpu, "megabytes": megabytes, "progress": progress, **counts}
 
 
 def page(rows: dict[str, dict[str, float]], containers: int) -> str:
     """The page with the figures."""
     samples = containers * (DAYS * DAY // STEP + 1)
-    table = [
+    lines = "\n".join(
         f"| {rule} | {row['wall']:.0f} | {row['cpu']:.0f} | {row['megabytes']:.0f} | {row['queries']:,} "
         f"| {row['bytes'] / 1e6:,.0f} | {row['progress']} |"
         for rule, row in rows.items()
-    ]
-    lines = "\n".join(table)
+    )
     return f"""\
 # Recommendations from a long history
 
@@ -151,8 +139,7 @@ def page(rows: dict[str, dict[str, float]], containers: int) -> str:
 Prometheus' format, in a process of its own. Each run once. `make bench` writes this page; \
 [history.py](../../tests/bench/history.py) has the server. It counts the queries and the megabytes of its answers.
 
-Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, \
-load {os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time. \
+{machine()} \
 The bounds are {LONGEST_SECONDS:.0f} s and {MOST_MEGABYTES:.0f} MB.
 
 | rule | wall s | processor s | peak MB | queries | MB of answers | lines of progress |

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from strategies import BUILTIN
+
 ROOT = Path(__file__).parents[2]
 POLICY = Path(__file__).with_name("policy.yaml")
 STAGED = Path(__file__).with_name("staged.py")
@@ -95,6 +97,8 @@ class Measured:
 def rows() -> Iterator[Row]:
     """Yield all rows; those of a series one after the other, small ones first."""
     fit = POLICY.read_text()
+    assert all(f"- {strategy.name}\n" in fit for strategy in BUILTIN)
+    yield Row("ten strategies, nodeFit on", 100, fit, target="1.5 s")
     off = fit.replace("nodeFit: true", "nodeFit: false")
     policies = (("off", off, "2.5 s, 200 MB", "12 s, 700 MB"), ("on", fit, "3 s, 200 MB", "15 s, 700 MB"))
     for name, policy, *targets in policies:
@@ -113,19 +117,27 @@ def rows() -> Iterator[Row]:
     yield Row("steered, even", 5000, STEERED, "even", "25 s")
 
 
-def measure(command: Sequence[str], output: Path) -> Measured:
-    """Run a command once; a run that fails or takes too long ends the measurement."""
+def took(command: Sequence[str], output: Path) -> tuple[float, float, float, str]:
+    """Run a command once; return wall and processor seconds, megabytes at most, and what it said.
+
+    A run that fails or takes too long ends the measurement.
+    """
     start = time.perf_counter()
     errors = output.with_suffix(".err")
     with output.open("w") as stream, errors.open("w") as complaints:
-        process = subprocess.Popen(["timeout", str(LONGEST_SECONDS), *command], stdout=stream, stderr=complaints)
+        command = ["timeout", str(LONGEST_SECONDS), *command]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=stream, stderr=complaints)
         _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     told = errors.read_text()
     if process.returncode:
         raise SystemExit(f"{shlex.join(command)} ended with {process.returncode} after {wall:.0f} s: {told[-2000:]}")
-    cpu, megabytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6, told
+
+
+def measure(command: Sequence[str], output: Path) -> Measured:
+    wall, cpu, megabytes, told = took(command, output)
     return Measured(wall, cpu, megabytes, _evicted(output), json.loads(told.splitlines()[-1]))
 
 
@@ -188,6 +200,13 @@ def growth(found: Sequence[tuple[Row, Measured]]) -> list[str]:
     ]
 
 
+def machine() -> str:
+    return (
+        f"Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, load "
+        f"{os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time."
+    )
+
+
 def page(lines: Sequence[str], grown: Sequence[str]) -> str:
     """Return docs/measurements/performance.md."""
     about = (
@@ -197,15 +216,11 @@ def page(lines: Sequence[str], grown: Sequence[str]) -> str:
         "The stages are processor seconds: of the imports, of reading the cluster, of indexing it, of deciding (in a "
         "live run with the requests for evictions), of making the report and of writing it."
     )
-    machine = (
-        f"Machine: {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, load "
-        f"{os.getloadavg()[0]:.1f} at the end: other work on the machine lengthens the wall time."
-    )
     head = f"| run | wall s | processor s | peak MB | {' | '.join(STAGES)} | evictions | target |"
     table = "\n".join([head, "|---" * (head.count("|") - 1) + "|", *lines])
     head = "| series | nodes | times the nodes | times the processor seconds | times the memory |"
     grows = "\n".join([head, "|---|---|---|---|---|", *grown])
-    return f"# Performance\n\n{about}\n\n{machine}\n\n{table}\n\n## Growth\n\n{grows}\n"
+    return f"# Performance\n\n{about}\n\n{machine()}\n\n{table}\n\n## Growth\n\n{grows}\n"
 
 
 def main() -> int:

@@ -21,18 +21,13 @@ class Ports:
 
 @dataclass(frozen=True)
 class Commands:
-    """What to run, given where the executables are, the keys, the ports and the components' kubeconfig.
-
-    Attributes:
-        stages: A file of kwok's stages, in place of its own of the kinds that the file names.
-    """
+    """What to run, given where the executables are, the keys, the ports and the components' kubeconfig."""
 
     binaries: Path
     keys: Keys
     ports: Ports
     kubeconfig: Path
     scheduler_options: Sequence[str] = ()
-    stages: Path | None = None
 
     def etcd(self) -> list[str]:
         """The store; it need not survive a crash of the machine, so it does not wait for the disk."""
@@ -103,8 +98,7 @@ class Commands:
         """
         return [
             *(str(self.binaries / "kwok"), "--kubeconfig", str(self.kubeconfig)),
-            *(option for each in (KWOK_CONFIGURATION, self.stages) if each for option in ("--config", str(each))),
-            *("--manage-all-nodes=true", "--node-lease-duration-seconds", "0"),
+            *("--config", str(KWOK_CONFIGURATION), "--manage-all-nodes=true", "--node-lease-duration-seconds", "0"),
             *("--node-ip", "127.0.0.1", "--node-port", str(self.ports.kwok)),
             *("--server-address", f"127.0.0.1:{self.ports.kwok}"),
         ]

@@ -1,6 +1,7 @@
 """A real control plane on loopback, as plain processes: etcd, API server, controllers, scheduler, kwok."""
 
 import itertools
+import json
 import secrets
 import shutil
 import tempfile
@@ -32,10 +33,9 @@ class ControlPlane:
     Args:
         binaries: Where the executables are.
         scheduler_options: More of kube-scheduler's options.
-        stages: A file of kwok's stages, in place of its own of the kinds that the file names.
     """
 
-    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = (), stages: Path | None = None) -> None:
+    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
         ports = Ports(*itertools.islice(free_ports(), len(Ports.__dataclass_fields__)))
@@ -45,7 +45,7 @@ class ControlPlane:
         self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
         self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
         components = self.kubeconfig_for("components", keys.tokens["components"])
-        self._commands = Commands(binaries, keys, ports, components, scheduler_options, stages)
+        self._commands = Commands(binaries, keys, ports, components, scheduler_options)
 
     def __enter__(self) -> Self:
         """Start; what was started is stopped when that fails."""
@@ -120,6 +120,14 @@ class ControlPlane:
         """Write a kubeconfig for the holder of a token, such as a ServiceAccount's."""
         path = self.directory / f"{name}.kubeconfig"
         return write_kubeconfig(path, self.server, self.directory / "ca.crt", token)
+
+    def scheduler_configuration(self, configuration: Object, name: str = "scheduler") -> Path:
+        """Write a configuration for a scheduler, which takes its kubeconfig from there alone, and return its path."""
+        connection = {"kubeconfig": str(self.directory / "components.kubeconfig"), "qps": 500, "burst": 1000}
+        settings = {"clientConnection": connection, "leaderElection": {"leaderElect": False}}
+        path = self.directory / f"{name}.json"
+        path.write_text(json.dumps({**configuration, **settings}))
+        return path
 
     def kubelet_metrics_url(self, node: str) -> str:
         """Where kwok serves a node's resource metrics over plain http, for a Prometheus to scrape."""

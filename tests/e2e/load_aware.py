@@ -1,6 +1,5 @@
 """A real scheduler that knows load beside the default one, and the real load-watcher that it asks."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
@@ -42,10 +41,7 @@ class LoadAware:
 
     def __enter__(self) -> Self:
         """Start the scheduler, before the pods: it takes all pods that it finds at its start for new ones."""
-        connection = {"kubeconfig": str(self._running.directory / "components.kubeconfig"), "qps": 500, "burst": 1000}
-        settings = {"clientConnection": connection, "leaderElection": {"leaderElect": False}}
-        path = self._running.directory / "trimaran.json"
-        path.write_text(json.dumps({**_without_default(self.configuration), **settings}))
+        path = self._running.scheduler_configuration(_without_default(self.configuration), SCHEDULER)
         options = ["--config", str(path), "--secure-port", "0", f"--vmodule={_DETAIL}"]
         self._running.processes.start(SCHEDULER, [self._binary, "kube-scheduler", *options])
         return self

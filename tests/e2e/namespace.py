@@ -134,9 +134,7 @@ class Namespace:
             wait_taken(self.api, [each for each in nodes if not each["spec"].get("unschedulable")])
 
     def _schedulable(self) -> set[str]:
-        return {
-            node["metadata"]["name"] for node in self.api.list("Node") if is_ready(node) and not _not_ready_taint(node)
-        }
+        return {node["metadata"]["name"] for node in self.api.list("Node") if is_schedulable(node)}
 
 
 def is_ready(item: Object) -> bool:
@@ -144,9 +142,10 @@ def is_ready(item: Object) -> bool:
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
-def _not_ready_taint(node: Object) -> bool:
+def is_schedulable(node: Object) -> bool:
+    """Whether a node is Ready and has no taint that the controllers are about to take off."""
     taints = node["spec"].get("taints", ())
-    return any(taint["key"] == "node.kubernetes.io/not-ready" for taint in taints)
+    return is_ready(node) and not any(taint["key"] == "node.kubernetes.io/not-ready" for taint in taints)
 
 
 def wait_for_controllers(

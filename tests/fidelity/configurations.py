@@ -1,12 +1,8 @@
 """A scheduler configured otherwise: two profiles, other weights and strategies, plugins off."""
 
-import json
-from pathlib import Path
-
 import yaml
 
 from tests.e2e.api import Object
-from tests.e2e.harness import ControlPlane
 
 PROFILES = ("default-scheduler", "packer")
 
@@ -48,15 +44,3 @@ profiles:
             preferredDuringSchedulingIgnoredDuringExecution:
               - {weight: 30, preference: {matchExpressions: [{key: tier, operator: In, values: [bronze]}]}}
 """)
-
-
-def write_configuration(running: ControlPlane, configuration: Object = CONFIGURATION) -> Path:
-    """Write a configuration for the scheduler of a control plane that is not started yet, and return its path.
-
-    Beside `--config` the scheduler reads its kubeconfig from there only.
-    """
-    connection = {"kubeconfig": str(running.directory / "components.kubeconfig"), "qps": 500, "burst": 1000}
-    settings = {"clientConnection": connection, "leaderElection": {"leaderElect": False}}
-    path = running.directory / "scheduler.json"
-    path.write_text(json.dumps({**configuration, **settings}))
-    return path

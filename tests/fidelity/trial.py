@@ -1,12 +1,10 @@
 """One random cluster on a real control plane: pods placed one after another, the simulator asked first."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import msgspec
 
@@ -21,10 +19,11 @@ from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
+from tests.e2e.namespace import is_schedulable
 from tests.e2e.waiting import wait_for
 from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
 from tests.fidelity.comparison import Comparison
-from tests.fidelity.configurations import CONFIGURATION, PROFILES, write_configuration
+from tests.fidelity.configurations import CONFIGURATION, PROFILES
 from tests.fidelity.pods import random_template
 from tests.fidelity.scheduler_log import OPTIONS, SchedulerLog
 from tests.fidelity.volumes import VolumeStage
@@ -35,7 +34,6 @@ KINDS = (
     "VolumeAttachment",
 )
 INVALID = 422
-NOT_READY = "node.kubernetes.io/not-ready"
 TEMPLATES = 2 * APPS
 
 
@@ -59,7 +57,7 @@ def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:
     options = list(OPTIONS)
     running = ControlPlane(binaries, options)
     if plan.configured:
-        options += ["--config", str(write_configuration(running))]
+        options += ["--config", str(running.scheduler_configuration(CONFIGURATION))]
     with running:
         Trial(running, plan, comparison).run()
 
@@ -105,9 +103,7 @@ class Trial:
             for owner in () if self._plan.volumes else owners(self._random):
                 made = self._api.create(owner, name)
                 self._owners[name, f"{owner['kind']}/{owner['metadata']['name']}"] = made
-        wait_for(
-            lambda: all(map(is_settled, self._api.list("Node"))), "all nodes without taints of the controllers", 120
-        )
+        wait_for(lambda: all(map(is_schedulable, self._api.list("Node"))), "nodes without the controllers' taints", 120)
         if self._plan.volumes:
             self._stage.set_up()
         else:  # controllers would delete pods that their owners do not want
@@ -143,7 +139,8 @@ class Trial:
     def _decided(self, name: str, namespace: str) -> Object | None:
         if self._plan.volumes:
             self._stage.provision()
-        return decided(self._api.read("Pod", name, namespace))
+        pod = self._api.read("Pod", name, namespace)
+        return pod if pod["spec"].get("nodeName") or decided_message(pod) else None
 
     def _owner(self, namespace: str, app: str) -> Object | None:
         if self._plan.volumes or self._random.random() < 0.2:
@@ -159,35 +156,15 @@ class Trial:
         return self._decoder.convert(msgspec.json.decode(json.dumps(pod), type=PodWire))
 
 
-def read(api: Api, kinds: Sequence[str] = KINDS) -> Snapshot:
+def read(api: Api) -> Snapshot:
     collection = Collection()
-    for kind in kinds:
+    for kind in KINDS:
         listed = {"kind": f"{kind}List", "items": api.list(kind)}
         add_document(collection, json.dumps(listed).encode())
     return collection.snapshot(datetime.now(UTC))
 
 
-def is_settled(node: Object) -> bool:
-    """Whether a node is Ready and has no taint that the controllers are about to take off."""
-    taints = node["spec"].get("taints", [])
-    conditions = node["status"].get("conditions", [])
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-    return ready and not any(each["key"] == NOT_READY for each in taints)
-
-
-def decided(pod: Object) -> Object | None:
-    """Return a pod that is bound, or that the scheduler has said it cannot place."""
-    return pod if pod["spec"].get("nodeName") or decided_message(pod) else None
-
-
 def decided_message(pod: Object) -> str:
     """Return why the scheduler could not place a pod; empty if it has not said so."""
-    conditions: Sequence[dict[str, Any]] = pod["status"].get("conditions", [])
-    return next(
-        (
-            each.get("message", "")
-            for each in conditions
-            if each["type"] == "PodScheduled" and each["status"] == "False"
-        ),
-        "",
-    )
+    said = [each for each in pod["status"].get("conditions", []) if each["type"] == "PodScheduled"]
+    return said[0].get("message", "") if said and said[0]["status"] == "False" else ""

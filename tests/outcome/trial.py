@@ -17,7 +17,6 @@ from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.e2e.load_aware import LoadAware
 from tests.e2e.waiting import wait_for
-from tests.fidelity.configurations import write_configuration
 from tests.outcome.greedy import greedy
 from tests.outcome.load import make_load, nodes_needed, points, scattered, varied
 from tests.outcome.policies import bounds_of
@@ -99,7 +98,7 @@ def play(
         if scenario.scheduler:
             given = plane.directory / "given.json"
             given.write_text(json.dumps(scenario.scheduler))
-            scheduler_options += ["--config", str(write_configuration(plane, scenario.scheduler))]
+            scheduler_options += ["--config", str(plane.scheduler_configuration(scenario.scheduler))]
             options = ("--scheduler-config", str(given))
         stack.enter_context(plane)
         plane.start_metrics_server()
