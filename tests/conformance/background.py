@@ -1,14 +1,11 @@
 """Cycles in which a webhook takes some evictions over (`background_eviction_pods`): live runs, one after the other."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.conformance import program
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
+from tests.conformance.program import program
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import Reply, Request
 
@@ -31,12 +28,10 @@ def run(case: Case) -> Answer:
 def _cycles(case: Case) -> Iterator[tuple[list[str], list[str]]]:
     """Yield which pods each cycle evicts, and which are in progress after it."""
     taken: list[str] = []
-    objects = [*case["nodes"], *case["pods"]]
-    with TemporaryDirectory() as folder, FakeApiServer(objects) as server:
+    with program() as rebalancer, FakeApiServer([*case["nodes"], *case["pods"]]) as server:
         server.on("POST", "*/eviction", lambda request: _take_over(server, case, request, taken))
         for _ in range(case["cycles"]):
-            result = program.run_live(case["policy"], server.kubeconfig(Path(folder)))
-            report = json.loads(result.stdout)
+            report = rebalancer.run(server, case["policy"]).report
             yield [_name(each) for each in report["evictions"] if not each["background"]], list(taken)
             for pod in case["pods"]:
                 if _name(pod["metadata"]) not in taken:

@@ -14,7 +14,7 @@ from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
-from tests.conformance.snapshots import cluster, pods_by_key
+from tests.conformance.snapshots import cluster
 
 _NAME = "DefaultEvictor"
 
@@ -24,7 +24,7 @@ def filters(case: Case) -> Answer:
     gate = Gate(on, Limits(), None, Ledger())
     evict = gate.asked_by(Evictor(on, _args_of_policy(case)), "profile", "strategy")
     asked = {"Filter": evict.filter_refusal, "PreEvictionFilter": evict.pre_eviction_refusal}
-    pods = pods_by_key(on)
+    pods = {pod.key: pod for pod in on.snapshot.pods}
     expected = {
         f"{function} {each['namespace']}/{each['pod']}": each[function]
         for each in case.get("observed_checks") or ()

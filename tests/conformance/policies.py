@@ -11,11 +11,12 @@ from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 from rebalancer.errors import PolicyError
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.load import load_policy
-from rebalancer.policy.values import Policy, PolicyProfile
+from rebalancer.policy.values import PolicyProfile
 from rebalancer.run.policies import known_plugins
-from tests.conformance import program
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case
+from tests.conformance.program import USAGE_ERROR, program
+from tests.functional.program import Outcome
 
 #: What the descheduler writes into every policy: the threshold that holds anyway.
 _THRESHOLD = {"value": SYSTEM_CRITICAL_PRIORITY, "name": ""}
@@ -32,19 +33,32 @@ _CURES: Mapping[str, Mapping[str, Any]] = {
 
 
 def validate(case: Case) -> Answer:
-    result = program.validate(json.dumps(case["policy"]))
-    assert result.exit_code in (0, program.USAGE_ERROR), result.stderr
+    result = _validated(json.dumps(case["policy"]))
+    assert result.exit_code in (0, USAGE_ERROR), result.stderr
     return acceptance(result.exit_code == 0, case, result.stderr)
 
 
+def _validated(text: str, *options: str) -> Outcome:
+    with program() as rebalancer:
+        path = rebalancer.folder / "policy.yaml"
+        path.write_text(text)
+        return rebalancer("validate", "--policy", path, *options)
+
+
 def decode(case: Case) -> Answer:
-    policy, problems = _decoded(case["policy_yaml"])
+    policy, problems = None, ""
+    try:
+        policy = load_policy(case["policy_yaml"], known_plugins(), source="case", runs=False).policy
+    except PolicyError as error:
+        problems = str(error)
     accepted = acceptance(policy is not None, case, problems)
     if not accepted.agrees or policy is None:
         return accepted
     if case.get("bootstrap_error") or case.get("e2e", {}).get("bootstrap_error"):  # decoded, but not fit to run
-        assert program.validate(case["policy_yaml"], "--lenient").exit_code == program.USAGE_ERROR
-    return equal([_shown(each) for each in policy.profiles], [_wanted(each) for each in _profiles(case)])
+        assert _validated(case["policy_yaml"], "--lenient").exit_code == USAGE_ERROR
+    return equal(
+        [_shown(each) for each in policy.profiles], [_wanted(each) for each in case["expected_result"]["profiles"]]
+    )
 
 
 def defaults(case: Case) -> Answer:
@@ -63,18 +77,6 @@ def defaults(case: Case) -> Answer:
 
 def _without(args: Mapping[str, Any], keys: Iterable[str]) -> Mapping[str, Any]:
     return {key: value for key, value in args.items() if key not in keys}
-
-
-def _decoded(text: str) -> tuple[Policy | None, str]:
-    try:
-        return load_policy(text, known_plugins(), source="case", runs=False).policy, ""
-    except PolicyError as error:
-        return None, str(error)
-
-
-def _profiles(case: Case) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = case["expected_result"]["profiles"]
-    return found
 
 
 def _shown(profile: PolicyProfile) -> dict[str, Any]:
@@ -97,8 +99,7 @@ def _wanted(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(args: Args) -> dict[str, Any]:
-    plain: dict[str, Any] = _sparse(args.model_dump(by_alias=True, warnings=False))
-    return plain
+    return _sparse(args.model_dump(by_alias=True, warnings=False))
 
 
 def _sparse(value: Any) -> Any:

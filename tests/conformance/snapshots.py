@@ -12,6 +12,7 @@ from rebalancer.cluster.selectors import EVERYTHING, LabelSelector
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire.collect import Collection, add_document
 from tests.conformance.corpus import Case
+from tests.functional.objects import node_usage
 
 #: Lists of a case by the kind of their objects.
 _LISTS = {
@@ -24,14 +25,13 @@ _LISTS = {
     "NodeMetrics": "nodeMetrics",
     "PodMetrics": "podMetrics",
 }
-_FEWEST_NODES = 2
 
 
 def document(case: Case, extra_nodes: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the case's objects as one JSON List of lists, with these nodes added."""
     lists = {kind: list(case.get(key) or ()) for kind, key in _LISTS.items()}
     lists["Node"] += extra_nodes
-    lists["NodeMetrics"] += [idle(each["metadata"]["name"]) for each in extra_nodes]
+    lists["NodeMetrics"] += [node_usage(each["metadata"]["name"], "0", "0") for each in extra_nodes]
     items = [{"apiVersion": "v1", "kind": f"{kind}List", "items": each} for kind, each in lists.items()]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
@@ -41,8 +41,7 @@ def filler_nodes(case: Case) -> list[dict[str, Any]]:
 
     The unit tests call a plugin on one node; a whole cycle wants two.
     """
-    missing = _FEWEST_NODES - len(cluster(case).nodes)
-    return [node(f"filler-{number}") for number in range(missing)]
+    return [node(f"filler-{number}") for number in range(2 - len(cluster(case).nodes))]
 
 
 def node(name: str) -> dict[str, Any]:
@@ -59,15 +58,9 @@ def node(name: str) -> dict[str, Any]:
     }
 
 
-def idle(name: str) -> dict[str, Any]:
-    """Return what metrics-server says of a node that uses nothing."""
-    usage = {"cpu": "0", "memory": "0"}
-    return {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "NodeMetrics", "metadata": {"name": name}, "usage": usage}
-
-
-def snapshot(case: Case, extra_nodes: Sequence[Mapping[str, Any]] = ()) -> Snapshot:
+def snapshot(case: Case) -> Snapshot:
     collection = Collection()
-    add_document(collection, document(case, extra_nodes).encode())
+    add_document(collection, document(case).encode())
     return collection.snapshot(datetime.fromisoformat(case["now"]))
 
 
@@ -75,13 +68,9 @@ def cluster(case: Case, selector: LabelSelector = EVERYTHING) -> Cluster:
     return Cluster(snapshot(case), selector)
 
 
-def pods_by_key(on: Cluster) -> dict[tuple[str, str], Pod]:
-    return {pod.key: pod for pod in on.snapshot.pods}
-
-
-def pod(case: Case, key: str = "pod") -> Pod:
-    """Return the single pod that a case holds under a key."""
-    return snapshot({"now": case["now"], "pods": [case[key]]}).pods[0]
+def pod(case: Case) -> Pod:
+    """Return the single pod that a case is about."""
+    return snapshot({"now": case["now"], "pods": [case["pod"]]}).pods[0]
 
 
 def nodes(case: Case) -> tuple[Node, ...]:
