@@ -16,7 +16,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "policies/schema/report-v1.json
 def test_each_key_of_a_real_report_is_in_the_schema(server, rebalancer):  # noqa: F811
     """Of plans that weigh nodes and hold some, and of a live run in which pods go, stay, fail and are in doubt."""
     compaction = ("HighNodeUtilization", {"thresholds": {"cpu": 30, "memory": 30}, "selection": "compaction"})
-    holding = ("run", "--policy", rebalancer.policy(policy(compaction, balance=True)), "--steer", "--hold", "15m")
+    holding = ("run", "--policy", rebalancer.policy(policy(compaction)), "--steer", "--hold", "15m")
     held = rebalancer(*holding, "--snapshot", "examples/three-nodes.json", "-o", "json").report
     demo = rebalancer("run", "--policy", "demo", "--snapshot", "examples/cluster.json", "-o", "json").report
     for each in two_nodes_with(*old_pods("a", "b", "c", "d")):

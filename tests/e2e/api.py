@@ -47,17 +47,11 @@ class Api:
         content_type: str = "application/json",
         query: Query = NO_QUERY,
     ) -> Object:
-        """Send one request and return the decoded answer.
-
-        Raises:
-            ApiError: The answer is an error.
-            urllib3.exceptions.HTTPError: There is no answer.
-        """
+        """Send one request and return the decoded answer; one that is an error is raised."""
         response = self._send(method, path, query=query, body=body, content_type=content_type)
         if response.status >= 400:
             raise ApiError(f"{method} {path}", response.status, _message(response.data))
-        answer: Object = response.json()
-        return answer
+        return response.json()
 
     def ready(self, path: str = "/readyz") -> bool:
         """Whether the server, or the part of it that ``path`` names, says it is ready."""
@@ -75,8 +69,7 @@ class Api:
 
     def list(self, kind: str, namespace: str = "", **query: str | int) -> list[Object]:
         """Read all objects of a kind; of all namespaces when none is named."""
-        found: list[Object] = self.request("GET", path_of(kind, namespace), query=query)["items"]
-        return found
+        return self.request("GET", path_of(kind, namespace), query=query)["items"]
 
     def patch(self, kind: str, name: str, namespace: str, change: Object, subresource: str = "") -> Object:
         """Merge a change into an object, or into its status when that is the ``subresource``."""
@@ -135,11 +128,7 @@ class Api:
             method,
             f"{self._server}{path}" + (f"?{urlencode(query)}" if query else ""),
             body=None if body is None else json.dumps(body).encode(),
-            headers={
-                "authorization": f"Bearer {token or self._token}",
-                "content-type": content_type,
-                "user-agent": "e2e-test",
-            },
+            headers={"authorization": f"Bearer {token or self._token}", "content-type": content_type},
             timeout=urllib3.Timeout(connect=5, read=self._timeout + int(query.get("timeoutSeconds", 0))),
             retries=False,
             preload_content=not stream,

@@ -42,11 +42,7 @@ class BinariesError(Exception):
 
 
 def provide(names: Iterable[str] = NEEDED) -> Path:
-    """Return a folder that holds these executables; build what is missing.
-
-    Raises:
-        BinariesError: The named folder lacks one, there is no Go to be had, or a build failed.
-    """
+    """Return a folder that holds these executables; build what is missing."""
     return _provided(_cache() / f"e2e-{_key()}", names)
 
 
@@ -54,9 +50,6 @@ def provide_trimaran() -> Path:
     """Return the executable with the load-aware scheduler and its load-watcher; build it if it is missing.
 
     It has a folder of its own, so that a change of it does not have the control plane built anew.
-
-    Raises:
-        BinariesError: The named folder lacks it, there is no Go to be had, or the build failed.
     """
     return _provided(_cache() / f"trimaran-{_key_of(LOAD_AWARE, STRIPPED)}", [TRIMARAN]) / TRIMARAN
 

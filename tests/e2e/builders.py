@@ -5,7 +5,7 @@ otherwise. Quantities are Kubernetes' ("200m", "1Gi").
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from tests.e2e.api import Object
 
@@ -15,27 +15,6 @@ ZONE = "topology.kubernetes.io/zone"
 CONTAINER: Object = {"name": "main", "image": "busybox:stable", "command": ["sleep", "infinity"]}
 
 
-class Template(TypedDict, total=False):
-    """What every builder of pods takes; what is not said here is as in a PodSpec."""
-
-    cpu: str  # requested; "" (the default) for none
-    memory: str
-    usage: str  # CPU that the pod uses as kwok tells it, through metrics-server; "1m" when not given
-    memory_usage: str  # the same of memory; "1Mi" when not given
-    node: str  # the node the pods are bound to, past the scheduler
-    on: str  # the only node that the scheduler may take (a node affinity, as upstream's tests pin pods)
-    node_selector: Mapping[str, str]
-    tolerations: Sequence[Object]
-    affinity: Object
-    spread: Sequence[Object]
-    priority_class: str
-    grace: int
-    volumes: Sequence[Object]  # like `LOCAL_STORAGE`, or `claim_volume`
-    labels: Mapping[str, str]  # beside, or instead of, ``app``
-    annotations: Mapping[str, str]
-    spec: Object  # anything else, merged into the PodSpec
-
-
 LOCAL_STORAGE: Object = {"name": "scratch", "emptyDir": {}}
 
 
@@ -43,33 +22,33 @@ def claim_volume(claim: str) -> Object:
     return {"name": claim, "persistentVolumeClaim": {"claimName": claim}}
 
 
-def pod(name: str, **template: Unpack[Template]) -> Object:
-    made = _template(name, template)
+def pod(name: str, **template: Any) -> Object:
+    made = _template(name, **template)
     return _object("v1", "Pod", name, made["metadata"], spec=made["spec"])
 
 
-def deployment(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
+def deployment(name: str, replicas: int = 1, **template: Any) -> Object:
     return _workload("apps/v1", "Deployment", name, template, replicas=replicas)
 
 
-def replicaset(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
+def replicaset(name: str, replicas: int = 1, **template: Any) -> Object:
     return _workload("apps/v1", "ReplicaSet", name, template, replicas=replicas)
 
 
-def statefulset(name: str, replicas: int = 1, **template: Unpack[Template]) -> Object:
+def statefulset(name: str, replicas: int = 1, **template: Any) -> Object:
     """A StatefulSet whose pods are started all at once."""
     fields = {"replicas": replicas, "serviceName": name, "podManagementPolicy": "Parallel"}
     return _workload("apps/v1", "StatefulSet", name, template, **fields)
 
 
-def daemonset(name: str, **template: Unpack[Template]) -> Object:
+def daemonset(name: str, **template: Any) -> Object:
     """A DaemonSet; one with a little use on every node gives every node figures in the metrics API."""
     return _workload("apps/v1", "DaemonSet", name, template)
 
 
-def job(name: str, completions: int = 1, **template: Unpack[Template]) -> Object:
+def job(name: str, completions: int = 1, **template: Any) -> Object:
     """A Job that never tries again; kwok lets its pods succeed at once."""
-    made = _template(name, template)
+    made = _template(name, **template)
     made["spec"]["restartPolicy"] = "Never"
     spec = {"completions": completions, "parallelism": completions, "backoffLimit": 0, "template": made}
     return _object("batch/v1", "Job", name, spec=spec)
@@ -149,8 +128,8 @@ def service_account(name: str) -> Object:
     return _object("v1", "ServiceAccount", name)
 
 
-def _workload(api_version: str, kind: str, name: str, template: Template, **fields: object) -> Object:
-    made = _template(name, template)
+def _workload(api_version: str, kind: str, name: str, template: Object, **fields: object) -> Object:
+    made = _template(name, **template)
     selector = {"matchLabels": made["metadata"]["labels"]}
     return _object(api_version, kind, name, spec={**fields, "selector": selector, "template": made})
 
@@ -159,41 +138,42 @@ def _object(api_version: str, kind: str, name: str, metadata: Object | None = No
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **(metadata or {})}, **parts}
 
 
-def _template(name: str, template: Template) -> Object:
-    usage = {"usage.test/cpu": template.get("usage"), "usage.test/memory": template.get("memory_usage")}
-    annotations = {key: value for key, value in usage.items() if value}
+def _template(
+    name: str,
+    *,
+    cpu: str = "",
+    memory: str = "",
+    usage: str = "",  # CPU that the pod uses as kwok tells it, through metrics-server; "1m" when not given
+    memory_usage: str = "",  # the same of memory; "1Mi" when not given
+    node: str = "",  # the node the pods are bound to, past the scheduler
+    on: str = "",  # the only node that the scheduler may take (a node affinity, as upstream's tests pin pods)
+    affinity: Object | None = None,
+    priority_class: str = "",
+    grace: int = 1,
+    volumes: Sequence[Object] = (),  # like `LOCAL_STORAGE`, or `claim_volume`
+    labels: Mapping[str, str] | None = None,  # instead of ``app``
+    annotations: Mapping[str, str] | None = None,
+    **spec: Any,  # the rest of the PodSpec
+) -> Object:
+    told = {"usage.test/cpu": usage, "usage.test/memory": memory_usage}
+    mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in volumes]
+    requests = {key: quantity for key, quantity in (("cpu", cpu), ("memory", memory)) if quantity}
+    affinity = dict(affinity or {})
+    if on:
+        term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [on]}]}
+        affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     return {
         "metadata": {
-            "labels": dict(template.get("labels", {"app": name})),
-            "annotations": {**annotations, **template.get("annotations", {})},
+            "labels": dict(labels or {"app": name}),
+            "annotations": {key: value for key, value in told.items() if value} | dict(annotations or {}),
         },
-        "spec": _pod_spec(template),
+        "spec": {
+            "containers": [{**CONTAINER, "resources": {"requests": requests}, "volumeMounts": mounts}],
+            "volumes": list(volumes),
+            "affinity": affinity,
+            "terminationGracePeriodSeconds": grace,
+            **({"nodeName": node} if node else {}),
+            **({"priorityClassName": priority_class} if priority_class else {}),
+            **spec,
+        },
     }
-
-
-def _pod_spec(template: Template) -> Object:
-    volumes = template.get("volumes", ())
-    mounts = [{"name": volume["name"], "mountPath": f"/{volume['name']}"} for volume in volumes]
-    spec: Object = {
-        "containers": [{**CONTAINER, "resources": _resources(template), "volumeMounts": mounts}],
-        "volumes": list(volumes),
-        "nodeSelector": dict(template.get("node_selector", {})),
-        "tolerations": list(template.get("tolerations", ())),
-        "topologySpreadConstraints": list(template.get("spread", ())),
-        "affinity": template.get("affinity", {}),
-        "terminationGracePeriodSeconds": template.get("grace", 1),
-    }
-    if "on" in template:
-        term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [template["on"]]}]}
-        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-        spec["affinity"] = {**spec["affinity"], "nodeAffinity": required}
-    if "node" in template:
-        spec["nodeName"] = template["node"]
-    if "priority_class" in template:
-        spec["priorityClassName"] = template["priority_class"]
-    return {**spec, **template.get("spec", {})}
-
-
-def _resources(template: Template) -> Object:
-    asked = {"cpu": template.get("cpu"), "memory": template.get("memory")}
-    return {"requests": {name: quantity for name, quantity in asked.items() if quantity}}

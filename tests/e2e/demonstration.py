@@ -6,14 +6,8 @@ The program runs in a terminal of its own.  What is on its screen becomes the fr
 draws the page.
 """
 
-import os
-import pty
 import re
-import select
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +21,8 @@ from tests.e2e.binaries import provide
 from tests.e2e.builders import deployment, node, pdb
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
+from tests.functional.program import Program
+from tests.functional.terminal import Terminal
 from tests.terminal.pictures import svg
 
 FOLDER = Path(__file__).parents[2] / "docs" / "demo"
@@ -56,47 +52,24 @@ class Cast:
     screen: pyte.Screen = field(default_factory=lambda: pyte.Screen(COLUMNS, LINES))
 
     def __post_init__(self) -> None:
-        self._stream = pyte.ByteStream(self.screen)
+        self._stream = pyte.Stream(self.screen)
 
     def run(self, command: str, answer: str = "") -> None:
         """Type a command, and answer its question if it asks one."""
         self.screen.reset()
-        self._stream.feed(f"$ {command}\r\n".encode())
-        process, terminal = self._start(command.split()[1:])
-        for chunk in self._read(terminal):
-            self._stream.feed(chunk)
-            if answer and "[y/N/show]" in "\n".join(self.screen.display):
+        self.screen.set_mode(pyte.modes.LNM)
+        self._stream.feed(f"$ {command}\n")
+        size = {"COLUMNS": str(COLUMNS), "LINES": str(LINES), "TERM": "xterm-256color"}
+        program = Program(self.folder, {**size, "KUBECONFIG": str(self.kubeconfig)})
+        with Terminal(program, *command.split()[1:], cwd=self.folder, stdout=None) as terminal:
+            if answer:
+                self._stream.feed(terminal.read_until("[y/N/show]: "))
                 self.keep()
-                os.write(terminal, f"{answer}\n".encode())
-                answer = ""
-        os.close(terminal)
-        assert process.wait(TIMEOUT) == 0, "\n".join(self.screen.display)
+                terminal.type(f"{answer}\n")
+            done = terminal.finish()
+        self._stream.feed(done.stderr)
+        assert done.exit_code == 0, "\n".join(self.screen.display)
         self.keep()
-
-    def _start(self, arguments: list[str]) -> tuple["subprocess.Popen[bytes]", int]:
-        ours, theirs = pty.openpty()
-        environment = os.environ | {"TERM": "xterm-256color", "KUBECONFIG": str(self.kubeconfig)}
-        environment |= {"COLUMNS": str(COLUMNS), "LINES": str(LINES)}
-        command = [sys.executable, "-m", "rebalancer", *arguments]
-        settings = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": environment, "cwd": self.folder}
-        process = subprocess.Popen(command, start_new_session=True, **settings)
-        os.close(theirs)
-        return process, ours
-
-    def _read(self, terminal: int) -> Iterator[bytes]:
-        """Yield what the program writes, until it ends."""
-        until = time.monotonic() + TIMEOUT
-        while time.monotonic() < until:
-            if not select.select([terminal], [], [], 0.2)[0]:
-                continue
-            try:
-                chunk = os.read(terminal, 1 << 16)
-            except OSError:  # Linux: the other end is closed
-                return
-            if not chunk:
-                return
-            yield chunk
-        raise TimeoutError("the command does not end")
 
     def keep(self) -> None:
         """Keep what is on the screen as a frame."""

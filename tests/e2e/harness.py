@@ -29,10 +29,6 @@ class ControlPlane:
         kubeconfig: For the program under test; its requests are of user "program" (group system:masters).
         api: The tests' own client, of user "admin".
         server: The API server's URL.
-
-    Args:
-        binaries: Where the executables are.
-        scheduler_options: More of kube-scheduler's options.
     """
 
     def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
@@ -59,12 +55,7 @@ class ControlPlane:
         self.stop()
 
     def start(self) -> None:
-        """Start all but metrics-server, and wait until they work.
-
-        Raises:
-            ProcessDiedError: One ended; the message has the end of its log.
-            DeadlineError: One does not get ready.
-        """
+        """Start all but metrics-server, and wait until they work."""
         (self.directory / "audit-policy.yaml").write_text(audit.POLICY)
         self.processes.start("etcd", self._commands.etcd())
         self._wait(lambda: answers(f"http://127.0.0.1:{self._ports.etcd}/health"), "etcd healthy")

@@ -1,12 +1,13 @@
 """Keys, certificates and credentials of one control plane, made by openssl in its directory."""
 
 import secrets
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
+from tests.commands import run
 
 CERTIFICATE = "req -x509 -config openssl.cnf -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
 
@@ -28,11 +29,7 @@ class Keys:
 
 
 def make_keys(directory: Path) -> Keys:
-    """Make a CA, a serving and a front-proxy certificate, a service-account key pair and the users' tokens.
-
-    Raises:
-        RuntimeError: openssl is missing or refuses; the message has its words.
-    """
+    """Make a CA, a serving and a front-proxy certificate, a service-account key pair and the users' tokens."""
     # A configuration of our own: the system's would add extensions that differ from one system to the next.
     (directory / "openssl.cnf").write_text("[req]\ndistinguished_name = name\n[name]\n")
     openssl(directory, "genrsa -out sa.key 2048")
@@ -58,12 +55,7 @@ def certificate(directory: Path, name: str, *extensions: str, signer: str = "") 
 
 def openssl(directory: Path, command: str) -> None:
     """Run openssl; arguments are split at spaces."""
-    try:
-        subprocess.run(["openssl", *command.split()], cwd=directory, check=True, capture_output=True, timeout=300)
-    except FileNotFoundError as error:
-        raise RuntimeError("the end-to-end tests need openssl on the PATH") from error
-    except subprocess.CalledProcessError as error:
-        raise RuntimeError(f"openssl {command}: {error.stderr.decode()}") from error
+    run("openssl", *command.split(), cwd=directory)
 
 
 def write_kubeconfig(path: Path, server: str, authority: Path, token: str) -> Path:

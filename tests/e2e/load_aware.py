@@ -23,13 +23,7 @@ class LoadAware:
 
     Attributes:
         url: Where load-watcher answers.
-        configuration: Of all schedulers, with that address.
-
-    Args:
-        running: The control plane.
-        binary: The executable that holds both.
-        configuration: A KubeSchedulerConfiguration of all schedulers of the cluster, this one's profiles among them;
-            where it names a load-watcher, this one's address is put.
+        configuration: Of all schedulers, this one's profiles among them; it has that address wherever it names one.
     """
 
     def __init__(self, running: ControlPlane, binary: Path, configuration: Object) -> None:
@@ -57,8 +51,7 @@ class LoadAware:
     def watch(self, kubeconfig: Path | None = None) -> None:
         """Start load-watcher, which measures at once, and wait until the scheduler has its figures.
 
-        Args:
-            kubeconfig: Its own; that of the other components, which may do everything, if none is given.
+        Its kubeconfig is that of the other components, which may do everything, if none is given.
         """
         kubeconfig = kubeconfig or self._running.directory / "components.kubeconfig"
         command = [self._binary, WATCHER, self._address]

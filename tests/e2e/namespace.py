@@ -29,12 +29,9 @@ class Namespace:
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     def create(self, *manifests: Object) -> list[Object]:
-        """Create objects, in this namespace if their kind has namespaces.
+        """Create objects, in this namespace if their kind has namespaces, and return them as the server made them.
 
         Nodes come first: what follows finds all of them Ready, and known to the scheduler.
-
-        Returns:
-            The objects as the server made them, nodes first.
         """
         nodes = [self._made(each) for each in manifests if each["kind"] == "Node"]
         self._wait_schedulable(nodes)
@@ -78,15 +75,8 @@ class Namespace:
     def describe(self) -> str:
         """What runs where, for a failure's report."""
         lines = [
-            " ".join(
-                (
-                    pod["metadata"]["name"],
-                    pod["status"]["phase"],
-                    "Ready" if is_ready(pod) else "not Ready",
-                    pod["spec"].get("nodeName", "(no node)"),
-                    "terminating" if "deletionTimestamp" in pod["metadata"] else "",
-                )
-            )
+            f"{pod['metadata']['name']} {pod['status']['phase']} {'Ready' if is_ready(pod) else 'not Ready'} "
+            f"{pod['spec'].get('nodeName', '(no node)')} {'terminating' * ('deletionTimestamp' in pod['metadata'])}"
             for pod in self.api.list("Pod", self.name)
         ]
         return "\n".join([f"{len(lines)} pods in {self.name}", *lines[:60]])
@@ -151,11 +141,7 @@ def is_schedulable(node: Object) -> bool:
 def wait_for_controllers(
     api: Api, namespace: str, condition: Callable[[], T | None], what: str, deadline: float = TIMEOUT
 ) -> T:
-    """Wait for what controllers of a namespace have to do, and remind them now and then.
-
-    Raises:
-        ClusterDeadlineError: The condition was still false at the deadline.
-    """
+    """Wait for what controllers of a namespace have to do, and remind them now and then."""
     reminded = time.monotonic()
 
     def settled() -> T | None:

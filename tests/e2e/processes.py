@@ -56,11 +56,7 @@ class Processes:
         self._tell_reaper(f"+{process.pid}")
 
     def check(self) -> None:
-        """See that all run that should.
-
-        Raises:
-            ProcessDiedError: One does not.
-        """
+        """See that all run that should."""
         for name, process in self._running.items():
             if process.poll() is not None:
                 end = tail(self.log(name))

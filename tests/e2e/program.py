@@ -13,29 +13,15 @@ from pathlib import Path
 from typing import IO, Self
 
 from tests.e2e.api import Object
+from tests.functional import objects
 
 # Seconds until a run that hangs is killed; none takes nearly that long.
 TIMEOUT = 600
 
-BALANCE = frozenset(
-    {
-        "HighNodeUtilization",
-        "LowNodeUtilization",
-        "RemoveDuplicates",
-        "RemovePodsViolatingTopologySpreadConstraint",
-    }
-)
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
-
-    Attributes:
-        exit_code: Of the process.
-        report: What it printed, as JSON; empty if it printed nothing.
-        stderr: What it said beside that.
-    """
+    """What a run came to; the report is empty if it printed none."""
 
     exit_code: int
     report: Object
@@ -133,26 +119,12 @@ class Program:
 
 
 def policy(strategies: Mapping[str, Object], evictor: Object | None = None, **top: object) -> Object:
-    """A policy of one profile.
+    """A policy of one profile: the arguments of each strategy by its name, in the order to run.
 
-    Args:
-        strategies: The arguments of each strategy by its name, in the order to run.
-        evictor: Arguments of DefaultEvictor.
-        top: Keys beside the profiles, such as limits.
+    Nodes and pods are seconds old here, and cycles follow each other: patience has tests of its own.
     """
-    configured = {"DefaultEvictor": evictor or {}, **strategies}
-    enabled: dict[str, Object] = {}
-    for name in strategies:
-        point = "balance" if name in BALANCE else "deschedule"
-        enabled.setdefault(point, {"enabled": []})["enabled"].append(name)
-    profile = {
-        "name": "e2e",
-        "pluginConfig": [{"name": name, "args": args} for name, args in configured.items()],
-        "plugins": enabled,
-    }
-    kind = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
-    # Nodes and pods are seconds old here, and cycles follow each other: patience has tests of its own.
-    return {**kind, "trust": {"enabled": False}, **top, "profiles": [profile]}
+    trust = {"trust": {"enabled": False}}
+    return objects.policy(*strategies.items(), name="e2e", evictor=evictor or {}, **{**trust, **top})
 
 
 def everything_in(namespace: str, evictor: Object | None = None, **top: object) -> Object:

@@ -84,15 +84,15 @@ def allowed(api: Api, name: str, change: Object, subresource: str = "") -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"spec": {"taints": [FOREIGN, OURS]}}, id="one taint"),
-        pytest.param({"spec": {"taints": [OURS, FOREIGN, MORE]}}, id="two taints"),
-        pytest.param({"metadata": {"annotations": {ANNOTATION: "{}"}}}, id="the annotation"),
-        pytest.param({}, id="nothing"),
-    ],
-)
+ALLOWED = {
+    "one taint": {"spec": {"taints": [FOREIGN, OURS]}},
+    "two taints": {"spec": {"taints": [OURS, FOREIGN, MORE]}},
+    "the annotation": {"metadata": {"annotations": {ANNOTATION: "{}"}}},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
 def test_marks_are_allowed(controlplane: ControlPlane, api: Api, change: Object) -> None:
     """Set, and taken off again."""
     back = {"metadata": {"annotations": {ANNOTATION: None}}, "spec": {"taints": [FOREIGN]}}
@@ -104,33 +104,31 @@ def test_marks_are_allowed(controlplane: ControlPlane, api: Api, change: Object)
     assert ANNOTATION not in found["metadata"]["annotations"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "effect": "NoSchedule"}]}}, id="our key, a hard effect"),
-        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "effect": "NoExecute"}]}}, id="our key, NoExecute"),
-        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "key": "other"}]}}, id="another key"),
-        pytest.param({"spec": {"taints": [FOREIGN, {**OURS, "key": f"{KEY}-most"}]}}, id="a key like ours"),
-        pytest.param({"spec": {"taints": None}}, id="a foreign taint gone"),
-        pytest.param({"spec": {"taints": [OURS]}}, id="a foreign taint replaced"),
-        pytest.param({"spec": {"taints": [{**FOREIGN, "value": "false"}]}}, id="a foreign taint's value"),
-        pytest.param({"spec": {"taints": [{**FOREIGN, "effect": "NoSchedule"}]}}, id="a foreign taint's effect"),
-        pytest.param({"spec": {"unschedulable": True}}, id="cordon"),
-        pytest.param({"spec": {"providerID": "cloud://n1"}}, id="provider"),
-        pytest.param({"metadata": {"labels": {"zone": "b"}}}, id="a label's value"),
-        pytest.param({"metadata": {"labels": {"zone": None}}}, id="a label gone"),
-        pytest.param({"metadata": {"labels": {"new": "label"}}}, id="a new label"),
-        pytest.param({"metadata": {"annotations": {"example.com/owner": "me"}}}, id="an annotation's value"),
-        pytest.param({"metadata": {"annotations": {"example.com/owner": None}}}, id="an annotation gone"),
-        pytest.param({"metadata": {"annotations": {"new": "note"}}}, id="a new annotation"),
-        pytest.param({"metadata": {"annotations": {f"{ANNOTATION}-more": "note"}}}, id="an annotation like ours"),
-        pytest.param({"metadata": {"finalizers": ["example.com/mine"]}}, id="a finalizer"),
-        pytest.param(
-            {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]}},
-            id="an owner",
-        ),
-    ],
-)
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+REFUSED = {
+    "our key, a hard effect": {"spec": {"taints": [FOREIGN, {**OURS, "effect": "NoSchedule"}]}},
+    "our key, NoExecute": {"spec": {"taints": [FOREIGN, {**OURS, "effect": "NoExecute"}]}},
+    "another key": {"spec": {"taints": [FOREIGN, {**OURS, "key": "other"}]}},
+    "a key like ours": {"spec": {"taints": [FOREIGN, {**OURS, "key": f"{KEY}-most"}]}},
+    "a foreign taint gone": {"spec": {"taints": None}},
+    "a foreign taint replaced": {"spec": {"taints": [OURS]}},
+    "a foreign taint's value": {"spec": {"taints": [{**FOREIGN, "value": "false"}]}},
+    "a foreign taint's effect": {"spec": {"taints": [{**FOREIGN, "effect": "NoSchedule"}]}},
+    "cordon": {"spec": {"unschedulable": True}},
+    "provider": {"spec": {"providerID": "cloud://n1"}},
+    "a label's value": {"metadata": {"labels": {"zone": "b"}}},
+    "a label gone": {"metadata": {"labels": {"zone": None}}},
+    "a new label": {"metadata": {"labels": {"new": "label"}}},
+    "an annotation's value": {"metadata": {"annotations": {"example.com/owner": "me"}}},
+    "an annotation gone": {"metadata": {"annotations": {"example.com/owner": None}}},
+    "a new annotation": {"metadata": {"annotations": {"new": "note"}}},
+    "an annotation like ours": {"metadata": {"annotations": {f"{ANNOTATION}-more": "note"}}},
+    "a finalizer": {"metadata": {"finalizers": ["example.com/mine"]}},
+    "an owner": {"metadata": {"ownerReferences": [OWNER]}},
+}
+
+
+@pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
 def test_every_other_change_is_refused(controlplane: ControlPlane, api: Api, change: Object) -> None:
     """By itself, and together with a mark; the node stays as it was."""
     together = copy.deepcopy(change)

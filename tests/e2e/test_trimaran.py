@@ -57,7 +57,7 @@ def test_replacements_land_where_the_plugin_puts_them(
     wait_for(lambda: all_in_force(metrics.api, "loadwatcher:load-watcher", [role]), "the role of load-watcher")
     with LoadAware(metrics, provide_trimaran(), yaml.safe_load(EXAMPLE.read_text())) as second:
         cordon(metrics.api, "b", "c")
-        template = {"cpu": "100m", "usage": "280m", "spec": {"schedulerName": "trimaran"}}
+        template = {"cpu": "100m", "usage": "280m", "schedulerName": "trimaran"}
         namespace.create(deployment("crowded", replicas=24, **template))
         namespace.wait_ready(24, "crowded")
         cordon(metrics.api, "b", "c", on=False)

@@ -38,7 +38,7 @@ def test_each_kind_is_read(controlplane: ControlPlane, namespace: Namespace) -> 
     """None of them is missing, and nothing is warned of; each pod's owner has its template."""
     service: Object = {"kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
     service["spec"]["selector"] = SELECTOR
-    unfinished = job("once", cpu="300m", node_selector={"nowhere": "yes"})
+    unfinished = job("once", cpu="300m", nodeSelector={"nowhere": "yes"})
     unfinished["spec"]["backoffLimit"] = 6
     binding = {"provisioner": "test", "volumeBindingMode": "WaitForFirstConsumer"}
     storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": namespace.name}}

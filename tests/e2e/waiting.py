@@ -26,18 +26,7 @@ def wait_for(
     interval: float = POLL_INTERVAL,
     error: type[DeadlineError] = DeadlineError,
 ) -> T:
-    """Call ``condition`` until it returns something true, and return that.
-
-    Args:
-        condition: Asks for the state; what it raises ends the wait.
-        what: The state awaited, for the message: "20 pods Running".
-        deadline: Seconds until giving up; generous, as it is spent only when the test fails.
-        interval: Seconds between two calls; longer where each is much work for the server.
-        error: What is raised in the end.
-
-    Raises:
-        DeadlineError: The condition was still false at the deadline.
-    """
+    """Call ``condition`` until it returns something true, and return that; `what` is awaited, for the message."""
     end = time.monotonic() + deadline
     while not (seen := condition()):
         if time.monotonic() > end:

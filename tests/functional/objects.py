@@ -4,11 +4,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from strategies import BUILTIN
+
 Object = dict[str, Any]
 
 #: PodLifeTime that picks every pod older than a minute, the oldest first.
 OLD = ("PodLifeTime", {"maxPodLifeTimeSeconds": 60})
 
+BALANCE = {each.name for each in BUILTIN if each.point == "balance"}
 DAY = 86400
 METRICS = "metrics.k8s.io/v1beta1"
 
@@ -17,14 +20,15 @@ def policy(
     *strategies: tuple[str, Object],
     name: str = "tidy",
     evictor: Object | None = None,
-    balance: bool = False,
     **top: Any,
 ) -> Object:
     """A policy of one profile; strategies as (name, args), `top` as a policy spells it."""
     configs = [{"name": each, "args": args} for each, args in strategies]
-    point = {"balance" if balance else "deschedule": {"enabled": [each for each, _ in strategies]}}
+    points: Object = {}
+    for each, _ in strategies:
+        points.setdefault("balance" if each in BALANCE else "deschedule", {"enabled": []})["enabled"].append(each)
     evictors = [{"name": "DefaultEvictor", "args": evictor}] if evictor is not None else []
-    profile = {"name": name, "pluginConfig": [*evictors, *configs], "plugins": point}
+    profile = {"name": name, "pluginConfig": [*evictors, *configs], "plugins": points}
     return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", **top, "profiles": [profile]}
 
 

@@ -20,6 +20,8 @@ class Terminal:
         self._shown = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within one
         settings = {"stdin": terminal, "stderr": terminal} | settings
+        if settings.get("stdout", ...) is None:  # on the terminal too
+            settings["stdout"] = terminal
         self.process = program.start(*arguments, **settings)
         os.close(terminal)
 

@@ -14,6 +14,7 @@ from click.shell_completion import BashComplete
 
 from rebalancer.cli.main import main
 from tests.absent import missing_shell
+from tests.commands import run
 from tests.fake_api_server import FakeApiServer
 from tests.functional.program import TIMEOUT_SECONDS
 
@@ -62,10 +63,9 @@ class Shell:
             self._process.kill()
         os.close(self._ours)
 
-    def type(self, keys: str) -> None:
+    def show(self, keys: str, line: str) -> None:
+        """Type, and wait until this is the last line on the screen."""
         os.write(self._ours, keys.encode())
-
-    def wait_for_line(self, line: str) -> None:
         until = time.monotonic() + TIMEOUT_SECONDS
         while self._last() != line:
             assert time.monotonic() < until, self._screen.display
@@ -76,6 +76,8 @@ class Shell:
         return next((line.rstrip() for line in reversed(self._screen.display) if line.strip()), "")
 
 
+#: Ctrl-U.
+CLEAR_THE_LINE = "\x15"
 #: How a shell is started bare, and what makes it complete.
 BARE = {
     "bash": (("bash", "--norc", "--noprofile", "-i"), "source <(rebalancer completion bash)"),
@@ -107,31 +109,25 @@ def test_words_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch, type
     assert [each.value for each in found] == offered
 
 
-@pytest.mark.parametrize(("typed", "completed"), CASES)
 @pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in BARE])
-def test_the_tabulator_completes(folder: Path, shell: str, typed: str, completed: str) -> None:
+def test_the_tabulator_completes(folder: Path, shell: str) -> None:
     """Typed on a terminal, the screen shows the whole word."""
     command, setting = BARE[shell]
     with Shell(folder, *command) as terminal:
-        terminal.type(f"{setting}; clear\n")
-        terminal.wait_for_line("ready>")
-        terminal.type(f"{typed}\t")
-        terminal.wait_for_line(f"ready> {completed}")
+        terminal.show(f"{setting}; clear\n", "ready>")
+        for typed, completed in CASES:
+            terminal.show(f"{typed}\t", f"ready> {completed}")
+            terminal.show(CLEAR_THE_LINE, "ready>")
 
 
 @needs("fish")
-@pytest.mark.parametrize(("typed", "completed"), CASES)
-def test_fish_completes(folder: Path, typed: str, completed: str) -> None:
+def test_fish_completes(folder: Path) -> None:
     """As fish itself tells what it would offer."""
-    done = subprocess.run(
-        ["fish", "--no-config", "-c", f"rebalancer completion fish | source; complete --do-complete '{typed}'"],
-        env={"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
+    asked = "; ".join(f"complete --do-complete '{typed}'" for typed, _ in CASES)
+    command = ["fish", "--no-config", "-c", f"rebalancer completion fish | source; {asked}"]
+
+    done = run(*command, env={"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8"}, cwd=folder)
 
     assert done.stderr == ""
-    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [completed.rsplit(maxsplit=1)[-1]]
+    offered = [line.split("\t")[0] for line in done.stdout.splitlines()]
+    assert offered == [completed.rsplit(maxsplit=1)[-1] for _, completed in CASES]

@@ -15,7 +15,6 @@ profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {typ
 """
 COMPACT = policy(
     ("HighNodeUtilization", {"thresholds": {"cpu": 40}, "selection": "compaction"}),
-    balance=True,
     maxNoOfPodsToEvictTotal=5,
 )
 OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}

@@ -27,7 +27,7 @@ def busy(server):
 def by_usage(**usage):
     args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": {**RELIEF, **usage}}
     providers = [{"source": "KubernetesMetrics"}]
-    return policy(("LowNodeUtilization", args), balance=True, metricsProviders=providers, maxNoOfPodsToEvictTotal=5)
+    return policy(("LowNodeUtilization", args), metricsProviders=providers, maxNoOfPodsToEvictTotal=5)
 
 
 def listed(server):
@@ -208,7 +208,7 @@ def foreseen(rebalancer):
     def run(source, *providers):
         usage = {"source": source, "selection": "relief", "minFreshNodes": 0}
         args = {"thresholds": {"cpu": 45}, "targetThresholds": {"cpu": 60}, "metricsUtilization": usage}
-        wanted = policy(("LowNodeUtilization", args), balance=True, metricsProviders=[*providers])
+        wanted = policy(("LowNodeUtilization", args), metricsProviders=[*providers])
         now, file = datetime.now(UTC).isoformat(), rebalancer.cluster(*BUSY)
         report = rebalancer.offline(wanted, file, "--now", now, "--scheduler-config", EXAMPLE).report
         landed = [each["destination"]["nodes"] for each in report["evictions"]]

@@ -20,14 +20,27 @@ class Loop(Served):
 
 
 def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
-    """Set, kept without a write, and taken off; the end is exit code 0 and leaves marks as they are."""
+    """Set, kept without a write, and taken off; the end is exit code 0 and leaves marks as they are.
+
+    Without Prometheus the loop is alive and goes on: marks stay, and readiness comes back with it.
+    """
     loop = Loop(mark)
     wait_for(lambda: set(labels_on(server)) == {"n1", "n2"}, "two marks")
     loop.wait_evaluated()
     assert len(server.sent("PATCH", "*")) == 2
 
+    prometheus.answers = lambda _: Reply(400, "no")
+    loop.wait_evaluated(series=FAILED)
+    found = ask(loop.port, "/readyz")
+    assert (found.status, ask(loop.port, "/healthz").status) == (500, 200)
+    assert "[-]sources failed: not all is known that is needed (the log says what)" in found.body
+    assert samples(ask(loop.port, "/metrics").body)['rebalancer_source_errors_total{source="Prometheus"}'] >= 2
+    assert set(labels_on(server)) == {"n1", "n2"}
+
     loads(prometheus, {**CALM, "n1": 95.0})
     wait_for(lambda: set(labels_on(server)) == {"n1"}, "one mark")
+    loop.wait_evaluated(1)
+    assert "[+]sources ok" in ask(loop.port, "/readyz?verbose").body
     outcome = loop.end()
 
     assert outcome.exit_code == 0
@@ -35,26 +48,6 @@ def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
     reports = [json.loads(line) for line in outcome.stdout.splitlines()]
     assert len({report["run"] for report in reports}) == 1
     assert [each["change"] for each in reports[0]["nodes"]] == ["marked", "marked"]
-
-
-def test_readiness_says_that_prometheus_is_down(mark, server, prometheus):
-    """The loop is alive and goes on; marks stay, and readiness comes back with Prometheus."""
-    loop = Loop(mark)
-    loop.wait_evaluated()
-    prometheus.answers = lambda _: Reply(400, "no")
-    loop.wait_evaluated(series=FAILED)
-
-    found = ask(loop.port, "/readyz")
-    assert (found.status, ask(loop.port, "/healthz").status) == (500, 200)
-    assert "[-]sources failed: not all is known that is needed (the log says what)" in found.body
-    assert samples(ask(loop.port, "/metrics").body)['rebalancer_source_errors_total{source="Prometheus"}'] >= 2
-    assert set(labels_on(server)) == {"n1", "n2"}
-
-    loads(prometheus, CALM)
-    wait_for(lambda: labels_on(server) == {}, "no mark")
-    loop.wait_evaluated(1)
-    assert "[+]sources ok" in ask(loop.port, "/readyz?verbose").body
-    assert loop.end().exit_code == 0
 
 
 def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):

@@ -184,7 +184,7 @@ def test_two_snapshots_and_two_plans_are_compared(rebalancer):
 
 def test_nodes_are_shown_as_each_policy_counts_them(rebalancer):
     """A policy by requests and one by usage do not begin with the same figures."""
-    requests = rebalancer.policy(policy(low(None), balance=True))
+    requests = rebalancer.policy(policy(low(None)))
     told = rebalancer("diff", requests, "demo", "--snapshot", CLUSTER).stdout
 
     (line,) = (each for each in told.splitlines() if each.startswith("  node-12: "))

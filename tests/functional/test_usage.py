@@ -24,7 +24,7 @@ def low(usage, resource="cpu", **args):
 
 
 def by_usage(*strategies, providers=(PROVIDER,)):
-    return policy(*strategies, balance=True, metricsProviders=list(providers))
+    return policy(*strategies, metricsProviders=list(providers))
 
 
 @pytest.fixture
@@ -201,9 +201,7 @@ def test_with_metrics_server_in_trouble_the_rest_still_runs(cluster, rebalancer,
     usage = {"source": "KubernetesMetrics"}
     low = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": usage}
 
-    outcome = rebalancer.run(
-        cluster, policy(("LowNodeUtilization", low), OTHER, balance=True, metricsProviders=[usage])
-    )
+    outcome = rebalancer.run(cluster, policy(("LowNodeUtilization", low), OTHER, metricsProviders=[usage]))
 
     measured, other = outcome.report["strategies"]
     assert (outcome.exit_code, measured["evicted"], other["evicted"], other["error"]) == (0, 0, 1, None)

@@ -7,12 +7,6 @@ from tests.functional.objects import DAY, node, pod, policy
 NODES = [node("n1"), node("n2")]
 WEB = [pod("a", "n1", age=DAY), pod("b", "n1", age=2 * DAY), pod("c", "n2", age=3 * DAY)]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-BALANCE = {
-    "LowNodeUtilization",
-    "HighNodeUtilization",
-    "RemoveDuplicates",
-    "RemovePodsViolatingTopologySpreadConstraint",
-}
 
 
 @pytest.fixture
@@ -20,7 +14,7 @@ def look(rebalancer):
     """Return how a strategy went on some objects; the newest pod sets the clock."""
 
     def run(name, args, objects=(*NODES, *WEB)):
-        one = policy((name, args), balance=name in BALANCE, maxNoOfPodsToEvictTotal=100)
+        one = policy((name, args), maxNoOfPodsToEvictTotal=100)
         (found,) = rebalancer.offline(one, rebalancer.cluster(*objects)).report["strategies"]
         return found
 

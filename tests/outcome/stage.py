@@ -136,7 +136,7 @@ class Stage:
             memory=f"{workload.memory}Mi",
             usage=f"{workload.uses_cpu}m",
             memory_usage=f"{workload.uses_memory}Mi",
-            spec={"schedulerName": self.scheduler} if self.scheduler else {},
+            **({"schedulerName": self.scheduler} if self.scheduler else {}),
             **wished(workload.name, self.wishes.get(workload.name, NO_WISH)),
         )
 

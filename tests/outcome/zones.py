@@ -59,7 +59,7 @@ def wished(owner: str, wish: Wish) -> Object:
     if wish.spread:
         selector = {"matchLabels": {"app": owner}}
         constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": wish.spread, "labelSelector": selector}
-        found["spread"] = [constraint]
+        found["topologySpreadConstraints"] = [constraint]
     if wish.prefers:
         term = {"weight": 100, "preference": _in_zone(wish.prefers)}
         found["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
