@@ -8,8 +8,6 @@ import json
 import zlib
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,19 +24,19 @@ TWO = policy(OLD, maxNoOfPodsToEvictTotal=2)
 Twist = Callable[[bytes], bytes]
 
 
-def answer(body: bytes, *headers: str, first: str = "HTTP/1.1 200 OK") -> bytes:
+def answer(body, *headers, first="HTTP/1.1 200 OK"):
     return "\r\n".join([first, "Content-Type: application/json", *headers, "", ""]).encode() + body
 
 
-def measured(body: bytes, *headers: str, more: int = 0, **settings: str) -> bytes:
+def measured(body, *headers, more=0, **settings):
     return answer(body, f"Content-Length: {len(body) + more}", *headers, **settings)
 
 
-def chunked(body: bytes, length: str, end: bytes = b"0\r\n\r\n") -> bytes:
+def chunked(body, length, end=b"0\r\n\r\n"):
     return answer(length.encode() + b"\r\n" + body + b"\r\n" + end, "Transfer-Encoding: chunked")
 
 
-def gzipped(body: bytes) -> bytes:
+def gzipped(body):
     return measured(body, "Content-Encoding: gzip")
 
 
@@ -86,7 +84,7 @@ class Twisted(_Handler):
     method, pattern = "", ""
     twist: Twist
 
-    def _send(self, reply: Any) -> None:
+    def _send(self, reply):
         if self.command != self.method or not fnmatchcase(self.path.partition("?")[0], self.pattern):
             super()._send(reply)
             return
@@ -94,11 +92,11 @@ class Twisted(_Handler):
         self.wfile.write(type(self).twist(json.dumps(reply.body).encode()))
 
 
-def handler(method: str, pattern: str, twist: Twist) -> type[Twisted]:
+def handler(method, pattern, twist):
     return type("Handler", (Twisted,), {"method": method, "pattern": pattern, "twist": staticmethod(twist)})
 
 
-def attacked(folder: Path, method: str, pattern: str, twist: Twist) -> tuple[FakeApiServer, dict[str, Any] | None]:
+def attacked(folder, method, pattern, twist):
     """Run against a server that twists these answers; return it and the report, None if the cluster is unreadable."""
     with FakeApiServer(two_nodes_with(*old_pods("a", "b", "c"))) as server:
         server._http.RequestHandlerClass = handler(method, pattern, twist)
@@ -109,7 +107,7 @@ def attacked(folder: Path, method: str, pattern: str, twist: Twist) -> tuple[Fak
 
 
 @pytest.mark.parametrize("twist", WHOLE.values(), ids=WHOLE)
-def test_a_list_that_is_whole_is_read(tmp_path: Path, twist: Twist) -> None:
+def test_a_list_that_is_whole_is_read(tmp_path, twist):
     server, report = attacked(tmp_path, "GET", PODS, twist)
 
     assert report is not None
@@ -117,7 +115,7 @@ def test_a_list_that_is_whole_is_read(tmp_path: Path, twist: Twist) -> None:
 
 
 @pytest.mark.parametrize("twist", BROKEN.values(), ids=BROKEN)
-def test_a_list_that_is_broken_is_an_error(tmp_path: Path, twist: Twist) -> None:
+def test_a_list_that_is_broken_is_an_error(tmp_path, twist):
     """And never a shorter list: nothing is evicted."""
     server, report = attacked(tmp_path, "GET", PODS, twist)
 
@@ -126,7 +124,7 @@ def test_a_list_that_is_broken_is_an_error(tmp_path: Path, twist: Twist) -> None
 
 
 @pytest.mark.parametrize("twist", [*WHOLE.values(), *BROKEN.values()], ids=[*WHOLE, *BROKEN])
-def test_a_broken_answer_to_an_eviction_exceeds_no_limit(tmp_path: Path, twist: Twist) -> None:
+def test_a_broken_answer_to_an_eviction_exceeds_no_limit(tmp_path, twist):
     """All that went is in the report, and no more went than may."""
     server, report = attacked(tmp_path, "POST", EVICTIONS, twist)
 

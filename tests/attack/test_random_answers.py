@@ -5,9 +5,8 @@ import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,10 +34,10 @@ class Scene:
     deadline: float
 
     @property
-    def pods(self) -> list[Object]:
+    def pods(self):
         return [each for each in self.objects if each["kind"] == "Pod"]
 
-    def policy(self) -> Object:
+    def policy(self):
         old = ("PodLifeTime", {"maxPodLifeTimeSeconds": 60})
         restarts = ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 1})
         rules = policy(old, restarts, **self.limits)
@@ -46,7 +45,7 @@ class Scene:
         return {**rules, "profiles": [*rules["profiles"], again]}
 
 
-def scene(choice: random.Random) -> Scene:
+def scene(choice):
     """Pods in two namespaces on three nodes, some of them protected, some in progress, some under a PDB."""
     pods = [_pod(choice, number) for number in range(choice.randint(3, 9))]
     apps = [(app, namespace) for app in ("web", "db") for namespace in ("one", "two") if choice.random() < 0.5]
@@ -57,7 +56,7 @@ def scene(choice: random.Random) -> Scene:
     return Scene([node("n1"), node("n2"), node("n3"), *pods, *budgets], limits, deadline)
 
 
-def _pod(choice: random.Random, number: int) -> Object:
+def _pod(choice, number):
     made = pod(
         f"p{number}",
         choice.choice(("n1", "n2")),
@@ -76,12 +75,12 @@ def _pod(choice: random.Random, number: int) -> Object:
     return made
 
 
-def in_progress(each: Object) -> bool:
+def in_progress(each):
     return bool(each["metadata"].get("annotations"))
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
+def quiet():
     """A run warns of every try; thousands of them are not news."""
     logger = logging.getLogger("rebalancer")
     before = logger.level
@@ -91,13 +90,13 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_whatever_the_server_answers(chunk: int, tmp_path: Path) -> None:
+def test_whatever_the_server_answers(chunk, tmp_path):
     """No limit and no PDB is exceeded, no protected pod goes, nothing is late, and the report has all that went."""
     for seed in range(chunk, RUNS, CHUNKS):
         assert faults(seed, tmp_path) == [], f"seed {seed}"
 
 
-def attempt(seed: int, folder: Path) -> tuple[Scene, Whims, Object]:
+def attempt(seed, folder):
     """Run once; return what there was, what the server did, and the report."""
     choice = random.Random(seed)
     there, time = scene(choice), Time()
@@ -113,7 +112,7 @@ def attempt(seed: int, folder: Path) -> tuple[Scene, Whims, Object]:
     return there, whims, report
 
 
-def faults(seed: int, folder: Path) -> list[str]:
+def faults(seed, folder):
     """Run once and return what is wrong with it."""
     there, whims, report = attempt(seed, folder)
     before = [each for each in there.pods if in_progress(each)]
@@ -121,7 +120,7 @@ def faults(seed: int, folder: Path) -> list[str]:
     return [*exceeded(there.objects, there.limits, went, before), *_misdeeds(there, whims, report)]
 
 
-def _misdeeds(there: Scene, whims: Whims, report: Object) -> Iterator[str]:
+def _misdeeds(there, whims, report):
     reported = [each["uid"] for each in (*report["evictions"], *report["unknown"])]
     protected = {each["metadata"]["uid"] for each in there.pods if each["spec"].get("volumes") or in_progress(each)}
     if missing := set(whims.went) - set(reported):
@@ -136,7 +135,7 @@ def _misdeeds(there: Scene, whims: Whims, report: Object) -> Iterator[str]:
         yield f"never asked for: {unasked}"
 
 
-def test_the_attack_reaches_what_it_is_about(tmp_path: Path) -> None:
+def test_the_attack_reaches_what_it_is_about(tmp_path):
     """Else it would prove nothing: pods go, doubts stay, limits are met, runs are interrupted and out of time."""
     seen: Counter[str] = Counter()
     for seed in range(0, RUNS, max(1, RUNS // 40)):

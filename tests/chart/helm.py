@@ -51,21 +51,20 @@ def rendered(
     values: str | Object = "", *options: str, kubernetes: str = KUBERNETES, namespace: str = "kube-system"
 ) -> str:
     """Return the text of `template`."""
-    done = _template(values, *options, "--kube-version", kubernetes, "--namespace", namespace)
+    done = _template(values, (*options, "--kube-version", kubernetes, "--namespace", namespace))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refusal(values: str | Object, *options: str, kubernetes: str = KUBERNETES) -> str:
     """Return why the chart does not render with these values."""
-    done = _template(values, *options, "--kube-version", kubernetes)
+    done = _template(values, (*options, "--kube-version", kubernetes))
     assert done.returncode, done.stdout
     return done.stderr
 
 
-def _template(values: str | Object, *options: str) -> subprocess.CompletedProcess[str]:
-    text = values if isinstance(values, str) else json.dumps(values)
-    return _templated(text, options)
+def _template(values: str | Object, options: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    return _templated(values if isinstance(values, str) else json.dumps(values), options)
 
 
 @functools.cache
@@ -103,8 +102,7 @@ def workloads(found: list[Object]) -> list[Object]:
 
 def pod_spec(found: list[Object]) -> Object:
     """Return the pod's specification, whatever kind makes it."""
-    spec: Object = pod_template(found)["spec"]
-    return spec
+    return pod_template(found)["spec"]
 
 
 def pod_template(found: list[Object]) -> Object:
@@ -112,8 +110,7 @@ def pod_template(found: list[Object]) -> Object:
     (workload,) = workloads(found)
     spec = workload["spec"]
     spec = spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec
-    pod: Object = spec["template"]
-    return pod
+    return spec["template"]
 
 
 def container(found: list[Object]) -> Object:
@@ -124,10 +121,5 @@ def container(found: list[Object]) -> Object:
 
 def policy_text(found: list[Object]) -> str:
     """Return the policy that the ConfigMap holds."""
-    (text,) = (
-        each["data"]["policy.yaml"]
-        for each in found
-        if each["kind"] == "ConfigMap" and "policy.yaml" in each.get("data", {})
-    )
-    assert isinstance(text, str)
+    (text,) = (each["data"]["policy.yaml"] for each in found if "policy.yaml" in each.get("data", {}))
     return text

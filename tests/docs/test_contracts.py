@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -22,7 +20,7 @@ from tests.docs.test_documents import DOCUMENTS, blocks
 ROOT = Path(__file__).parents[2]
 
 
-def policies() -> Iterator[Any]:
+def policies():
     """Every policy that people copy: presets, those of the examples, also inside of ConfigMaps, those of documents."""
     for path in (*sorted((ROOT / "policies/presets").iterdir()), *sorted((ROOT / "examples").rglob("*.yaml"))):
         for document in yaml.safe_load_all(path.read_text()):
@@ -37,14 +35,14 @@ def policies() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("text", list(policies()))
-def test_every_policy_that_is_shown_loads_strictly(text: str) -> None:
+def test_every_policy_that_is_shown_loads_strictly(text):
     """What people copy works as it stands, without warnings; a part of a policy has no profiles."""
     loaded = load_policy(text, known_plugins(), source="shown", strict=True)
 
     assert not loaded.warnings or "profiles: []" in text
 
 
-def test_the_published_schema_is_the_programs_own() -> None:
+def test_the_published_schema_is_the_programs_own():
     """`make schema` was run after the last change of an argument."""
     published = (ROOT / "policies/schema/v1alpha2.json").read_text()
 
@@ -55,13 +53,13 @@ def test_the_published_schema_is_the_programs_own() -> None:
 
 
 @pytest.mark.parametrize("document", ["plan", "report", "log", "marking-rules"])
-def test_every_schema_is_printed(document: str) -> None:
+def test_every_schema_is_printed(document):
     printed = CliRunner().invoke(main, ["schema", document]).stdout
 
     assert json.loads(printed) == json.loads((ROOT / f"policies/schema/{document}-v1.json").read_text())
 
 
-def test_lines_of_a_json_log_are_as_their_schema_says() -> None:
+def test_lines_of_a_json_log_are_as_their_schema_says():
     """The report's lines of the demonstration, nodes included."""
     asked = ["run", "--policy", "demo", "--snapshot", str(ROOT / "examples/cluster.json"), "-v", "1"]
     printed = CliRunner().invoke(main, [*asked, "--log-format", "json"]).stdout
@@ -73,6 +71,6 @@ def test_lines_of_a_json_log_are_as_their_schema_says() -> None:
     assert {each["kind"] for each in lines} == {each["title"] for each in schema["oneOf"]} - {"Log line", "Failure"}
 
 
-def test_a_strategy_sees_forty_names_at_most() -> None:
+def test_a_strategy_sees_forty_names_at_most():
     """The public face stays small enough to read."""
     assert len(api.__all__) <= 40

@@ -6,7 +6,6 @@ Those that the present run has anyway are not run a second time here: they would
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -18,18 +17,18 @@ _OUTCOME = re.compile(r"^(tests/[\w/]+\.py::\w+)\b.* (PASSED|FAILED|SKIPPED|ERRO
 _ELSEWHERE = "tests/e2e/"
 
 
-def rows() -> list[str]:
+def rows():
     lines = (ROOT / "docs/differences.md").read_text().splitlines()
     return [line for line in lines if line.startswith("| ") and not line.startswith("| here |")]
 
 
-def named(row: str) -> str:
+def named(row):
     """Return the test that a row names, empty if it names none."""
     found = _NAMED.search(row)
     return found[1] if found else ""
 
 
-def outcomes(tests: Iterable[str]) -> Mapping[str, set[str]]:
+def outcomes(tests):
     """Run tests and return what became of each, whatever its parameters."""
     done = run(sys.executable, "-m", "pytest", "-v", "--tb=no", *tests, code=None, timeout=1800)
     found = defaultdict(set)
@@ -40,7 +39,7 @@ def outcomes(tests: Iterable[str]) -> Mapping[str, set[str]]:
 
 
 @pytest.mark.parametrize("row", rows())
-def test_each_difference_names_a_test(row: str) -> None:
+def test_each_difference_names_a_test(row):
     """A row that names none, or one that is gone, is a claim without proof."""
     path, _, function = named(row).partition("::")
 
@@ -49,7 +48,7 @@ def test_each_difference_names_a_test(row: str) -> None:
 
 
 @pytest.mark.timeout(1800)  # it may be as long as all of them together
-def test_the_tests_of_all_differences_pass(request: pytest.FixtureRequest) -> None:
+def test_the_tests_of_all_differences_pass(request):
     """Each is run and passes, here or in this run: none is there by name only."""
     run_anyway = {item.nodeid.partition("[")[0] for item in request.session.items}
     tests = sorted({named(row) for row in rows() if not named(row).startswith(_ELSEWHERE)} - run_anyway)

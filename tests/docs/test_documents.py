@@ -5,11 +5,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from rebalancer.cli.main import main
 from rebalancer.policy.evictor import DEFAULT_EVICTOR
 from strategies import BUILTIN
+from tests.fake_api_server import FakeApiServer
+from tests.functional.objects import old_pods, two_nodes_with
 from tests.terminal.screen import on_screen
 
 ROOT = Path(__file__).parents[2]
@@ -23,15 +25,21 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+#: Commands as they are typed in the folder of the checkout.
+IN_THE_CHECKOUT = re.findall(
+    r"^\$ (\.venv/bin/rebalancer .*)$|`(\.venv/bin/rebalancer [^`\n]+)`",
+    (ROOT / "README.md").read_text(),
+    re.MULTILINE,
+)
 #: Commands that need a cluster, and programs that are not ours: shown, not run here.
 ELSEWHERE = ("--dry-run", "kubectl", "make", "pip", "rebalancer snapshot")
 
 
-def blocks(path: Path, language: str) -> list[str]:
+def blocks(path, language):
     return [body for kind, body in BLOCK.findall(path.read_text()) if kind == language]
 
 
-def commands() -> list[tuple[str, str, str]]:
+def commands():
     """Document, command and the output shown below it, of each `$ rebalancer` line that can run here.
 
     Those of migrating.md need a cluster, one after the other: tests/e2e/test_migrating.py runs them.
@@ -46,7 +54,7 @@ def commands() -> list[tuple[str, str, str]]:
     return found
 
 
-def invoke(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Result:
+def invoke(command, monkeypatch, folder):
     """Run a command in a folder that holds the files the documents speak of."""
     for path in DOCUMENTS:
         for body in blocks(path, "yaml"):
@@ -61,9 +69,7 @@ def invoke(command: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Resul
 
 
 @pytest.mark.parametrize(("document", "command", "output"), commands())
-def test_commands_in_documents_work(
-    document: str, command: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_in_documents_work(document, command, output, tmp_path, monkeypatch):
     """Every command runs as written, and prints what stands below it."""
     result = invoke(command, monkeypatch, tmp_path)
 
@@ -71,7 +77,26 @@ def test_commands_in_documents_work(
     assert output in "\n".join(line.rstrip() for line in result.stdout.splitlines())
 
 
-def test_the_readme_shows_what_the_demo_prints() -> None:
+@pytest.mark.parametrize("command", [first or second for first, second in IN_THE_CHECKOUT])
+def test_commands_in_the_checkout_work_as_written(command, tmp_path, monkeypatch):
+    """Those that name no file meet a cluster, as the kubeconfig says; nothing is changed there."""
+    with FakeApiServer(two_nodes_with(*old_pods("a"))) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
+        result = invoke(command, monkeypatch, tmp_path)
+
+    assert result.exit_code == 0, result.output
+    assert not server.sent("POST", "*")
+
+
+def test_the_policy_of_the_readme_is_in_the_checkout():
+    """Beside a command to look at one's own cluster, one to check a policy, and one to plan offline."""
+    (shown,) = re.findall(r"```yaml\n# examples/policy.yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+    assert shown == (ROOT / "examples/policy.yaml").read_text()
+    assert len(IN_THE_CHECKOUT) >= 3
+
+
+def test_the_readme_shows_what_the_demo_prints():
     """The text on the first screen is the program's own output, on a terminal."""
     shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 
@@ -84,7 +109,7 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
         assert piece in plain
 
 
-def test_the_readme_lists_every_strategy() -> None:
+def test_the_readme_lists_every_strategy():
     """The table has a row for each strategy with its extension point."""
     readme = (ROOT / "README.md").read_text()
 
@@ -92,7 +117,7 @@ def test_the_readme_lists_every_strategy() -> None:
         assert f"| {strategy.name} | {strategy.point} |" in readme
 
 
-def test_the_guide_names_every_argument_of_the_evictor() -> None:
+def test_the_guide_names_every_argument_of_the_evictor():
     """No argument of DefaultEvictor is left unexplained."""
     guide = (ROOT / "docs/usage-guide.md").read_text()
 
@@ -100,14 +125,14 @@ def test_the_guide_names_every_argument_of_the_evictor() -> None:
         assert f"`{field.alias}`" in guide
 
 
-def anchors(path: Path) -> set[str]:
+def anchors(path):
     """The anchors that GitHub gives a page's headings."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     """A link within the project names a file that is there, and a heading in it."""
     for link in re.findall(r"\]\(([^):]+)\)", page.read_text()):
         name, _, anchor = link.partition("#")

@@ -11,7 +11,7 @@ from tests.unit.kube.wire.test_kubernetes_versions import VERSIONS
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_preset_asks_the_load_watcher_of_the_example() -> None:
+def test_the_preset_asks_the_load_watcher_of_the_example():
     """By the Service's name and port, behind which its pods are; and so does the example of Trimaran."""
     found = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "examples/load-watcher.yaml").read_text())}
     service, template = found["Service"], found["Deployment"]["spec"]["template"]
@@ -30,7 +30,7 @@ def test_the_preset_asks_the_load_watcher_of_the_example() -> None:
     assert template["spec"]["serviceAccountName"] in accounts
 
 
-def test_the_versions_that_are_supported_are_those_that_are_read() -> None:
+def test_the_versions_that_are_supported_are_those_that_are_read():
     """In the README, in the chart's, in `doctor`, and in the tests of what each version sends."""
     promised = f"Kubernetes 1.{VERSIONS[0]} to 1.{VERSIONS[-1]} is supported"
 
@@ -39,7 +39,7 @@ def test_the_versions_that_are_supported_are_those_that_are_read() -> None:
     assert _TRIED == VERSIONS
 
 
-def test_the_example_of_record_is_a_command_with_the_permission_it_takes() -> None:
+def test_the_example_of_record_is_a_command_with_the_permission_it_takes():
     """Its arguments are the program's, and its account may list the figures of pods."""
     found = {each["kind"]: each for each in yaml.safe_load_all((ROOT / "examples/record.yaml").read_text())}
     pod = found["CronJob"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]

@@ -4,9 +4,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ class Block:
     below: str | None
     code: str
 
-    def write(self, tree: Path) -> None:
+    def write(self, tree):
         path = tree / self.file
         if self.below is None:
             path.write_text(self.code)
@@ -36,7 +34,7 @@ class Block:
         path.write_text(text.replace(f"{self.below}\n", f"{self.below}\n{self.code}"))
 
 
-def blocks(heading: str) -> list[Block]:
+def blocks(heading):
     part = SECTION.split(f"### {heading}\n")[1].split("\n### ")[0]
     found = []
     for body in re.findall(r"```python\n(.*?)```", part, re.DOTALL):
@@ -60,26 +58,26 @@ HEADINGS = re.findall(r"^### (.*)$", SECTION, re.MULTILINE)
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """A copy of the product code."""
     for name in ("rebalancer", "strategies", "policies"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
 
-def add(tree: Path, *headings: str) -> None:
+def add(tree, *headings):
     for heading in headings:
         for block in blocks(heading):
             block.write(tree)
 
 
-def python(tree: Path, *arguments: str) -> str:
+def python(tree, *arguments):
     """Run Python with the copy and return what it prints."""
     return run(sys.executable, *arguments, cwd=tree, env={"PYTHONPATH": str(tree)}).stdout
 
 
 @pytest.fixture
-def arguments(tmp_path: Path) -> Iterator[tuple[str, ...]]:
+def arguments(tmp_path):
     """A run of the new strategy with the new protection: of two pods that are pending one is held."""
     (tmp_path / "policy.yaml").write_text(POLICY)
     pods = old_pods("stuck", "held", "fine")
@@ -91,17 +89,17 @@ def arguments(tmp_path: Path) -> Iterator[tuple[str, ...]]:
         yield ("-m", "rebalancer", "run", *where, "--dry-run", "-o", "json")
 
 
-def test_there_is_a_way_for_each_kind() -> None:
+def test_there_is_a_way_for_each_kind():
     """A strategy, a protection, a cause, and a metric of a node."""
     assert HEADINGS == ["A strategy", "A protection", "A cause", "A metric of a node"]
 
 
 @pytest.mark.parametrize("heading", HEADINGS)
-def test_two_files_are_enough(heading: str) -> None:
+def test_two_files_are_enough(heading):
     assert 1 <= len({block.file for block in blocks(heading)}) <= 2
 
 
-def test_what_the_page_adds_works(tree: Path, arguments: tuple[str, ...]) -> None:
+def test_what_the_page_adds_works(tree, arguments):
     """The strategy evicts and has a manual, the protection keeps, and the cause is in its own words."""
     add(tree, "A strategy", "A protection", "A cause")
 
@@ -115,7 +113,7 @@ def test_what_the_page_adds_works(tree: Path, arguments: tuple[str, ...]) -> Non
     assert refusals == [("held", "HeldPods", "has the label hold")]
 
 
-def test_a_protection_needs_no_words_of_its_own(tree: Path, arguments: tuple[str, ...]) -> None:
+def test_a_protection_needs_no_words_of_its_own(tree, arguments):
     """Its code and figures are spelled out."""
     add(tree, "A strategy", "A protection")
 
@@ -124,7 +122,7 @@ def test_a_protection_needs_no_words_of_its_own(tree: Path, arguments: tuple[str
     assert refusal["reason"] == "held pods (label hold)"
 
 
-def test_the_new_metric_is_served(tree: Path) -> None:
+def test_the_new_metric_is_served(tree):
     """With the figures of the report's nodes."""
     add(tree, "A metric of a node")
     nodes = [{"state": "overutilized", "before": {}, "after": {"cpu": percent}} for percent in (95.0, 91.0, 50.0)]

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ FILTERS = re.findall(r"^```jq\n(.*?)^```", RECIPES, re.MULTILINE | re.DOTALL)
 Policy = dict[str, Any]
 
 
-def policy(place: str, text: str) -> Policy:
+def policy(place, text):
     """A policy of the demonstration, with one recipe in its place."""
     made: Policy = yaml.safe_load((ROOT / "policies/presets/demo.yaml").read_text())
     part = yaml.safe_load(text)
@@ -36,7 +35,7 @@ def policy(place: str, text: str) -> Policy:
     return made
 
 
-def ran(folder: Path, document: Policy, *options: str) -> str:
+def ran(folder, document, *options):
     path = folder / "policy.yaml"
     path.write_text(yaml.safe_dump(document))
     cluster = json.loads((ROOT / "examples/cluster.json").read_text())
@@ -51,19 +50,19 @@ def ran(folder: Path, document: Policy, *options: str) -> str:
 
 
 @pytest.mark.parametrize(("place", "text"), FRAGMENTS)
-def test_each_recipe_is_taken_where_it_says(place: str, text: str, tmp_path: Path) -> None:
+def test_each_recipe_is_taken_where_it_says(place, text, tmp_path):
     """Strictly, in a policy that decides."""
     assert json.loads(ran(tmp_path, policy(place, text)))["kind"] == "Report"
 
 
-def test_there_is_a_recipe_for_each_wish() -> None:
+def test_there_is_a_recipe_for_each_wish():
     headings = re.findall(r"^## (.*)$", RECIPES, re.MULTILINE)
 
     assert len(headings) >= 8
     assert len(FRAGMENTS) >= len(headings) - 1
 
 
-def went(folder: Path, wish: str, **change: str) -> list[Any]:
+def went(folder, wish, **change):
     """The evictions with the first recipe under a heading, in words that fit the example cluster."""
     (section,) = (each for each in RECIPES.split("\n## ") if each.startswith(wish))
     place, text = re.findall(r"^```yaml\n# (.*?)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0]
@@ -74,13 +73,13 @@ def went(folder: Path, wish: str, **change: str) -> list[Any]:
     return evictions
 
 
-def test_a_namespace_is_left_alone(tmp_path: Path) -> None:
+def test_a_namespace_is_left_alone(tmp_path):
     evictions = went(tmp_path, "Leave a namespace alone", payments="shop")
 
     assert {each["namespace"] for each in evictions} == {"batch", "tools"}
 
 
-def test_the_worst_node_takes_the_whole_limit(tmp_path: Path) -> None:
+def test_the_worst_node_takes_the_whole_limit(tmp_path):
     """Of the strategy that comes by load."""
     (section,) = (each for each in RECIPES.split("\n## ") if each.startswith("Only the worst node"))
     limits = yaml.safe_load(re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0])
@@ -101,7 +100,7 @@ def test_the_worst_node_takes_the_whole_limit(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq: apt-get install jq")
 @pytest.mark.parametrize("filter_", FILTERS)
-def test_each_filter_reads_the_report(filter_: str, tmp_path: Path) -> None:
+def test_each_filter_reads_the_report(filter_, tmp_path):
     """And finds something in it; the last one ends in an error, as it says."""
     report = ran(tmp_path, yaml.safe_load((ROOT / "policies/presets/demo.yaml").read_text()))
 
@@ -114,7 +113,7 @@ def test_each_filter_reads_the_report(filter_: str, tmp_path: Path) -> None:
         assert "null" not in done.stdout
 
 
-def test_causes_in_troubleshooting_are_those_of_reports() -> None:
+def test_causes_in_troubleshooting_are_those_of_reports():
     text = (ROOT / "docs/troubleshooting.md").read_text()
     named = {cause for row in re.findall(r"refused by ([^|;]*)", text) for cause in re.findall(r"`(\w+)`", row)}
 

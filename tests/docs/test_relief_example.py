@@ -9,8 +9,6 @@ import pytest
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.utilization import Excess
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.run.snapshot_file import read_snapshot_file
 
@@ -19,7 +17,7 @@ TARGET = 65.0
 RELIEF = (ROOT / "docs/relief.md").read_text()
 
 
-def rows(heading: str) -> dict[str, list[str]]:
+def rows(heading):
     """The first table under a heading: its rows by their first word, each with the numbers in it."""
     section = RELIEF.split(f"## {heading}\n")[1].split("\n## ")[0]
     table = re.search(r"\| ?-.*\n((?:\|.*\n)+)", section)
@@ -28,29 +26,29 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {re.split(r"[ ,]", row[0])[0]: [number for cell in row[1:] for number in numbers(cell)] for row in cells}
 
 
-def numbers(text: str) -> list[str]:
+def numbers(text):
     return re.findall(r"(?<![\w-])\d+(?:\.\d+)?", text)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Cluster:
+def cluster():
     file = read_snapshot_file(str(ROOT / "examples/three-nodes.json"))
     return Cluster(file.collection.snapshot(datetime.now(UTC)))
 
 
-def percent(cluster: Cluster, node: Node) -> float:
+def percent(cluster, node):
     metrics = {each.name: each for each in cluster.snapshot.node_metrics or ()}
     return metrics[node.name].usage[CPU] * 100 / node.allocatable[CPU]
 
 
-def points(cluster: Cluster, pod: Pod) -> float:
+def points(cluster, pod):
     node = cluster.node(pod.node)
     assert node
     usage = {(each.namespace, each.name): each.usage for each in cluster.snapshot.pod_metrics or ()}
     return usage[pod.key][CPU] * 100 / node.allocatable[CPU]
 
 
-def test_each_node_uses_what_the_table_says(cluster: Cluster) -> None:
+def test_each_node_uses_what_the_table_says(cluster):
     """In cores and in percent, and the source with its excess."""
     table = rows("1. Which nodes")
 
@@ -61,7 +59,7 @@ def test_each_node_uses_what_the_table_says(cluster: Cluster) -> None:
         assert table[node.name] == [f"{percents / 10:g}", f"{percents:g}", *over]
 
 
-def test_each_pod_brings_what_the_table_says(cluster: Cluster) -> None:
+def test_each_pod_brings_what_the_table_says(cluster):
     """What it uses, what is left of the excess without it, and what it takes beyond the excess."""
     table = rows("2. Which pod")
     pods = [pod for pod in cluster.pods() if pod.node == "node-a"]
@@ -75,7 +73,7 @@ def test_each_pod_brings_what_the_table_says(cluster: Cluster) -> None:
         assert table[pod.name] == [f"{taken[CPU] / 10:g}", f"{taken[CPU]:g}", f"{left:g}", *beyond]
 
 
-def test_each_node_has_left_what_the_table_says(cluster: Cluster) -> None:
+def test_each_node_has_left_what_the_table_says(cluster):
     """By requests, with another api-1 on it, in kube-scheduler's whole numbers; the old one still ends."""
     table = rows("4. Where it would land")
     (pod,) = (pod for pod in cluster.pods() if pod.name == "api-1")
@@ -91,7 +89,7 @@ def test_each_node_has_left_what_the_table_says(cluster: Cluster) -> None:
         assert table[node.name] == [f"{requested[CPU] / 1000:g}", str(left[CPU]), str(left[MEMORY]), str(mean)]
 
 
-def test_each_node_has_as_many_pods_as_the_table_says() -> None:
+def test_each_node_has_as_many_pods_as_the_table_says():
     """And the score that PodCapacityOfNode gives it."""
     file = read_snapshot_file(str(ROOT / "examples/pod-counts.json"))
     cluster = Cluster(file.collection.snapshot(datetime.now(UTC)))
@@ -103,7 +101,7 @@ def test_each_node_has_as_many_pods_as_the_table_says() -> None:
         assert table[node.name] == [str(pods), f"{pods * 100 / places:.1f}", str((places - pods) * 100 // places)]
 
 
-def test_the_band_has_the_lines_that_the_page_names() -> None:
+def test_the_band_has_the_lines_that_the_page_names():
     """Halfway up and nine tenths of the way up, and halfway from the lower edge to the mean."""
     band = Band({CPU: 30.0}, {CPU: 40.0}, {CPU: 60.0})
 

@@ -17,7 +17,7 @@ ROW = re.compile(r"^\|( `(?:descheduler|rebalancer)_[^|]*)\|([^|]*)\|", re.MULTI
 SUFFIXES = {"counter": "_total"}
 
 
-def documented() -> dict[str, set[str]]:
+def documented():
     """Labels by metric, as the table has them."""
     found: dict[str, set[str]] = {}
     before: set[str] = set()
@@ -27,7 +27,7 @@ def documented() -> dict[str, set[str]]:
     return found
 
 
-def declared() -> dict[str, set[str]]:
+def declared():
     """Labels by metric, as the program declares them; the old name of a counter has those of the counter."""
     found = {}
     for collector in list(ProcessMetrics(dry_run=False).registry._collector_to_names):
@@ -37,21 +37,21 @@ def declared() -> dict[str, set[str]]:
     return found | {"descheduler_pods_evicted": found["descheduler_pods_evicted_total"]}
 
 
-def test_the_table_has_every_metric_with_its_labels() -> None:
+def test_the_table_has_every_metric_with_its_labels():
     assert documented() == declared()
 
 
-def test_the_bound_is_the_one_that_holds() -> None:
+def test_the_bound_is_the_one_that_holds():
     assert f"{MOST_SERIES:,} series" in TEXT
 
 
-def test_every_path_is_named() -> None:
+def test_every_path_is_named():
     for path in pages(Telemetry(Options("demo")), metrics=True):
         if path.count("/") == 1:
             assert f"`{path}`" in TEXT
 
 
-def test_every_flag_that_is_named_exists() -> None:
+def test_every_flag_that_is_named_exists():
     """A table cannot promise what the command line does not take."""
     known = {name for command in [main.commands["run"]] for option in command.params for name in option.opts}
 

@@ -12,7 +12,7 @@ from tests.conformance import corpus
 BARE = {"PATH": "/nowhere", corpus.VARIABLE: "/nowhere", VARIABLE: ""}
 
 
-def test_a_laptop_without_the_rest_is_told_what_was_not_shown() -> None:
+def test_a_laptop_without_the_rest_is_told_what_was_not_shown():
     """What is missing skips its tests, and the last lines count them."""
     tests = ("tests/conformance", "tests/unit/usage/test_prometheus.py")
 
@@ -34,7 +34,7 @@ def test_a_laptop_without_the_rest_is_told_what_was_not_shown() -> None:
         ("promtheus", "'promtheus' is not known"),
     ],
 )
-def test_what_is_required_may_not_be_missing(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_required_may_not_be_missing(name, words, monkeypatch):
     """The run ends before its first test, and says what it lacks; a slip of the pen switches no requirement off."""
     for variable, value in {**BARE, VARIABLE: name}.items():
         monkeypatch.setenv(variable, value)

@@ -28,7 +28,7 @@ def cordon(api: Api, *nodes: str, on: bool = True) -> None:
     for name in nodes:
         api.patch("Node", name, "", {"spec": {"unschedulable": on}})
         # A taint follows from that; a test that counts taints would see it come.
-        wait_for(lambda name=name: cordoned(api, name) is on, f"{name} cordoned: {on}")  # type: ignore[misc]  # bound early
+        wait_for(lambda name=name: cordoned(api, name) is on, f"{name} cordoned: {on}")  # bound early
     wait_cordoned(api, [api.read("Node", name) for name in nodes], on=on)
 
 

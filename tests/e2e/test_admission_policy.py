@@ -5,7 +5,6 @@ The account has a role that allows everything about nodes, so that nothing but t
 
 import copy
 import secrets
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,8 +13,7 @@ from tests.chart.helm import ADMISSION, needed, one, template
 from tests.e2e.access import HOME, NAME, admission
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.builders import node, taint
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace, is_ready
+from tests.e2e.namespace import is_ready
 from tests.e2e.waiting import wait_for
 
 pytestmark = needed
@@ -32,7 +30,7 @@ BEFORE: Object = {
 
 
 @pytest.fixture(scope="module")
-def account(controlplane: ControlPlane) -> Iterator[Api]:
+def account(controlplane):
     """The program's account, with a role that allows too much, and the policy in force."""
     api = controlplane.api
     rendered = template({"steering": {"enabled": True}}, *ADMISSION)
@@ -50,7 +48,7 @@ def account(controlplane: ControlPlane) -> Iterator[Api]:
 
 
 @pytest.fixture
-def api(controlplane: ControlPlane, namespace: Namespace, account: Api) -> Api:
+def api(controlplane, namespace, account):
     """The account, and a node with a taint, a label and an annotation of others."""
     namespace.create(node("n1"))
     wait_for(lambda: is_settled(controlplane.api.read("Node", "n1")), "the controllers done with the node")
@@ -58,14 +56,14 @@ def api(controlplane: ControlPlane, namespace: Namespace, account: Api) -> Api:
     return account
 
 
-def is_settled(found: Object) -> bool:
+def is_settled(found):
     """Whether those who write to a fresh node have done so."""
     metadata = found["metadata"]
     annotated = "node.alpha.kubernetes.io/ttl" in metadata.get("annotations", {})
     return is_ready(found) and annotated and "beta.kubernetes.io/os" in metadata["labels"]
 
 
-def probed(api: Api, node: str = "probe") -> bool:
+def probed(api, node="probe"):
     """Whether a label of a node can be changed; also where the role does not work yet."""
     try:
         api.patch("Node", node, "", {"metadata": {"labels": {"probe": secrets.token_hex(4)}}})
@@ -74,7 +72,7 @@ def probed(api: Api, node: str = "probe") -> bool:
     return True
 
 
-def allowed(api: Api, name: str, change: Object, subresource: str = "") -> bool:
+def allowed(api, name, change, subresource=""):
     try:
         api.patch("Node", name, "", change, subresource)
     except ApiError as error:
@@ -93,7 +91,7 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
-def test_marks_are_allowed(controlplane: ControlPlane, api: Api, change: Object) -> None:
+def test_marks_are_allowed(controlplane, api, change):
     """Set, and taken off again."""
     back = {"metadata": {"annotations": {ANNOTATION: None}}, "spec": {"taints": [FOREIGN]}}
 
@@ -129,7 +127,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
-def test_every_other_change_is_refused(controlplane: ControlPlane, api: Api, change: Object) -> None:
+def test_every_other_change_is_refused(controlplane, api, change):
     """By itself, and together with a mark; the node stays as it was."""
     together = copy.deepcopy(change)
     together.setdefault("metadata", {}).setdefault("annotations", {})[ANNOTATION] = "{}"
@@ -142,7 +140,7 @@ def test_every_other_change_is_refused(controlplane: ControlPlane, api: Api, cha
     assert after["metadata"].get("annotations") == before["metadata"].get("annotations")
 
 
-def test_the_status_is_refused(controlplane: ControlPlane, api: Api) -> None:
+def test_the_status_is_refused(controlplane, api):
     """Through its subresource; through the node it is not changed at all, as the API server has it."""
     change = {"status": {"capacity": {"example.com/gpu": "1"}}}
 
@@ -151,7 +149,7 @@ def test_the_status_is_refused(controlplane: ControlPlane, api: Api) -> None:
     assert "example.com/gpu" not in controlplane.api.read("Node", "n1")["status"]["capacity"]
 
 
-def test_nodes_are_neither_made_nor_deleted(controlplane: ControlPlane, api: Api) -> None:
+def test_nodes_are_neither_made_nor_deleted(controlplane, api):
     """The account has nothing to do with that."""
     with pytest.raises(ApiError, match=POLICY):
         api.create(node("n2"))
@@ -162,6 +160,6 @@ def test_nodes_are_neither_made_nor_deleted(controlplane: ControlPlane, api: Api
         api.request("PUT", "/api/v1/nodes/n1", {**replaced, "spec": {**replaced["spec"], "taints": [OURS]}})
 
 
-def test_other_accounts_are_not_concerned(controlplane: ControlPlane, api: Api) -> None:
+def test_other_accounts_are_not_concerned(controlplane, api):
     """The policy is for the program's own."""
     assert controlplane.api.patch("Node", "n1", "", {"spec": {"taints": [taint("other")]}})["spec"]["taints"]

@@ -1,14 +1,11 @@
 """The API server goes away in the middle of a run, and comes back."""
 
 import os
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.e2e.acts import cordon, uids
 from tests.e2e.builders import deployment, node
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
-from tests.e2e.program import Program, everything_in
+from tests.e2e.program import everything_in
 from tests.e2e.waiting import wait_for
 
 REPLICAS = 60
@@ -20,9 +17,7 @@ RECOVERY_DEADLINE = 300  # seconds
 LONG_LEASE = ("--leader-elect-renew-deadline", "300s", "--leader-elect-lease-duration", "400s")
 
 
-def test_run_goes_on_when_the_apiserver_is_back(
-    controlplane: ControlPlane, namespace: Namespace, program: Program
-) -> None:
+def test_run_goes_on_when_the_apiserver_is_back(controlplane, namespace, program):
     """Every pod is evicted once, before or after the restart, and the report names exactly those that went.
 
     The one whose eviction was under way may stay in doubt, if the API server is away for longer than that is settled;
@@ -52,14 +47,12 @@ def test_run_goes_on_when_the_apiserver_is_back(
     wait_for_components(controlplane, namespace)
 
 
-def looks_in_vain(stderr: str) -> int:
+def looks_in_vain(stderr):
     """Return how often the run has looked for its Lease, or tried to evict, without an answer; seconds apart."""
     return stderr.count("could not be looked at") + stderr.count(" failed")
 
 
-def test_twenty_restarts(
-    controlplane: ControlPlane, namespace: Namespace, program: Program, tell: Callable[[str], None]
-) -> None:
+def test_twenty_restarts(controlplane, namespace, program, tell):
     """Whenever the API server dies, no run exceeds its limit, and its report has every pod that went."""
     namespace.create(*(node(name, pods=REPLICAS) for name in ("a", "b")), deployment("web", replicas=REPLICAS))
     restarts, went, unknown = 0, 0, 0
@@ -82,7 +75,7 @@ def test_twenty_restarts(
     wait_for_components(controlplane, namespace)
 
 
-def wait_for_components(controlplane: ControlPlane, namespace: Namespace) -> None:
+def wait_for_components(controlplane, namespace):
     """Have scheduler and controllers at work again, for whoever comes next."""
     controlplane.start_components()
     namespace.create(node("c"))
@@ -91,7 +84,7 @@ def wait_for_components(controlplane: ControlPlane, namespace: Namespace) -> Non
 
 
 @contextmanager
-def stopped(controlplane: ControlPlane) -> Iterator[None]:
+def stopped(controlplane):
     controlplane.stop_apiserver()
     try:
         yield

@@ -1,14 +1,12 @@
 """What changes after the program has read the cluster, and before its first eviction reaches the API server."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from tests.e2e.acts import cordon
-from tests.e2e.api import Object
 from tests.e2e.builders import deployment, node, pdb, statefulset
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace, is_ready
+from tests.e2e.namespace import is_ready
 from tests.e2e.program import Outcome, Program, everything_in
 from tests.e2e.proxy import Hold, Proxy
 from tests.e2e.waiting import wait_for
@@ -18,13 +16,13 @@ Interrupted = Callable[[str, Callable[[str], None]], Outcome]
 
 
 @pytest.fixture
-def interrupted(controlplane: ControlPlane) -> Iterator[Interrupted]:
+def interrupted(controlplane):
     """The program with something done between its plan and its first eviction."""
     hold = Hold("POST", "/eviction")
     with Proxy(controlplane, hold) as proxy:
         through = Program(proxy.kubeconfig(controlplane.kubeconfig))
 
-        def run(namespace: str, meanwhile: Callable[[str], None]) -> Outcome:
+        def run(namespace, meanwhile):
             with through.start(everything_in(namespace)) as running:
                 meanwhile(hold.wait().split("/")[-2])
                 hold.release()
@@ -34,21 +32,19 @@ def interrupted(controlplane: ControlPlane) -> Iterator[Interrupted]:
 
 
 @pytest.fixture
-def settled(namespace: Namespace) -> Namespace:
+def settled(namespace):
     """A namespace with two nodes to run on."""
     namespace.create(node("a"), node("b"))
     return namespace
 
 
-def test_pod_made_again_under_its_name_is_not_touched(
-    controlplane: ControlPlane, settled: Namespace, interrupted: Interrupted
-) -> None:
+def test_pod_made_again_under_its_name_is_not_touched(controlplane, settled, interrupted):
     """A StatefulSet's pod that was deleted and made again in the meantime stays; the others go."""
     settled.create(statefulset("db", replicas=3))
     before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in settled.wait_ready(3, "db")}
     made_again: dict[str, str] = {}
 
-    def replace(name: str) -> None:
+    def replace(name):
         controlplane.api.delete("Pod", name, settled.name, grace=0)
         pod = wait_for(lambda: another(settled, name, before[name]), f"{name} made again")
         made_again[name] = pod["metadata"]["uid"]
@@ -65,13 +61,13 @@ def test_pod_made_again_under_its_name_is_not_touched(
     assert (first.name, first.status) == (name, 409)
 
 
-def test_budget_used_up_by_others(controlplane: ControlPlane, settled: Namespace, interrupted: Interrupted) -> None:
+def test_budget_used_up_by_others(controlplane, settled, interrupted):
     """A PDB that allowed one when it was read has the last word when another has used that one up."""
     settled.create(pdb("web", min_available=2), deployment("web", replicas=3))
     pods = settled.wait_ready(3, "web")
     settled.wait_budget("web", allowed=1)
 
-    def evict_another(name: str) -> None:
+    def evict_another(name):
         cordon(controlplane.api, "a", "b")  # no replacement can start, so the budget stays used up
         other = next(pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"] != name)
         controlplane.api.evict(other, settled.name)
@@ -86,15 +82,13 @@ def test_budget_used_up_by_others(controlplane: ControlPlane, settled: Namespace
     assert len(settled.ready("web")) == 2
 
 
-def test_second_pdb_that_came_in_between(
-    controlplane: ControlPlane, settled: Namespace, interrupted: Interrupted
-) -> None:
+def test_second_pdb_that_came_in_between(controlplane, settled, interrupted):
     """The server's error for a pod under two PDBs is a refusal with that reason; no pod goes."""
     settled.create(pdb("one", min_available=0, labels={"app": "web"}), deployment("web", replicas=2))
     before = {pod["metadata"]["uid"] for pod in settled.wait_ready(2, "web")}
     settled.wait_budget("one", allowed=2)
 
-    def add(_: str) -> None:
+    def add(_):
         settled.create(pdb("two", min_available=0, labels={"app": "web"}))
         settled.wait_budget("two", allowed=2)
 
@@ -109,7 +103,7 @@ def test_second_pdb_that_came_in_between(
     assert {pod["metadata"]["uid"] for pod in settled.pods("web")} == before
 
 
-def another(namespace: Namespace, name: str, than: str) -> Object | None:
+def another(namespace, name, than):
     """The pod of that name, once it is another one and Ready."""
     found = [pod for pod in namespace.pods() if pod["metadata"]["name"] == name and pod["metadata"]["uid"] != than]
     return found[0] if found and is_ready(found[0]) else None

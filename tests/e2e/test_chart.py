@@ -1,21 +1,18 @@
 """The chart's objects on a real control plane: each is accepted strictly."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from tests.chart.helm import CI, needed, template
-from tests.e2e.api import Api, ApiError, Object
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
+from tests.e2e.api import ApiError
 from tests.fake_kinds import RESOURCES, path_of
 
 pytestmark = needed
 
 
 @pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
-def test_every_object_is_accepted_strictly(controlplane: ControlPlane, namespace: Namespace, file: Path) -> None:
+def test_every_object_is_accepted_strictly(controlplane, namespace, file):
     """No unknown field, no wrong type, in whatever namespace it is; `tests/chart` checks those of the operator."""
     for manifest in [each for each in template(file.read_text()) if "coreos" not in each["apiVersion"]]:
         kind = manifest["kind"]
@@ -25,7 +22,7 @@ def test_every_object_is_accepted_strictly(controlplane: ControlPlane, namespace
         assert (accepted["kind"], accepted["metadata"]["name"]) == (kind, moved["name"])
 
 
-def test_an_object_with_an_unknown_field_is_not_accepted(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_an_object_with_an_unknown_field_is_not_accepted(controlplane, namespace):
     """The check would see it."""
     broken = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "date": {}}
 
@@ -33,7 +30,7 @@ def test_an_object_with_an_unknown_field_is_not_accepted(controlplane: ControlPl
         strictly(controlplane.api, broken, path_of("ConfigMap", namespace.name))
 
 
-def strictly(api: Api, manifest: Object, path: str) -> Object:
+def strictly(api, manifest, path):
     """Let the server check an object strictly, as if it were created."""
     return api.request(
         "POST", path, json.loads(json.dumps(manifest)), query={"dryRun": "All", "fieldValidation": "Strict"}

@@ -4,7 +4,6 @@ import json
 import secrets
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 import yaml
@@ -12,12 +11,9 @@ import yaml
 from tests.chart.helm import CHART, needed
 from tests.e2e.access import HOME, NAME
 from tests.e2e.acts import cordon, set_old, set_restarts, uids
-from tests.e2e.api import Api, Object
 from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.container import IMAGE_USER, Container, Privileges, at_work, ended, needs_kubelet, pod_of, privileges_of
 from tests.e2e.figures import figures
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 from tests.e2e.release import Release
 from tests.e2e.waiting import wait_for
 from tests.fake_http import HttpServer, Reply
@@ -57,14 +53,14 @@ REPLICAS = {
 }
 
 
-def quietly(**values: object) -> str:
+def quietly(**values):
     """Values with a port of the test's own."""
     options: object = values.get("cmdOptions", {})
     assert isinstance(options, dict)
     return json.dumps({**values, "cmdOptions": {**options, "secure-port": free_port()}})
 
 
-def dashboard_queries() -> Mapping[str, str]:
+def dashboard_queries():
     """Return the dashboard's queries by panel, for every job and the last minute."""
     panels = json.loads((CHART / "dashboards/rebalancer.json").read_text())["panels"]
     return {
@@ -74,13 +70,13 @@ def dashboard_queries() -> Mapping[str, str]:
     }
 
 
-def alert_queries() -> Mapping[str, str]:
+def alert_queries():
     """Return the alerts' expressions by name."""
     rules = yaml.safe_load((CHART / "rules/alerts.yaml").read_text())["groups"][0]["rules"]
     return {rule["alert"]: rule["expr"] for rule in rules}
 
 
-def answers(exposition: str, folder: Path) -> Mapping[str, list[dict[str, object]]]:
+def answers(exposition, folder):
     """Return what each query and each alert comes to where this was scraped, at least twice."""
     with (
         HttpServer(lambda _: Reply(200, _stamped(exposition))) as served,
@@ -92,7 +88,7 @@ def answers(exposition: str, folder: Path) -> Mapping[str, list[dict[str, object
         return {name: prometheus.query(query) for name, query in asked.items()}
 
 
-def _stamped(exposition: str) -> str:
+def _stamped(exposition):
     """Return it with the time of each sample: then a scrape that comes too late ends no series."""
     now = time.time_ns() // 1_000_000
     lines = exposition.splitlines()
@@ -100,7 +96,7 @@ def _stamped(exposition: str) -> str:
 
 
 @pytest.fixture
-def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
+def crashing(metrics, namespace):
     """Three nodes, with metrics; four pods on each that crash on and on, and have somewhere else to go."""
     namespace.create(*(node(name, cpu="10") for name in ("a", "b", "c")), daemonset("agent", usage="10m"))
     for on in ("a", "b", "c"):
@@ -115,11 +111,11 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
     return namespace
 
 
-def is_looping(pod: Object) -> bool:
+def is_looping(pod):
     return str(pod["metadata"]["name"]).startswith("looping")
 
 
-def started_by_hand(api: Api) -> Object:
+def started_by_hand(api):
     """The pod of what `kubectl create job --from=cronjob/rebalancer` makes."""
     found = api.read("CronJob", NAME, HOME)
     made, name = found["spec"]["jobTemplate"], f"{NAME}-{secrets.token_hex(3)}"
@@ -129,7 +125,7 @@ def started_by_hand(api: Api) -> Object:
     return pod_of(api, f"job-name={name}")
 
 
-def test_cron_job_with_defaults(metrics: ControlPlane, crashing: Namespace) -> None:
+def test_cron_job_with_defaults(metrics, crashing):
     """Its run answers the probe, may do no more than it needs, evicts within its limits, writes Events and a log."""
     before = uids(crashing.pods())
 
@@ -151,7 +147,7 @@ def test_cron_job_with_defaults(metrics: ControlPlane, crashing: Namespace) -> N
     assert "does not serve metrics.k8s.io" not in release.notes
 
 
-def test_job_that_is_upgraded(metrics: ControlPlane, crashing: Namespace) -> None:
+def test_job_that_is_upgraded(metrics, crashing):
     """It runs once; an upgrade to a dry run, of a policy in one's own ConfigMap, is another run, which only reads."""
     before = uids(crashing.pods())
     own = {"metadata": {"name": "ours", "namespace": "kube-system"}, "data": {"p.yaml": SAFE.read_text()}}
@@ -172,7 +168,7 @@ def test_job_that_is_upgraded(metrics: ControlPlane, crashing: Namespace) -> Non
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment"])
-def test_values_of_the_deschedulers_chart(metrics: ControlPlane, crashing: Namespace, kind: str) -> None:
+def test_values_of_the_deschedulers_chart(metrics, crashing, kind):
     """Its command, its options and its policy, in place of its image: the same pods go, without limits of ours."""
     before = uids(crashing.pods())
 
@@ -190,7 +186,7 @@ def test_values_of_the_deschedulers_chart(metrics: ControlPlane, crashing: Names
     assert len(before - uids(crashing.pods())) == 12
 
 
-def test_deployment(metrics: ControlPlane, crashing: Namespace, tmp_path: Path) -> None:
+def test_deployment(metrics, crashing, tmp_path):
     """Its probes answer, it evicts within its limits, and what it serves answers each query and each alert."""
     before = uids(crashing.pods())
 

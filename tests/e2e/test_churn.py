@@ -6,15 +6,11 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import Self
 
 from tests.e2e.acts import uids
-from tests.e2e.api import ApiError, Object
+from tests.e2e.api import ApiError
 from tests.e2e.builders import LOCAL_STORAGE, daemonset, node, pdb, pod, replicaset
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
-from tests.e2e.program import Outcome, Program, policy
+from tests.e2e.program import Outcome, policy
 from tests.e2e.watching import ReadyWatch
 
 EVICTIONS = int(os.environ.get("REBALANCER_E2E_EVICTIONS", "5000"))
@@ -34,9 +30,7 @@ PACE = 0.4
 EXPECTED = frozenset({404, 409, 429, 504})
 
 
-def test_evictions_under_churn(
-    controlplane: ControlPlane, namespace: Namespace, program: Program, tell: Callable[[str], None]
-) -> None:
+def test_evictions_under_churn(controlplane, namespace, program, tell):
     """No PDB is exceeded at any moment, and no protected pod goes, in thousands of evictions while pods come and go."""
     settle(namespace)
     protected = uids(pod for pod in namespace.pods() if pod["metadata"]["labels"].get("protected"))
@@ -69,7 +63,7 @@ def test_evictions_under_churn(
     assert len(churn.done) == 4
 
 
-def run_until_evicted(program: Program, namespace: Namespace) -> list[Outcome]:
+def run_until_evicted(program, namespace):
     """Run again and again until so many pods are evicted, two runs at a time; every run must be sound."""
     policies = [half_of(namespace, half) for half in HALVES]
     outcomes: list[Outcome] = []
@@ -83,14 +77,14 @@ def run_until_evicted(program: Program, namespace: Namespace) -> list[Outcome]:
     return outcomes
 
 
-def half_of(namespace: Namespace, half: str) -> Object:
+def half_of(namespace, half):
     """A policy by which every running pod with a label should go."""
     selector = {"matchLabels": {"half": half}}
     within = {"include": [namespace.name]}
     return policy({"PodLifeTime": {"states": ["Running"], "namespaces": within, "labelSelector": selector}})
 
 
-def settle(namespace: Namespace) -> None:
+def settle(namespace):
     """Workloads with a PDB and without, and protected pods of several kinds."""
     namespace.create(*(node(f"n{number}", cpu="64", pods=120) for number in range(10)))
     safe = {"protected": "yes", "half": HALVES[0]}
@@ -117,7 +111,7 @@ def settle(namespace: Namespace) -> None:
         namespace.wait_budget(name, allowed=GUARDED_REPLICAS - MIN_AVAILABLE)
 
 
-def labels_of(name: str) -> dict[str, str]:
+def labels_of(name):
     """Labels of a workload's pods; those with even numbers are one run's, the others another's."""
     return {"app": name, "half": HALVES[int(name[-1]) % 2]}
 
@@ -131,7 +125,7 @@ class Churn:
         done: How often each act succeeded.
     """
 
-    def __init__(self, namespace: Namespace) -> None:
+    def __init__(self, namespace):
         self._api = namespace.api
         self._namespace = namespace.name
         self._random = random.Random(1)
@@ -142,12 +136,12 @@ class Churn:
         self._threads = [threading.Thread(target=self._repeat, args=(act,), daemon=True) for act in acts]
         self.done: Counter[str] = Counter()
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         for thread in self._threads:
             thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind, *_):
         """End, and raise what went wrong."""
         self._stop.set()
         for thread in self._threads:
@@ -155,7 +149,7 @@ class Churn:
         if self._problems and kind is None:
             raise self._problems[0]
 
-    def _repeat(self, act: Callable[[], str]) -> None:
+    def _repeat(self, act):
         while not self._stop.wait(PACE):
             try:
                 self.done[act()] += 1
@@ -164,7 +158,7 @@ class Churn:
                     self._problems.append(error)
                     return
 
-    def _create_and_delete(self) -> str:
+    def _create_and_delete(self):
         """Make a pod without an owner, and delete one that was made some time before."""
         number = next(self._numbers)
         self._api.create(pod(f"loose-{number}"), self._namespace)
@@ -172,21 +166,21 @@ class Churn:
             self._api.delete("Pod", f"loose-{number - 20}", self._namespace, grace=0)
         return "pods without an owner made and deleted"
 
-    def _delete(self) -> str:
+    def _delete(self):
         self._api.delete("Pod", self._some_pod(FREE), self._namespace)
         return "pods deleted"
 
-    def _scale(self) -> str:
+    def _scale(self):
         replicas = REPLICAS + self._random.randrange(-2, 3)
         name = self._random.choice(FREE)
         self._api.patch("ReplicaSet", name, self._namespace, {"spec": {"replicas": replicas}})
         return "ReplicaSets scaled"
 
-    def _evict(self) -> str:
+    def _evict(self):
         self._api.evict(self._some_pod(GUARDED), self._namespace)
         return "pods evicted by another"
 
-    def _some_pod(self, apps: list[str]) -> str:
+    def _some_pod(self, apps):
         app = self._random.choice(apps)
         pods = self._api.list("Pod", self._namespace, labelSelector=f"app={app}", limit=20)
         return str(self._random.choice(pods)["metadata"]["name"]) if pods else "none"

@@ -12,8 +12,6 @@ from tests.e2e.access import HOME, all_in_force
 from tests.e2e.acts import by_node, cordon, uids
 from tests.e2e.builders import deployment, node
 from tests.e2e.container import IMAGE_USER, Privileges, at_work, needs_kubelet, pod_of, privileges_of
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 from tests.e2e.waiting import wait_for
 from tests.ports import is_free
 
@@ -24,7 +22,7 @@ PORT = 10258
 MANIFESTS = Path(__file__).with_name("descheduler.yaml")
 
 
-def test_the_deschedulers_manifests(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_the_deschedulers_manifests(controlplane, namespace):
     """As they are: its probe answers at the port that it names, two duplicates move, and the log tells of it."""
     api = controlplane.api
     namespace.create(node("a", cpu="10"), node("b", cpu="10"))

@@ -1,13 +1,10 @@
 """etcd stops for seconds while pods are evicted: the API server's answers then say nothing certain."""
 
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.e2e.acts import cordon, uids
 from tests.e2e.builders import deployment, node, pdb
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, everything_in
 from tests.e2e.proxy import Hold, Proxy
 from tests.e2e.waiting import wait_for
@@ -20,9 +17,7 @@ SECONDS = 11
 RECOVERY_DEADLINE = 300  # seconds
 
 
-def test_no_limit_is_exceeded_while_etcd_stops(
-    controlplane: ControlPlane, namespace: Namespace, tell: Callable[[str], None]
-) -> None:
+def test_no_limit_is_exceeded_while_etcd_stops(controlplane, namespace, tell):
     """No more pods go than limit and PDB allow, and the report has every pod that went, as evicted or as unknown."""
     namespace.create(
         *(node(name, pods=REPLICAS // 2) for name in ("a", "b")),
@@ -55,7 +50,7 @@ def test_no_limit_is_exceeded_while_etcd_stops(
 
 
 @contextmanager
-def etcd_stopped(controlplane: ControlPlane) -> Iterator[None]:
+def etcd_stopped(controlplane):
     """Stop etcd for the time of the block, and wait until the API server is well again."""
     controlplane.processes.pause("etcd")
     try:
@@ -65,6 +60,6 @@ def etcd_stopped(controlplane: ControlPlane) -> Iterator[None]:
         wait_for(controlplane.api.ready, "the API server ready again", RECOVERY_DEADLINE)
 
 
-def wait_seconds(seconds: float) -> None:
+def wait_seconds(seconds):
     end = time.monotonic() + seconds
     wait_for(lambda: time.monotonic() > end, f"{seconds} s", seconds + RECOVERY_DEADLINE)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def done(*arguments: str) -> str:
+def done(*arguments):
     """What buildah says of something that has to work."""
     return run("buildah", *arguments, env=ISOLATED).stdout.strip()
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+def base(tmp_path_factory):
     """The Dockerfile's own base where it can be pulled, else a Debian with Python."""
     named = re.findall("^ARG PYTHON=(.*)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[0]
     for wanted, command in ((named, ("pull",)), (OWN_BASE, ("inspect", "--type", "image"))):
@@ -48,7 +47,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def container(base: str) -> Iterator[str]:
+def container(base):
     """A container of the image; built as `make image` builds it."""
     mounted = [part for path in _CONFIGURATION for part in ("--volume", f"{path}:{path}:ro")]
     done("build", "--quiet", "--build-arg", f"PYTHON={base}", *mounted, "--tag", IMAGE, str(ROOT))
@@ -58,7 +57,7 @@ def container(base: str) -> Iterator[str]:
     done("rmi", IMAGE)
 
 
-def test_the_image_runs_as_it_says(container: str) -> None:
+def test_the_image_runs_as_it_says(container):
     """Its entry point, as its user, and under the descheduler's name."""
     config = json.loads(done("inspect", container))["OCIv1"]["config"]
 
@@ -68,7 +67,7 @@ def test_the_image_runs_as_it_says(container: str) -> None:
     ).replace("descheduler,", "rebalancer,")
 
 
-def test_the_image_plans(container: str) -> None:
+def test_the_image_plans(container):
     """A dry run over the example cluster, with nothing but what the image holds."""
     mounted = f"{ROOT / 'examples'}:/examples:ro"
     command = ["rebalancer", "run", "--policy", "safe", "--snapshot", "/examples/cluster.json", "--output", "json"]

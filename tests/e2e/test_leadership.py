@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,14 +45,14 @@ class Replica:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
-    def pid(self) -> int:
+    def pid(self):
         return self.processes[-1].pid
 
     @property
-    def log(self) -> Path:
+    def log(self):
         return self.policy.with_name(f"{self.kubeconfig.stem}.log")
 
-    def start(self) -> None:
+    def start(self):
         command = [sys.executable, "-m", "rebalancer", "run", "--policy", str(self.policy), "--yes", "-v", "1"]
         command += ["--kubeconfig", str(self.kubeconfig), "--descheduling-interval", "500ms", "--leader-elect"]
         command += ["--leader-elect-resource-namespace", self.namespace, "--leader-elect-resource-name", LEASE]
@@ -62,15 +61,15 @@ class Replica:
         with self.log.open("ab") as log:
             self.processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
-    def send(self, number: signal.Signals) -> None:
+    def send(self, number):
         os.kill(self.pid, number)
 
-    def end(self, number: signal.Signals) -> int:
+    def end(self, number):
         """End it by a signal, and return its exit code."""
         self.send(number)
         return self.processes[-1].wait(300)
 
-    def close(self) -> None:
+    def close(self):
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
@@ -78,7 +77,7 @@ class Replica:
 
 
 @contextmanager
-def replicas(made: Sequence[Replica]) -> Iterator[None]:
+def replicas(made):
     """Start replicas, and see to their end."""
     try:
         for each in made:
@@ -98,7 +97,7 @@ class Stage:
     made: list[Replica]
     offset: int
 
-    def leader(self) -> Replica | None:
+    def leader(self):
         """The replica that holds the Lease, by what it calls itself."""
         try:
             lease = self.controlplane.api.read("Lease", LEASE, self.namespace.name)
@@ -107,26 +106,26 @@ class Stage:
         pid = str(lease["spec"].get("holderIdentity") or "0_0").split("_")[1]
         return next((each for each in self.made if each.processes and str(each.pid) == pid), None)
 
-    def wait_leader(self, besides: Replica | None = None) -> Replica:
+    def wait_leader(self, besides=None):
         """Wait until a replica leads that is not this one."""
 
-        def another() -> Replica | None:
+        def another():
             found = self.leader()
             return None if found is besides else found
 
         return wait_for(another, "another leader", TIMEOUT)
 
-    def evictions_by(self, replica: Replica) -> int:
+    def evictions_by(self, replica):
         return sum(
             each.subresource == "eviction" for each in self.controlplane.requests_since(self.offset, replica.user)
         )
 
-    def wait_evicting(self, replica: Replica) -> None:
+    def wait_evicting(self, replica):
         """Wait until a replica evicts, now and not only earlier."""
         seen = self.evictions_by(replica)
         wait_for(lambda: self.evictions_by(replica) > seen, f"evictions by {replica.user}", TIMEOUT)
 
-    def judge(self, handovers: int) -> str:
+    def judge(self, handovers):
         """Hold evictions against who had last written the Lease when they were received; say in words what was seen.
 
         One replica evicts at a time, and no pod is evicted twice.  Whoever loses the Lease has asked for one eviction
@@ -154,7 +153,7 @@ class Stage:
 
 
 @pytest.fixture
-def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> Iterator[Stage]:
+def stage(controlplane, namespace, tmp_path):
     """Three replicas that are not started yet."""
     names = ("one", "two", "three")
     namespace.create(node("a", cpu="16"), node("b", cpu="16"), deployment("web", replicas=PODS))
@@ -177,7 +176,7 @@ def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> I
         each.close()
 
 
-def admin(account: str, namespace: str) -> dict[str, object]:
+def admin(account, namespace):
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
@@ -187,28 +186,28 @@ def admin(account: str, namespace: str) -> dict[str, object]:
     }
 
 
-def killed(stage: Stage, leader: Replica) -> None:
+def killed(stage, leader):
     """The leader dies without a word, and comes back after another has taken over."""
     leader.end(signal.SIGKILL)
     stage.wait_leader(besides=leader)
     leader.start()
 
 
-def stopped(stage: Stage, leader: Replica) -> None:
+def stopped(stage, leader):
     """The leader stands still, another takes over, and it goes on where it was."""
     leader.send(signal.SIGSTOP)
     stage.wait_leader(besides=leader)
     leader.send(signal.SIGCONT)
 
 
-def ended(stage: Stage, leader: Replica) -> None:
+def ended(stage, leader):
     """The leader is asked to end: it gives the Lease back, and exits with 0."""
     assert leader.end(signal.SIGTERM) == 0
     stage.wait_leader(besides=leader)
     leader.start()
 
 
-def test_hand_overs(stage: Stage, tell: Callable[[str], None]) -> None:
+def test_hand_overs(stage, tell):
     """Whatever becomes of leaders, one replica evicts at a time, and no pod is evicted twice."""
     accidents = itertools.cycle([ended, killed, ended, stopped])
     with replicas(stage.made):
@@ -230,19 +229,19 @@ class CutOff(Hold):
     _cut: threading.Event = field(default_factory=threading.Event)
     _mended: threading.Event = field(default_factory=threading.Event)
 
-    def cut(self) -> None:
+    def cut(self):
         self._cut.set()
 
-    def release(self) -> None:
+    def release(self):
         self._mended.set()
 
-    def pass_through(self, method: str, path: str) -> None:
+    def pass_through(self, method, path):
         if self._cut.is_set() and self.only in path:
             self._mended.wait(TIMEOUT)
 
 
 @pytest.mark.parametrize("only", ["", "/leases/"], ids=["everything", "renewals"])
-def test_cut_off_from_the_api_server(stage: Stage, only: str) -> None:
+def test_cut_off_from_the_api_server(stage, only):
     """A leader that cannot renew stops evicting by its deadline, also where evictions would still get through."""
     leader, *others = stage.made
     with Proxy(stage.controlplane, CutOff(only=only)) as proxy:

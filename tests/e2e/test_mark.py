@@ -4,7 +4,6 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,12 +53,12 @@ AVOIDS: Object = {
 class Marking(Running):
     """A loop of evaluations, one object a line on its standard output."""
 
-    def reports(self) -> list[Object]:
+    def reports(self):
         """All reports that are complete so far."""
         lines = content(self._stdout).splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
-    def wait_evaluated(self, more: int = 1) -> None:
+    def wait_evaluated(self, more=1):
         least = len(self.reports()) + more
         wait_for(lambda: len(self.reports()) >= least or not self.runs(), f"{more} more evaluations")
         assert self.runs(), self.stderr()
@@ -74,50 +73,50 @@ class Stage:
     prometheus: RealPrometheus
     folder: Path
 
-    def policy(self) -> Object:
+    def policy(self):
         provider = {"source": "Prometheus", "prometheus": {"url": self.prometheus.url, "timeout": "30s"}}
         head = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": []}
         return {**head, "metricsProviders": [provider]}
 
-    def loop(self) -> Marking:
+    def loop(self):
         """Return a loop; it begins when it is entered."""
         command = self.command(self.controlplane.kubeconfig)
         return Marking([*command, "--interval", "1s", "--no-lease"], json.dumps(self.policy()))
 
-    def command(self, kubeconfig: Path) -> list[str]:
+    def command(self, kubeconfig):
         rules = self.folder / "rules.yaml"
         rules.write_text(json.dumps(RULES))
         files = ["--policy", "-", "--rules", str(rules), "--kubeconfig", str(kubeconfig)]
         return [sys.executable, "-m", "rebalancer", "mark", *files, "-o", "json"]
 
-    def load(self, *names: str, usage: str) -> None:
+    def load(self, *names, usage):
         for name in names:
             change = {"metadata": {"annotations": {"usage.test/memory": usage}}}
             self.controlplane.api.patch("Pod", f"load-{name}", self.namespace.name, change)
 
-    def measured(self) -> Mapping[str, float]:
+    def measured(self):
         """What Prometheus says of the nodes at the last full second: that is the time at which an evaluation asks."""
         found = self.prometheus.query(QUERY, int(time.time()))
         return {each["metric"]["instance"]: float(each["value"][1]) for each in found}
 
-    def wait_measured(self, hot: Iterable[str]) -> None:
+    def wait_measured(self, hot):
         """Wait until Prometheus sees these nodes above the bound, and all others below."""
         wanted = set(hot)
 
-        def seen() -> bool:
+        def seen():
             found = self.measured()
             return len(found) == len(NODES) and all((found[name] > 8) == (name in wanted) for name in NODES)
 
         wait_for(seen, f"figures with {sorted(wanted)} above")
 
-    def marked(self) -> set[str]:
+    def marked(self):
         key, value = LABEL
         nodes = self.controlplane.api.list("Node")
         return {each["metadata"]["name"] for each in nodes if each["metadata"]["labels"].get(key) == value}
 
 
 @pytest.fixture
-def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> Iterator[Stage]:
+def stage(controlplane, namespace, tmp_path):
     """Prometheus has seen all nodes, and none is under pressure."""
     namespace.create(*(node(name) for name in NODES))
     namespace.create(*(pod(f"load-{name}", node=name, memory_usage=LOW) for name in NODES))
@@ -129,14 +128,14 @@ def stage(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> I
         yield made
 
 
-def evaluated_since(loop: Marking, moment: datetime) -> list[set[str]]:
+def evaluated_since(loop, moment):
     """The marked nodes of the next two evaluations that began after a moment."""
     loop.wait_evaluated(4)
     later = [each for each in loop.reports() if datetime.fromisoformat(each["now"]) > moment]
     return [{node["name"] for node in each["nodes"] if node["rules"]} for each in later[:2]]
 
 
-def test_nodes_are_marked_while_they_are_under_pressure(stage: Stage) -> None:
+def test_nodes_are_marked_while_they_are_under_pressure(stage):
     """Within two evaluations, and cleared within two; meanwhile pods that prefer other nodes go there."""
     with stage.loop() as loop:
         stage.load(*HOT, usage=HIGH)
@@ -162,7 +161,7 @@ RENDERED = template(VALUES, *ADMISSION) if found("helm") else []
 
 
 @helm_needed
-def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage: Stage) -> None:
+def test_the_rules_of_the_chart_suffice_and_allow_no_other_label(stage):
     """Nothing that the program asks for is forbidden; its account can set the label of the values alone."""
     stage.load(*HOT, usage=HIGH)
     stage.wait_measured(HOT)

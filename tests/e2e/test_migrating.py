@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,6 @@ from tests.commands import run
 from tests.e2e.api import ApiError
 from tests.e2e.binaries import found
 from tests.e2e.builders import daemonset, node
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 from tests.e2e.waiting import wait_for
 
 pytestmark = needed
@@ -64,7 +61,7 @@ deschedulerPolicy:
 
 
 @pytest.fixture
-def descheduler(metrics: ControlPlane, tmp_path: Path) -> Iterator[None]:
+def descheduler(metrics, tmp_path):
     """A release with that name, those values and those objects."""
     chart = tmp_path / "descheduler"
     (chart / "templates").mkdir(parents=True)
@@ -78,7 +75,7 @@ def descheduler(metrics: ControlPlane, tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("descheduler")
-def test_every_command_of_the_steps(metrics: ControlPlane, namespace: Namespace, tmp_path: Path) -> None:
+def test_every_command_of_the_steps(metrics, namespace, tmp_path):
     """As they are printed, one after the other; then the descheduler is at work again, and rebalancer is gone."""
     work = tmp_path / "checkout"
     work.mkdir()

@@ -4,9 +4,7 @@ import pytest
 
 from tests.e2e.acts import uids
 from tests.e2e.builders import deployment, node, pdb
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
-from tests.e2e.program import Program, everything_in
+from tests.e2e.program import everything_in
 from tests.e2e.waiting import wait_for
 
 
@@ -18,14 +16,7 @@ from tests.e2e.waiting import wait_for
         pytest.param("AlwaysAllow", 3, True, id="always allowed"),
     ],
 )
-def test_unhealthy_pod(
-    controlplane: ControlPlane,
-    namespace: Namespace,
-    program: Program,
-    unhealthy: str,
-    min_available: int,
-    goes: bool,
-) -> None:
+def test_unhealthy_pod(controlplane, namespace, program, unhealthy, min_available, goes):
     """A pod that is not Ready goes by the PDB's unhealthyPodEvictionPolicy; those that are stay."""
     namespace.create(node("a"), node("b"))
     namespace.create(pdb("web", min_available=min_available, unhealthy=unhealthy), deployment("web", replicas=3))

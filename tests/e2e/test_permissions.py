@@ -12,12 +12,9 @@ from tests.chart.helm import ADMISSION, every, needed, one, template
 from tests.e2e.access import HOME, NAME, Permission, account, permissions
 from tests.e2e.acts import set_old, set_restarts
 from tests.e2e.api import Api, Object
-from tests.e2e.audit import Request
 from tests.e2e.binaries import found
 from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.figures import figures
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 from tests.e2e.program import Program, policy
 from tests.e2e.proxy import Lose, Proxy
 from tests.e2e.test_admission_policy import probed
@@ -27,7 +24,7 @@ from tests.e2e.waiting import wait_for
 pytestmark = needed
 
 
-def demanding() -> Object:
+def demanding():
     """A policy that needs everything that can be needed."""
     gold = {"PodsWithPVC": {"protectedStorageClasses": [{"name": "gold"}]}}
     evictor = {
@@ -47,7 +44,7 @@ def demanding() -> Object:
     return policy(strategies, evictor, metricsProviders=[{"source": "KubernetesMetrics"}])
 
 
-def old() -> Object:
+def old():
     """A policy of the older schema, which names a PriorityClass."""
     restarts = {"podsHavingTooManyRestarts": {"podRestartThreshold": 100}}
     params = {**restarts, "thresholdPriorityClassName": "system-cluster-critical"}
@@ -79,7 +76,7 @@ NEEDED = {
 
 
 @pytest.fixture
-def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
+def crashing(metrics, namespace):
     """A namespace with three old pods, two of which crash on and on, and that have somewhere else to go."""
     namespace.create(node("a"), node("b"), daemonset("agent", usage="10m"), deployment("web", replicas=3))
     set_restarts(namespace, namespace.wait_ready(3, "web")[:2], restarts=150)
@@ -88,7 +85,7 @@ def crashing(metrics: ControlPlane, namespace: Namespace) -> Namespace:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_computed_rules_suffice(metrics: ControlPlane, crashing: Namespace, name: str) -> None:
+def test_computed_rules_suffice(metrics, crashing, name):
     """Nothing is forbidden and every permission is used, also to settle an eviction whose answers are lost."""
     wait_for(lambda: {"a", "b"} <= figures(metrics.api, "NodeMetrics").keys(), "figures of both nodes")
 
@@ -111,7 +108,7 @@ def test_computed_rules_suffice(metrics: ControlPlane, crashing: Namespace, name
     assert {event["involvedObject"]["name"] for event in events} == set(outcome.evicted())
 
 
-def used(request: Request) -> Permission:
+def used(request):
     """The permission that a request took."""
     group = request.path.split("/")[2] if request.path.startswith("/apis/") else ""
     return Permission(request.verb, group, "/".join(filter(None, (request.resource, request.subresource))))
@@ -121,7 +118,7 @@ STEERING = template({"steering": {"enabled": True}}, *ADMISSION) if found("helm"
 
 
 @pytest.fixture
-def stage(controlplane: ControlPlane, namespace: Namespace, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(controlplane, namespace, monkeypatch):
     """Pods on two nodes, one of which is to move to a third node; that one comes last, so that it has none of them."""
     monkeypatch.setenv("PYTHONPATH", f"{PROBE}{os.pathsep}{Path(__file__).parents[2]}")
     namespace.create(node("a"), node("b"), deployment("web", replicas=4))
@@ -130,7 +127,7 @@ def stage(controlplane: ControlPlane, namespace: Namespace, monkeypatch: pytest.
     return Stage(controlplane, namespace, Program(controlplane.kubeconfig))
 
 
-def test_the_rules_of_steering_suffice(controlplane: ControlPlane, stage: Stage) -> None:
+def test_the_rules_of_steering_suffice(controlplane, stage):
     """Nodes are marked and unmarked by the account, and nothing that it asks for is forbidden."""
     with account(controlplane, stage.namespace, STEERING) as kubeconfig:
         wait_for(lambda: not probed(Api(kubeconfig), "a"), "the admission policy in force")

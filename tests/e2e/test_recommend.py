@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,11 +10,9 @@ from click.testing import CliRunner
 from rebalancer.cli.main import main
 from tests.e2e.api import ApiError
 from tests.e2e.builders import deployment, node
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 
 
-def test_patches_are_applied_by_the_server(controlplane: ControlPlane, namespace: Namespace, tmp_path: Path) -> None:
+def test_patches_are_applied_by_the_server(controlplane, namespace, tmp_path):
     """Requests of another field manager are a conflict first; forced, they change, and the image stays."""
     namespace.create(node("a"), deployment("web", replicas=1, cpu="50m"))
     (pod,) = namespace.wait_ready(1)
@@ -58,7 +55,7 @@ def test_patches_are_applied_by_the_server(controlplane: ControlPlane, namespace
     }
 
 
-def run(*arguments: object) -> str:
+def run(*arguments):
     outcome = CliRunner().invoke(main, [*map(str, arguments)])
     assert outcome.exit_code == 0, outcome.stderr
     return outcome.stdout

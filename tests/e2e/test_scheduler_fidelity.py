@@ -1,13 +1,11 @@
 """The simulated scheduler beside the real one, in small; `make fidelity` does it in large."""
 
-from collections.abc import Callable
-
 from tests.e2e.binaries import provide
 from tests.fidelity.comparison import Comparison
 from tests.fidelity.trial import Plan, run
 
 
-def test_pods_go_where_the_simulator_says(tell: Callable[[str], None]) -> None:
+def test_pods_go_where_the_simulator_says(tell):
     """A hundred random pods on two random clusters: nodes, scores and reasons are the scheduler's."""
     comparison = Comparison()
 

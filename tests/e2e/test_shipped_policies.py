@@ -1,7 +1,6 @@
 """Every policy that is shipped does on a real cluster what its dry run says."""
 
 from collections import Counter
-from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 
@@ -12,13 +11,10 @@ from tests.e2e.acts import cordon, set_failed, set_old, set_restarts, set_taints
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node, taint
 from tests.e2e.figures import figures, wait_round
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
-from tests.e2e.program import Program
 from tests.e2e.waiting import wait_for
 
 
-def shipped() -> Iterator[tuple[str, Object]]:
+def shipped():
     """Each policy in the presets' folder and among the examples, also inside a ConfigMap, with where it is from."""
     for file in sorted([*Path("policies/presets").glob("*.yaml"), *Path("examples").rglob("*.yaml")]):
         for document in yaml.safe_load_all(file.read_text()):
@@ -44,7 +40,7 @@ RELIEVING = sorted({*BY_METRICS_SERVER} - {*PACKING, *CAREFUL})
 
 
 @pytest.fixture
-def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
+def troubled(controlplane, namespace):
     """A cluster with something for every strategy: crash loops, failures, a new taint, one busy node."""
     namespace.create(*(node(name, cpu="10", zone=f"zone-{name}") for name in ("a", "b", "c")))
     namespace.create(daemonset("agent", tolerations=[{"operator": "Exists"}]))
@@ -67,7 +63,7 @@ def troubled(controlplane: ControlPlane, namespace: Namespace) -> Namespace:
 
 
 @pytest.fixture
-def sparse(namespace: Namespace) -> Namespace:
+def sparse(namespace):
     """A cluster with one node at work, by what its pods use, and two that are nearly idle, whatever is requested."""
     namespace.create(*(node(name, cpu="10") for name in ("a", "b", "c")))
     namespace.create(daemonset("agent"))
@@ -78,7 +74,7 @@ def sparse(namespace: Namespace) -> Namespace:
 
 
 @pytest.mark.parametrize("name", BY_REQUESTS)
-def test_policy_by_requests(troubled: Namespace, program: Program, name: str) -> None:
+def test_policy_by_requests(troubled, program, name):
     """It is taken without a warning, finds something to do, and does exactly what its dry run listed."""
     before = uids(troubled.pods())
 
@@ -96,7 +92,7 @@ def test_policy_by_requests(troubled: Namespace, program: Program, name: str) ->
 
 
 @pytest.mark.parametrize("name", RELIEVING)
-def test_policy_by_metrics_server(metrics: ControlPlane, troubled: Namespace, program: Program, name: str) -> None:
+def test_policy_by_metrics_server(metrics, troubled, program, name):
     """It finds the node that is busy, and does as much as its dry run; which of equal pods may change."""
     moved = as_planned(metrics, troubled, program, SHIPPED[name])
 
@@ -104,9 +100,7 @@ def test_policy_by_metrics_server(metrics: ControlPlane, troubled: Namespace, pr
 
 
 @pytest.mark.parametrize("name", CAREFUL)
-def test_careful_policy_by_metrics_server(
-    metrics: ControlPlane, troubled: Namespace, program: Program, name: str
-) -> None:
+def test_careful_policy_by_metrics_server(metrics, troubled, program, name):
     """Where all is in one namespace its limit is used up by what breaks rules, before the busy node's turn."""
     moved = as_planned(metrics, troubled, program, SHIPPED[name])
 
@@ -114,9 +108,7 @@ def test_careful_policy_by_metrics_server(
 
 
 @pytest.mark.parametrize("name", PACKING)
-def test_packing_policy_by_metrics_server(
-    metrics: ControlPlane, sparse: Namespace, program: Program, name: str
-) -> None:
+def test_packing_policy_by_metrics_server(metrics, sparse, program, name):
     """It empties both idle nodes, which have room for each other, onto the one at work, as its dry run said.
 
     Young pods without siblings would be spared, so all have run for long; and the preset leaves the only pods of owners
@@ -131,9 +123,7 @@ def test_packing_policy_by_metrics_server(
     assert moved == {("HighNodeUtilization", "b"): 1, ("HighNodeUtilization", "c"): 1}
 
 
-def as_planned(
-    metrics: ControlPlane, namespace: Namespace, program: Program, shipped: Object
-) -> Counter[tuple[str, str]]:
+def as_planned(metrics, namespace, program, shipped):
     """Dry run and live run, once all is measured, come to the same; returns how many each strategy took off a node."""
     measured = {pod["metadata"]["name"] for pod in namespace.pods(phase="Running")}
     wait_for(lambda: measured <= figures(metrics.api, "PodMetrics", namespace.name).keys(), "figures of all pods")

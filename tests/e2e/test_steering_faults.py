@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,11 @@ import pytest
 
 from rebalancer.kube.marks import ANNOTATION
 from tests.e2e.acts import by_node, cordon
-from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.api import ApiError, Object
 from tests.e2e.builders import deployment, node, pdb
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
-from tests.e2e.program import Outcome, Program, Running
+from tests.e2e.program import Program
 from tests.e2e.waiting import wait_for
 from tests.e2e.watching import ReadyWatch
 
@@ -49,10 +48,10 @@ class Stage:
     program: Program
 
     @property
-    def api(self) -> Api:
+    def api(self):
         return self.controlplane.api
 
-    def policy(self, waves: int = 4) -> Object:
+    def policy(self, waves=4):
         args = {"to": "c", "waves": waves, "namespaces": {"include": [self.namespace.name]}}
         profile = {
             "name": "e2e",
@@ -63,46 +62,46 @@ class Stage:
         head = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy"}
         return {**head, "steering": steering, "maxNoOfPodsToEvictTotal": 8, "profiles": [profile]}
 
-    def start(self, waves: int = 4) -> Running:
+    def start(self, waves=4):
         return self.program.start(self.policy(waves), *QUICK)
 
-    def run(self, waves: int = 4) -> Outcome:
+    def run(self, waves=4):
         return self.program.run(self.policy(waves), *QUICK)
 
-    def taints(self, name: str) -> list[Object]:
+    def taints(self, name):
         found: list[Object] = self.api.read("Node", name)["spec"].get("taints", [])
         return found
 
-    def marked(self) -> list[str]:
+    def marked(self):
         """Nodes that carry anything of ours."""
         return [each["metadata"]["name"] for each in self.api.list("Node") if is_marked(each)]
 
-    def wait_marked(self, running: Running) -> list[str]:
+    def wait_marked(self, running):
         """Wait for the first marks, and return the nodes that carry them."""
         marked = wait_for(lambda: self.marked() or not running.runs(), "the first mark on a node")
         assert running.runs(), running.stderr()
         return marked if isinstance(marked, list) else []
 
-    def settle(self) -> None:
+    def settle(self):
         """Wait until all pods run, and those of the PDB may go again."""
         self.namespace.wait_ready(REPLICAS)
         for app in APPS:
             self.namespace.wait_budget(app, allowed=1)
 
-    def assert_clean(self) -> None:
+    def assert_clean(self):
         """Nothing of ours is left, and all of others is there."""
         assert self.marked() == []
         nodes = {each["metadata"]["name"] for each in self.api.list("Node")}
         assert all(SPOT in self.taints(name) for name in nodes & {"a", "b"})
 
 
-def is_marked(found: Object) -> bool:
+def is_marked(found):
     taints = found["spec"].get("taints", ())
     return any(each["key"] in KEYS for each in taints) or ANNOTATION in found["metadata"].get("annotations", {})
 
 
 @pytest.fixture
-def stage(controlplane: ControlPlane, namespace: Namespace, program: Program, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(controlplane, namespace, program, monkeypatch):
     """Eight pairs of pods on two nodes, of which one may be missing at once, and an empty third node."""
     monkeypatch.setenv("PYTHONPATH", f"{PROBE}{os.pathsep}{Path(__file__).parents[2]}")
     namespace.create(*(node(name, cpu="16", taints=[] if name == "c" else [SPOT]) for name in NODES))
@@ -115,7 +114,7 @@ def stage(controlplane: ControlPlane, namespace: Namespace, program: Program, mo
 
 
 @pytest.fixture
-def watched(stage: Stage) -> Iterator[None]:
+def watched(stage):
     """At no moment an app was without a Ready pod."""
     with ReadyWatch(stage.api, stage.namespace.name) as watch:
         yield
@@ -124,7 +123,7 @@ def watched(stage: Stage) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("watched")
-def test_replacements_land_where_they_are_steered(stage: Stage) -> None:
+def test_replacements_land_where_they_are_steered(stage):
     """In waves of two, one after the other; without a trace afterwards."""
     outcome = stage.run()
 
@@ -135,7 +134,7 @@ def test_replacements_land_where_they_are_steered(stage: Stage) -> None:
 
 
 @pytest.mark.usefixtures("watched")
-def test_killed_at_random_moments(stage: Stage, tell: Callable[[str], None]) -> None:
+def test_killed_at_random_moments(stage, tell):
     """SIGKILL leaves marks; the next run takes them off before it begins, and its own at its end."""
     chance, left = random.Random(17), 0
     for _ in range(KILLS):
@@ -157,7 +156,7 @@ def test_killed_at_random_moments(stage: Stage, tell: Callable[[str], None]) -> 
     assert left
 
 
-def test_api_server_started_again(stage: Stage) -> None:
+def test_api_server_started_again(stage):
     """In the middle of a wave; the run goes on or ends, and nothing stays."""
     with stage.start() as running:
         stage.wait_marked(running)
@@ -175,12 +174,12 @@ OTHER: Object = {"key": "example.com/other", "effect": "PreferNoSchedule"}
 
 
 @pytest.mark.usefixtures("watched")
-def test_another_controller_writes_taints_all_the_time(stage: Stage) -> None:
+def test_another_controller_writes_taints_all_the_time(stage):
     """It adds and removes a taint on each node as fast as it can; what it wrote last is there, and so is all else."""
     last: dict[str, list[Object]] = {name: [] for name in NODES}
     writes, stop = 0, threading.Event()
 
-    def write_on() -> None:
+    def write_on():
         nonlocal writes
         for name in itertools.cycle(NODES):
             if stop.is_set():

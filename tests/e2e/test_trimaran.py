@@ -7,7 +7,6 @@ It takes two minutes and an executable of its own, so it runs only when REBALANC
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -16,13 +15,10 @@ import yaml
 
 from tests.e2e.access import all_in_force
 from tests.e2e.acts import by_node, cordon, wait_older
-from tests.e2e.api import Object
 from tests.e2e.binaries import provide_trimaran
 from tests.e2e.builders import deployment, node
-from tests.e2e.harness import ControlPlane
 from tests.e2e.load_aware import LoadAware
-from tests.e2e.namespace import Namespace
-from tests.e2e.program import Program, policy
+from tests.e2e.program import policy
 from tests.e2e.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +31,7 @@ WATCHER = Path(__file__).parents[2] / "examples/load-watcher.yaml"
 NEW = 65
 
 
-def relief(url: str) -> Object:
+def relief(url):
     """Takes pods off nodes above 60 % of cpu, as load-watcher has them."""
     args = {
         "thresholds": {"cpu": 55},
@@ -46,9 +42,7 @@ def relief(url: str) -> Object:
     return policy({"LowNodeUtilization": args}, {"nodeFit": True}, metricsProviders=providers)
 
 
-def test_replacements_land_where_the_plugin_puts_them(
-    metrics: ControlPlane, namespace: Namespace, program: Program, tell: Callable[[str], None]
-) -> None:
+def test_replacements_land_where_the_plugin_puts_them(metrics, namespace, program, tell):
     """Nodes at 84 %, 45 % and 30 %: what leaves the first fills the third up to 40 %, as foreseen; the rest goes on."""
     namespace.create(*(node(name, cpu="8") for name in "abc"))
     _, _, role, _, deployed, _ = made = list(yaml.safe_load_all(WATCHER.read_text()))
@@ -68,7 +62,7 @@ def test_replacements_land_where_the_plugin_puts_them(
         pods = namespace.wait_ready(26)
         wait_older(pods, NEW)
         for kind, count in (("NodeMetrics", 3), ("PodMetrics", len(pods))):
-            wait_for(lambda kind=kind, count=count: len(metrics.api.list(kind)) >= count, f"{count} {kind}")  # type: ignore[misc]  # bound early
+            wait_for(lambda kind=kind, count=count: len(metrics.api.list(kind)) >= count, f"{count} {kind}")
         second.watch(metrics.kubeconfig_for("load-watcher", metrics.api.token("load-watcher", "loadwatcher")))
         probe = deployed["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"]
         assert urlopen(second.url + probe, timeout=30).status == 200

@@ -1,17 +1,14 @@
 """Patience on a real control plane: others at work, and single replicas that are moved by a rollout."""
 
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rebalancer.memory.document import KEY, Memory, encoded
 from tests.e2e.acts import cordon
-from tests.e2e.api import Api, Object
+from tests.e2e.api import Object
 from tests.e2e.builders import deployment, node, pdb
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
-from tests.e2e.program import Outcome, Program, everything_in, policy
+from tests.e2e.program import everything_in, policy
 from tests.e2e.waiting import wait_for
 
 NAME, HOME = "kube-rebalancer-memory", "kube-system"
@@ -20,7 +17,7 @@ BALANCE = {"LowNodeUtilization": {"thresholds": {"cpu": 20}, "targetThresholds":
 
 
 @pytest.fixture
-def api(controlplane: ControlPlane) -> Iterator[Api]:
+def api(controlplane):
     """The API of a cluster whose memory has been kept for long and holds nothing."""
     data = {KEY: encoded(Memory(since=datetime.now(UTC) - timedelta(days=9)))}
     controlplane.api.delete("ConfigMap", NAME, HOME)
@@ -30,7 +27,7 @@ def api(controlplane: ControlPlane) -> Iterator[Api]:
 
 
 @pytest.fixture
-def lopsided(api: Api, namespace: Namespace) -> Namespace:
+def lopsided(api, namespace):
     """Six pods of a Deployment, of one core each, on a node of eight; another node is empty."""
     namespace.create(node("a", cpu="8"), node("b", cpu="8"))
     cordon(api, "b")
@@ -40,17 +37,17 @@ def lopsided(api: Api, namespace: Namespace) -> Namespace:
     return namespace
 
 
-def balanced(namespace: Namespace) -> Object:
+def balanced(namespace):
     """A policy that balances by requests, and remembers."""
     args = {**BALANCE["LowNodeUtilization"], "evictableNamespaces": {"exclude": ["kube-system"]}}
     return policy({"LowNodeUtilization": args}, {"nodeFit": True}, trust=TRUST)
 
 
-def rolled_out(api: Api, namespace: str) -> None:
+def rolled_out(api, namespace):
     api.patch("Deployment", "web", namespace, {"spec": {"paused": True}})
 
 
-def scaled(api: Api, namespace: str) -> None:
+def scaled(api, namespace):
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     spec = {"minReplicas": 6, "maxReplicas": 9, "scaleTargetRef": target}
     path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
@@ -65,15 +62,13 @@ def scaled(api: Api, namespace: str) -> None:
     ("happens", "cause"),
     [(rolled_out, "Rollout"), (scaled, "Autoscaled")],
 )
-def test_what_others_change_is_left_alone(
-    api: Api, lopsided: Namespace, program: Program, happens: Callable[[Api, str], None], cause: str
-) -> None:
+def test_what_others_change_is_left_alone(api, lopsided, program, happens, cause):
     """A rollout, and an HPA that has just scaled: what went before stays then."""
     assert program.dry_run(balanced(lopsided)).evicted()
 
     happens(api, lopsided.name)
 
-    def left_alone() -> Outcome | None:
+    def left_alone():
         outcome = program.run(balanced(lopsided))
         assert outcome.exit_code == 0, outcome.stderr
         assert outcome.evicted() == []
@@ -83,7 +78,7 @@ def test_what_others_change_is_left_alone(
 
 
 @pytest.fixture
-def lone(api: Api, namespace: Namespace) -> Namespace:
+def lone(api, namespace):
     """Two Deployments of one replica under PDBs that allow nothing, one of which is replaced only after it has gone."""
     namespace.create(node("a"), node("b"))
     at_once, later = deployment("web"), deployment("db")
@@ -93,16 +88,14 @@ def lone(api: Api, namespace: Namespace) -> Namespace:
     return namespace
 
 
-def restarts(controlplane: ControlPlane, offset: int) -> list[str]:
+def restarts(controlplane, offset):
     """Which Deployments the program has patched, and which pods it has evicted."""
     wrote = [each for each in controlplane.requests_since(offset) if not each.reads_only and each.status < 300]
     return [each.name for each in wrote if each.resource == "deployments" or each.subresource == "eviction"]
 
 
 @pytest.mark.parametrize("restart", [True, "annotated"])
-def test_a_single_replica_is_moved_by_a_rollout(
-    controlplane: ControlPlane, lone: Namespace, program: Program, restart: bool | str
-) -> None:
+def test_a_single_replica_is_moved_by_a_rollout(controlplane, lone, program, restart):
     """Where that is wanted a second pod is Ready before the first one goes; what has none stays; a dry run says so."""
     if restart == "annotated":
         agreed = {"metadata": {"annotations": {"kube-rebalancer/restart": "true"}}}

@@ -13,9 +13,7 @@ from tests.chart.helm import needed
 from tests.e2e.access import HOME
 from tests.e2e.api import Object
 from tests.e2e.builders import node
-from tests.e2e.container import Container, Ended, needs_kubelet, pod_of
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
+from tests.e2e.container import Container, needs_kubelet, pod_of
 from tests.e2e.release import Release
 
 pytestmark = [needed, needs_kubelet]
@@ -38,7 +36,7 @@ SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
 LATER = datetime.now(UTC) + timedelta(hours=1)
 
 
-def soft(key: str, value: str = "") -> Object:
+def soft(key, value=""):
     return {"key": key, "effect": "PreferNoSchedule"} | ({"value": value} if value else {})
 
 
@@ -74,7 +72,7 @@ RECORD: Object = {
 }
 
 
-def played(controlplane: ControlPlane) -> Ended:
+def played(controlplane):
     """Run the hook's pod as a kubelet would, and tell the API server what became of it."""
     pod = pod_of(controlplane.api, "job-name=rebalancer-unmark")
     phase = "Failed"
@@ -86,7 +84,7 @@ def played(controlplane: ControlPlane) -> Ended:
     return end
 
 
-def test_no_mark_outlives_the_release(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_no_mark_outlives_the_release(controlplane, namespace):
     """Of all three kinds, though none has expired; by the account of the release, under its admission policy."""
     api = controlplane.api
     namespace.create(node("a"), node("b"), node("c"))

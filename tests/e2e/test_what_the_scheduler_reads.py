@@ -1,6 +1,5 @@
 """The kinds that the scheduler and patience go by, as a real API server lists them."""
 
-from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.tries import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.run.cluster_lists import read_cluster
@@ -8,33 +7,31 @@ from rebalancer.run.live import open_cluster
 from rebalancer.run.options import ClientOptions
 from tests.e2e.api import Object
 from tests.e2e.builders import deployment, job, node, statefulset
-from tests.e2e.harness import ControlPlane
-from tests.e2e.namespace import Namespace
 from tests.e2e.waiting import wait_for
 
 SELECTOR = {"app": "web"}
 
 
-def read(controlplane: ControlPlane) -> Snapshot:
+def read(controlplane):
     """Read the cluster as a patient policy does that asks where the scheduler would put pods."""
     live = open_cluster(ClientOptions(str(controlplane.kubeconfig)))
     return read_cluster(live, (), Halt(60.0, live.retry_policy.clock), SCHEDULER_KINDS | TRUST_KINDS)
 
 
-def owner(namespace: Namespace, pod: str) -> tuple[str, str]:
+def owner(namespace, pod):
     """Kind and uid of what looks after a pod."""
     (found,) = (each for each in namespace.pods() if each["metadata"]["name"].startswith(pod))
     (reference,) = found["metadata"]["ownerReferences"]
     return reference["kind"], reference["uid"]
 
 
-def all_at_rest(controlplane: ControlPlane, *owners: tuple[str, str]) -> bool:
+def all_at_rest(controlplane, *owners):
     """Whether the templates of these owners are known, and do not change."""
     found = read(controlplane).scheduler_inputs.templates or {}
     return all(each in found and not found[each].changing for each in owners)
 
 
-def test_each_kind_is_read(controlplane: ControlPlane, namespace: Namespace) -> None:
+def test_each_kind_is_read(controlplane, namespace):
     """None of them is missing, and nothing is warned of; each pod's owner has its template."""
     service: Object = {"kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
     service["spec"]["selector"] = SELECTOR

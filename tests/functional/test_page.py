@@ -148,15 +148,27 @@ def test_a_browser_runs_nothing_that_others_wrote(report, tmp_path):
     assert "<script>document.title='mine'</script>" in cells
 
 
+#: The luminance of a colour, as WCAG has it.
+LUMINANCE = (
+    "(c => { const l = c.match(/\\d+/g).slice(0, 3).map(v => v / 255)"
+    ".map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);"
+    " return .2126 * l[0] + .7152 * l[1] + .0722 * l[2] })"
+)
+COLORS = (("body", "backgroundColor"), ("body", "color"), ("dt", "color"), (".soft", "color"))
+
+
 @needs_browser
-def test_moves_are_searched_and_sorted_by_keyboard_alone(page):
-    """A button in each head takes the focus and Enter; readers hear the order and how many rows are left."""
+def test_the_page_is_used_by_keyboard_alone_and_can_be_read(page):
+    """Moves are searched and sorted: a button in each head takes the focus and Enter.
+
+    Readers hear the order and how many rows are left; text has at least 4.5 to 1 on its background, as WCAG asks.
+    """
     shown = "[...document.querySelectorAll('#moves tbody tr')].filter(row => !row.hidden)"
     search = "s = document.getElementById('search'); s.value = 'SEARCH'; s.dispatchEvent(new Event('input'));"
     first = "document.querySelectorAll('#moves th button')[1]"
     order = f"{shown}.map(row => row.cells[1].textContent).join()"
 
-    count, told, labelled, focus, up, aria, down = evaluated(
+    count, told, labelled, focus, up, aria, down, background, *texts = evaluated(
         page.as_uri(),
         [
             f"{search} {shown}.length",
@@ -166,27 +178,11 @@ def test_moves_are_searched_and_sorted_by_keyboard_alone(page):
             f"document.activeElement.click(); {order}",
             f"{first}.parentElement.getAttribute('aria-sort')",
             f"document.activeElement.click(); {order}",
+            *(f"{LUMINANCE}(getComputedStyle(document.querySelector('{name}')).{what})" for name, what in COLORS),
         ],
     )
 
     assert (count, told, labelled, focus) == (2, "2 of 15", "Search", "from")
     assert (up.split(","), aria) == (sorted(up.split(",")), "ascending")
     assert down.split(",") == sorted(down.split(","), reverse=True)
-
-
-@needs_browser
-def test_text_is_readable_on_its_background(page):
-    """At least 4.5 to 1, as WCAG asks, in the colours of the page that are used for text."""
-    luminance = (
-        "(c => { const l = c.match(/\\d+/g).slice(0, 3).map(v => v / 255)"
-        ".map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);"
-        " return .2126 * l[0] + .7152 * l[1] + .0722 * l[2] })"
-    )
-    colors = [
-        f"{luminance}(getComputedStyle(document.querySelector('{name}')).{what})"
-        for name, what in (("body", "backgroundColor"), ("body", "color"), ("dt", "color"), (".soft", "color"))
-    ]
-
-    background, *texts = evaluated(page.as_uri(), colors)
-
     assert all((background + 0.05) / (each + 0.05) >= 4.5 for each in texts)

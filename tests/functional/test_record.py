@@ -127,59 +127,42 @@ def recommend(folder, *more):
     return {each["name"]: each["samples"] for each in json.loads(outcome.stdout)["containers"]}, outcome.stderr
 
 
-def test_recommend_reads_what_was_recorded(tmp_path):
-    """Beside files of `kubectl top`; what is torn is named."""
-    (tmp_path / "recorded-20260115.txt.gz").write_bytes(sheet(0) + sheet(5)[:30] + sheet(10))
-    (tmp_path / "top-20260115123000.txt").write_text(
-        "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)\nshop web-5d8f7b9c64-x2x7k app 1m 1Mi\n"
-    )
+HEADING = "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)"
+OURS, NEW = "web-5d8f7b9c64-x2x7k", ("web-7f6d5c4b22-k4k4k",)
+CLOCKS = (NOW, NOW + timedelta(minutes=9), NOW + timedelta(minutes=4), datetime(2199, 1, 1, tzinfo=UTC))
+#: By what is in a folder: what was recorded, files of `kubectl top` by minute, how many samples count, what is said.
+FOLDERS = {
+    "beside files of kubectl top, and a sheet that is torn": (
+        sheet(0) + sheet(5)[:30] + sheet(10),
+        {30: f"shop {OURS} app 1m 1Mi"},
+        {"web": 3},
+        f"recorded-20260115.txt.gz: 1 sheet not whole, the first at byte {len(sheet(0))}",
+    ),
+    "a clock of the far future, and of years ago; one that was set back a little is in order": (
+        b"".join(sheet(0, day=day) for day in (*CLOCKS, datetime(2001, 1, 1, tzinfo=UTC))),
+        {},
+        {"web": 3},
+        "2 sheets of a clock that was wrong, the first in recorded-20260115.txt.gz: 2199-01-01T00:00Z",
+    ),
+    "another cluster, which has db-0 too, but never the same random letters": (
+        b"".join(sheet(each, (OURS, "db-0")) for each in (0, 5, 10)),
+        dict.fromkeys((1, 6), "shop web-5d8f7b9c64-zzzzz app 900m 64Mi\nshop db-0 app 900m 64Mi"),
+        {"web": 3, "db": 3},
+        "2 sheets of another cluster, the first in top-20260115120100.txt, with pod shop/web-5d8f7b9c64-zzzzz",
+    ),
+    "a rollout, which replaces all pods": (sheet(0) + sheet(5) + sheet(10, NEW) + sheet(15, NEW), {}, {"web": 4}, ""),
+}
+
+
+@pytest.mark.parametrize(("recorded", "tops", "samples", "words"), FOLDERS.values(), ids=FOLDERS)
+def test_recommend_reads_what_was_recorded(tmp_path, recorded, tops, samples, words):
+    """All samples of one cluster count; what does not is named."""
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(recorded)
+    for minute, lines in tops.items():
+        (tmp_path / f"top-20260115{1200 + minute}00.txt").write_text(f"{HEADING}\n{lines}\n")
 
     found, said = recommend(tmp_path)
 
-    assert found == {"web": 3}
-    assert f"recorded-20260115.txt.gz: 1 sheet not whole, the first at byte {len(sheet(0))}" in said
-
-
-def test_times_of_a_clock_that_was_wrong_do_not_count(tmp_path):
-    """One of the far future and one of years ago; a clock that was set back a little is in order."""
-    days = [
-        NOW,
-        NOW + timedelta(minutes=9),
-        NOW + timedelta(minutes=4),
-        datetime(2199, 1, 1, tzinfo=UTC),
-        datetime(2001, 1, 1, tzinfo=UTC),
-    ]
-    (tmp_path / "recorded-20260115.txt.gz").write_bytes(b"".join(sheet(0, day=day) for day in days))
-
-    found, said = recommend(tmp_path)
-
-    assert found == {"web": 3}
-    assert "2 sheets of a clock that was wrong, the first in recorded-20260115.txt.gz: 2199-01-01T00:00Z" in said
-
-
-def test_sheets_of_another_cluster_do_not_count(tmp_path):
-    """Two clusters have db-0, but never the same random letters; that of more sheets counts."""
-    ours, theirs = ("web-5d8f7b9c64-x2x7k", "db-0"), ("web-5d8f7b9c64-zzzzz", "db-0")
-    (tmp_path / "recorded-20260115.txt.gz").write_bytes(b"".join(sheet(each, ours) for each in (0, 5, 10)))
-    for minute in (1, 6):
-        lines = [f"shop {name} app 900m 65536Ki" for name in theirs]
-        text = "\n".join(["NAMESPACE POD NAME CPU(cores) MEMORY(bytes)", *lines, ""])
-        (tmp_path / f"top-202601151{200 + minute}00.txt").write_text(text)
-
-    found, said = recommend(tmp_path)
-
-    assert found == {"web": 3, "db": 3}
-    assert (
-        "2 sheets of another cluster, the first in top-20260115120100.txt, with pod shop/web-5d8f7b9c64-zzzzz" in said
-    )
-
-
-def test_a_rollout_is_no_other_cluster(tmp_path):
-    """All pods are replaced between two samples."""
-    new = ("web-7f6d5c4b22-k4k4k",)
-    (tmp_path / "recorded-20260115.txt.gz").write_bytes(sheet(0) + sheet(5) + sheet(10, new) + sheet(15, new))
-
-    found, said = recommend(tmp_path)
-
-    assert found == {"web": 4}
-    assert "another cluster" not in said
+    assert found == samples
+    assert words in said
+    assert ("another cluster" in said) == ("another cluster" in words)

@@ -5,112 +5,106 @@ from datetime import timedelta
 import pytest
 
 from rebalancer.kube.marks import Mark
-from tests.functional.objects import OLD, node, old_pods, policy, two_nodes_with
+from tests.functional.objects import OLD, node, policy
 from tests.functional.test_unmark import KEYS, NOW, RECORD, SPOT, marked
 
 STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
 
 
-@pytest.fixture
-def cluster(server):
-    server.add(*two_nodes_with(*old_pods("a", "b")))
-    return server
-
-
 @pytest.mark.parametrize(("verb", "loop"), [("patch", ()), ("get", ()), ("patch", ("--descheduling-interval", "1h"))])
-def test_without_the_permission_nothing_is_done(cluster, rebalancer, verb, loop):
+def test_without_the_permission_nothing_is_done(two, rebalancer, verb, loop):
     """The review comes before anything else, and the message has the rule to add; it does not come by itself."""
-    cluster.forbid(verb, "nodes")
+    two.forbid(verb, "nodes")
 
-    outcome = rebalancer.run(cluster, STEERED, *loop)
+    outcome = rebalancer.run(two, STEERED, *loop)
 
     assert outcome.exit_code == 3
     assert f"no permission to {verb} nodes" in outcome.stderr
     assert "verbs: [get, patch]" in outcome.stderr
-    assert cluster.evicted == []
-    assert {request.path.rpartition("/")[2] for request in cluster.requests} == {"selfsubjectaccessreviews"}
+    assert two.evicted == []
+    assert {request.path.rpartition("/")[2] for request in two.requests} == {"selfsubjectaccessreviews"}
 
 
-def test_a_dry_run_writes_nothing_and_asks_for_nothing(cluster, rebalancer):
-    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
-    cluster.forbid("patch", "nodes")
+def test_a_dry_run_writes_nothing_and_asks_for_nothing(two, rebalancer):
+    two.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    two.forbid("patch", "nodes")
 
-    assert rebalancer.run(cluster, STEERED, "--dry-run").exit_code == 0
-    assert {request.method for request in cluster.requests} == {"GET"}
+    assert rebalancer.run(two, STEERED, "--dry-run").exit_code == 0
+    assert {request.method for request in two.requests} == {"GET"}
 
 
 @pytest.mark.parametrize("lease", [True, False], ids=["with the Lease", "without it"])
-def test_marks_of_runs_that_are_over_are_taken_off_first(cluster, rebalancer, lease):
+def test_marks_of_runs_that_are_over_are_taken_off_first(two, rebalancer, lease):
     """With the Lease no other run is at work, so all go; without it those whose runs are not on record or over."""
     at_work = Mark("run-2", KEYS, NOW + timedelta(hours=1)).text()
-    cluster.leases.note(RECORD, f"[{Mark('run-1', KEYS, NOW - timedelta(hours=1)).text()},{at_work}]")
-    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
-    cluster.add(marked("n4", "run-2", NOW + timedelta(hours=1)))
-    arguments = [each for each in rebalancer.arguments(cluster, STEERED) if not (lease and each == "--no-lease")]
+    two.leases.note(RECORD, f"[{Mark('run-1', KEYS, NOW - timedelta(hours=1)).text()},{at_work}]")
+    two.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    two.add(marked("n4", "run-2", NOW + timedelta(hours=1)))
+    arguments = [each for each in rebalancer.arguments(two, STEERED) if not (lease and each == "--no-lease")]
 
     outcome = rebalancer(*arguments)
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
-    left = [each for each in cluster.node("n4")["spec"].get("taints", []) if each["key"] in KEYS]
+    assert two.node("n3")["spec"]["taints"] == [SPOT]
+    left = [each for each in two.node("n4")["spec"].get("taints", []) if each["key"] in KEYS]
     assert bool(left) is not lease
-    record = cluster.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"].get(RECORD, "")
+    record = two.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"].get(RECORD, "")
     assert "run-2" in record  # it may still write, however late
     assert ("run-1" in record) is not lease
-    order = [request.method for request in cluster.requests if request.method == "PATCH" or "eviction" in request.path]
+    order = [request.method for request in two.requests if request.method == "PATCH" or "eviction" in request.path]
     assert order == ["PATCH"] * (2 if lease else 1) + ["POST"]
 
 
-def test_marks_that_cannot_be_taken_off_stop_their_node_and_not_the_run(cluster, rebalancer):
+def test_marks_that_cannot_be_taken_off_stop_their_node_and_not_the_run(two, rebalancer):
     """It says so, and sends nothing there; the first run afterwards takes them off."""
-    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
-    cluster.fail("PATCH", "*/n3", status=403, message='admission webhook "w" denied the request: no', times=1)
+    two.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
+    two.fail("PATCH", "*/n3", status=403, message='admission webhook "w" denied the request: no', times=1)
 
-    refused = rebalancer.run(cluster, STEERED)
-    allowed = rebalancer.run(cluster, STEERED)
+    refused = rebalancer.run(two, STEERED)
+    allowed = rebalancer.run(two, STEERED)
 
     assert (refused.exit_code, refused.evicted()) == (0, ["default/a"])
     (warning,) = [each for each in refused.report["warnings"] if "n3" in each]
     assert "nodes keep soft taints of another run, and receive no pods: node n3:" in warning
     assert not any("n3" in each for each in allowed.report["warnings"])
-    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+    assert two.node("n3")["spec"]["taints"] == [SPOT]
 
 
-def test_what_a_kubelet_writes_into_its_annotation_stops_no_run_and_removes_no_taint(cluster, rebalancer):
+def test_what_a_kubelet_writes_into_its_annotation_stops_no_run_and_removes_no_taint(two, rebalancer):
     """Without the Lease too: no record knows the run that it names, whenever that is said to end."""
     forged = ("node.example.com/gpu", "dedicated")
-    cluster.add(marked("n3", "forged", NOW + timedelta(days=3650), forged))
-    before = cluster.node("n3")
+    two.add(marked("n3", "forged", NOW + timedelta(days=3650), forged))
+    before = two.node("n3")
 
-    outcome = rebalancer.run(cluster, STEERED)
+    outcome = rebalancer.run(two, STEERED)
 
     assert outcome.evicted() == ["default/a"]
-    assert cluster.node("n3") == before
+    assert two.node("n3") == before
     (warning,) = [each for each in outcome.report["warnings"] if "n3" in each]
     assert "node.example.com/gpu=forged:PreferNoSchedule" in warning
 
 
-def test_a_run_that_does_not_steer_takes_them_off_too(cluster, rebalancer):
+def test_a_run_that_does_not_steer_takes_them_off_too(two, rebalancer):
     """Or says that they stay, and goes on; also those of the keys of a policy that is gone, by the record of runs."""
     keys = ("example.com/steer", "example.com/steer-more")
-    cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
-    cluster.add(marked("n3", "run-1", NOW - timedelta(hours=1), keys))
-    cluster.fail("PATCH", "*", status=403, message='admission webhook "w" denied the request: no', times=1)
+    two.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
+    two.add(marked("n3", "run-1", NOW - timedelta(hours=1), keys))
+    two.fail("PATCH", "*", status=403, message='admission webhook "w" denied the request: no', times=1)
     one = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
-    refused = rebalancer.run(cluster, one)
-    allowed = rebalancer.run(cluster, one)
+    refused = rebalancer.run(two, one)
+    allowed = rebalancer.run(two, one)
 
     assert (refused.exit_code, allowed.exit_code) == (0, 0)
     assert any("`rebalancer unmark` takes them off" in each for each in refused.report["warnings"])
     assert not any("taint" in each for each in allowed.report["warnings"])
-    assert cluster.node("n3")["spec"]["taints"] == [SPOT]
+    assert two.node("n3")["spec"]["taints"] == [SPOT]
 
 
-def test_nodes_without_a_trace_are_not_listed_again(cluster, rebalancer):
+def test_nodes_without_a_trace_are_not_listed_again(two, rebalancer):
     """A run that does not steer pays nothing for it."""
-    cluster.add(node("n3", taints=[SPOT]))
+    two.add(node("n3", taints=[SPOT]))
 
-    rebalancer.run(cluster, policy(OLD, maxNoOfPodsToEvictTotal=1))
+    rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=1))
 
-    assert len(cluster.sent("GET", "/api/v1/nodes")) == 1
+    assert len(two.sent("GET", "/api/v1/nodes")) == 1
