@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import rebalancer
+import strategies
 
 _LARGEST = 1 << 20
 _SUBREAPER = 36  # of prctl: orphans become children of this process, which can wait for them then
@@ -66,8 +67,10 @@ def _server() -> socket.socket:
 def _serve(requests: socket.socket) -> None:
     """Fork for each request; return in the processes that are to be the program."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for module in pkgutil.walk_packages(rebalancer.__path__, "rebalancer."):
-        importlib.import_module(module.name)
+    for package in (rebalancer, strategies):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    importlib.import_module("rich.console")
     gc.freeze()
     while True:
         wanted, streams, _, _ = socket.recv_fds(requests, _LARGEST, 3)
