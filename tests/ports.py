@@ -1,9 +1,14 @@
 """Ports for servers of the tests."""
 
 import socket
+import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from random import SystemRandom
+
+from tests.e2e.waiting import wait_for
 
 #: Below the ports that the system hands to outgoing connections: one of those could sit on a port that was found free
 #: before its server listens.
@@ -32,6 +37,18 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+@contextmanager
+def serving(command: Sequence[str], ready: str, log: Path) -> Iterator[None]:
+    """Run a server until the block ends, from when this address says that all is well."""
+    with log.open("wb") as stderr, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr) as process:
+        try:
+            wait_for(lambda: process.poll() is not None or answers(ready), ready)
+            assert process.poll() is None, log.read_text()[-2000:]
+            yield
+        finally:
+            process.terminate()
 
 
 def answers(url: str) -> bool:

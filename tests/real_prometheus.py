@@ -24,9 +24,8 @@ import pytest
 import yaml
 
 from tests.commands import run
-from tests.e2e.waiting import wait_for
 from tests.make import NOW
-from tests.ports import answers, free_port
+from tests.ports import free_port, serving
 
 PROGRAMS = ("prometheus", "promtool")
 #: Seconds between two samples of a past.
@@ -86,13 +85,7 @@ class RealPrometheus:
     def __enter__(self) -> Self:
         self._write_past()
         log = self.folder / "prometheus.log"
-        stderr = self._open.enter_context(log.open("wb"))
-        process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=stderr)
-        self._open.enter_context(process)  # waits for its end
-        self._open.callback(process.terminate)
-        ready = f"{self.url}/-/ready"
-        wait_for(lambda: process.poll() is not None or answers(ready), "Prometheus is ready")
-        assert process.poll() is None, log.read_text()[-2000:]
+        self._open.enter_context(serving(self._command(), f"{self.url}/-/ready", log))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.functional import objects
+
 Document = dict[str, Any]
 #: Keys and places from an object to a value in it.
 Path = tuple[str | int, ...]
@@ -66,32 +68,13 @@ def _any_of(some: Iterable[Field], others: Iterable[Field]) -> bool:
 
 
 def pod(spec: Document | None = None, status: Document | None = None, **metadata: Any) -> Document:
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u-web", "controller": True}
+    """A pod of functional tests, three hours old at the time of `tests.make`."""
+    made = objects.pod("a", namespace="shop", uid="u-a", restarts=1)
     born = "2026-01-15T09:00:00Z"
     return {
-        "metadata": {
-            "name": "a",
-            "namespace": "shop",
-            "uid": "u-a",
-            "labels": {"app": "web"},
-            "creationTimestamp": born,
-            "ownerReferences": [owner],
-            **metadata,
-        },
-        "spec": {
-            "nodeName": "n1",
-            "containers": [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "100m"}}}],
-            "tolerations": [{"key": "k", "operator": "Exists"}],
-            "priority": 0,
-            **(spec or {}),
-        },
-        "status": {
-            "phase": "Running",
-            "startTime": born,
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "main", "restartCount": 1, "state": {}}],
-            **(status or {}),
-        },
+        "metadata": {**made["metadata"], "creationTimestamp": born, **metadata},
+        "spec": {**made["spec"], "tolerations": [{"key": "k", "operator": "Exists"}], "priority": 0, **(spec or {})},
+        "status": {**made["status"], "startTime": born, **(status or {})},
     }
 
 
@@ -209,7 +192,6 @@ PROTECTIONS: Mapping[str, Protection] = {
 
 
 def paths(value: Any, so_far: Path = ()) -> Iterator[Path]:
-    """Yield the way to every value inside an object."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in pairs:
         yield (*so_far, key)

@@ -19,7 +19,6 @@ _NOT_READY = [{"type": "Ready", "status": "False"}]
 
 
 def cluster(dice: Random) -> list[Object]:
-    """Return nodes, pods, PDBs, namespaces and what metrics-server says."""
     nodes = random_nodes(dice, dice.randint(2, 8))
     for each in nodes:
         each["status"]["conditions"] = _NOT_READY if dice.random() < 1 / 10 else []

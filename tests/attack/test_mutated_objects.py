@@ -14,28 +14,19 @@ from rebalancer.kube.wire.collect import Collection, add_document
 from rebalancer.scheduling.eligibility import EligibleNodes
 from tests.attack.protected_objects import MISSING, PROTECTIONS, WRONG, Document, Protection, at, paths, pod, spoiled
 from tests.attack.seeds import seeds
+from tests.functional.objects import node as plain_node
 from tests.make import NOW, decide, evicted
 from tests.unit.engine.stand_ins import Greedy, Polite
 from tests.unit.kube.wire.documents import page
 
 attack = settings(max_examples=len(seeds(20)), derandomize=True, database=None)
 
-AMOUNTS = {"cpu": "4", "memory": "16Gi", "pods": "110"}
-
 
 def node(name: str) -> Document:
-    conditions = [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-15T11:59:00Z"}]
-    return {
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "spec": {"unschedulable": False, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
-        "status": {
-            "allocatable": AMOUNTS,
-            "capacity": AMOUNTS,
-            "conditions": conditions,
-            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
-            "nodeInfo": {"kubeletVersion": "v1.35.0"},
-        },
-    }
+    made = plain_node(name, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
+    more = {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}], "nodeInfo": {"kubeletVersion": "v1.35.0"}}
+    parts = {"spec": {"unschedulable": False, **made["spec"]}, "status": {**made["status"], **more}}
+    return {"metadata": made["metadata"], **parts}
 
 
 def other_pod() -> Document:
@@ -44,7 +35,6 @@ def other_pod() -> Document:
 
 
 def live(objects: dict[str, list[Any]]) -> Cluster:
-    """Read the objects as pages of an API server."""
     collection = Collection()
     for kind, items in objects.items():
         collector = collection.collector(kind)

@@ -113,7 +113,6 @@ def attempt(seed, folder):
 
 
 def faults(seed, folder):
-    """Run once and return what is wrong with it."""
     there, whims, report = attempt(seed, folder)
     before = [each for each in there.pods if in_progress(each)]
     went = [each for each in there.pods if each in before or each["metadata"]["uid"] in whims.went]

@@ -92,7 +92,6 @@ def serve(containers: int) -> None:
 
 
 def measure(containers: int, rule: str) -> dict[str, float]:
-    """Run the command once against a new server."""
     serving = [sys.executable, "-m", "tests.bench.history", "--serve", "--containers", str(containers)]
     server = subprocess.Popen(serving, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -124,7 +123,6 @@ def measure(containers: int, rule: str) -> dict[str, float]:
 
 
 def page(rows: dict[str, dict[str, float]], containers: int) -> str:
-    """The page with the figures."""
     samples = containers * (DAYS * DAY // STEP + 1)
     lines = "\n".join(
         f"| {rule} | {row['wall']:.0f} | {row['cpu']:.0f} | {row['megabytes']:.0f} | {row['queries']:,} "
@@ -149,7 +147,6 @@ The bounds are {LONGEST_SECONDS:.0f} s and {MOST_MEGABYTES:.0f} MB.
 
 
 def main() -> int:
-    """Print what was measured; return 1 where a bound is passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--containers", type=int, default=10_000)
     parser.add_argument("--no-write", action="store_true", help="write no page")

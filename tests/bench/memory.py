@@ -22,14 +22,12 @@ POLICY = Path(__file__).with_name("policy.yaml")
 
 
 def figures(port: int) -> tuple[float, float]:
-    """Cycles so far, and resident bytes."""
     found = samples(ask(port, "/metrics").body)
     cycles = sum(value for series, value in found.items() if series.startswith("rebalancer_cycles_total{"))
     return cycles, found["process_resident_memory_bytes"]
 
 
 def memory_after(port: int, cycles: int) -> float:
-    """Resident bytes after so many cycles."""
     wait_for(lambda: figures(port)[0] >= cycles, f"{cycles} cycles", LONGEST_SECONDS, interval=1.0)
     return figures(port)[1]
 
@@ -53,7 +51,6 @@ def measure(folder: Path) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Print what was measured; return 1 if memory grows."""
     with tempfile.TemporaryDirectory() as folder:
         warm, end = measure(Path(folder))
     growth = end / warm - 1

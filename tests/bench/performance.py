@@ -150,7 +150,6 @@ def _evicted(output: Path) -> int:
 
 
 def measured(row: Row) -> Measured:
-    """Measure a row."""
     with tempfile.TemporaryDirectory() as folder:
         policy, snapshot, output = (Path(folder, name) for name in ("policy.yaml", "cluster.json", "output"))
         policy.write_text(row.policy)
@@ -179,7 +178,6 @@ def _server(row: Row, folder: str) -> Iterator[str]:
 
 
 def line(row: Row, found: Measured) -> str:
-    """Return a row of the table."""
     stages = " | ".join(f"{found.stages[each]:.1f}" if each in found.stages else "-" for each in STAGES)
     return (
         f"| {row.name} | {found.wall:.1f} | {found.cpu:.1f} | {found.megabytes:.0f} | {stages} "
@@ -188,7 +186,6 @@ def line(row: Row, found: Measured) -> str:
 
 
 def growth(found: Sequence[tuple[Row, Measured]]) -> list[str]:
-    """Return, for each series, how often processor time and memory of one size are in those of the next."""
     series: defaultdict[str, list[tuple[Row, Measured]]] = defaultdict(list)
     for row, each in found:
         series[row.series].append((row, each))
@@ -208,7 +205,6 @@ def machine() -> str:
 
 
 def page(lines: Sequence[str], grown: Sequence[str]) -> str:
-    """Return docs/measurements/performance.md."""
     about = (
         "Each run once, in a process of its own: dry runs of a snapshot file, and live runs on a server that grants "
         "every eviction after 5 ms, about what a real one takes. `make bench` writes this page; "
@@ -224,7 +220,6 @@ def page(lines: Sequence[str], grown: Sequence[str]) -> str:
 
 
 def main() -> int:
-    """Print the rows as they are measured, and write the page unless told otherwise."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--row", default="", metavar="TEXT", help="measure rows alone whose name contains the text")
     parser.add_argument("--no-write", action="store_true", help="leave docs/measurements/performance.md as it is")

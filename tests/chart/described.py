@@ -62,7 +62,6 @@ def _plain(node: yaml.Node) -> object:
 
 
 def table() -> str:
-    """Return the README's table."""
     rows = [f"| `{value.path}` | {_shown(value.default)} | {value.comment} |\n" for value in described()]
     return "".join(["| value | default | meaning |\n|---|---|---|\n", *rows])
 
@@ -75,14 +74,12 @@ def _shown(default: object) -> str:
 
 
 def shown_table() -> str:
-    """Return the table as the README has it."""
     found = _TABLE.search(README.read_text())
     assert found
     return found[0]
 
 
 def main() -> None:
-    """Write the README's table."""
     README.write_text(_TABLE.sub(lambda _: table(), README.read_text()))
 
 

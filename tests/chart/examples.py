@@ -16,7 +16,6 @@ _OF_HELM = ("app.kubernetes.io/managed-by:", "helm.sh/chart:", "# Source:")
 
 
 def examples() -> Mapping[str, str]:
-    """Return the content of each file by its name."""
     return {
         "rbac.yaml": _of("", "serviceaccount", "rbac"),
         "policy.yaml": _of("", "configmap"),
@@ -32,7 +31,6 @@ def _of(values: str, *templates: str) -> str:
 
 
 def main() -> None:
-    """Write the files."""
     for name, text in examples().items():
         (FOLDER / name).write_text(text)
 

@@ -50,14 +50,12 @@ def template(
 def rendered(
     values: str | Object = "", *options: str, kubernetes: str = KUBERNETES, namespace: str = "kube-system"
 ) -> str:
-    """Return the text of `template`."""
     done = _template(values, (*options, "--kube-version", kubernetes, "--namespace", namespace))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refusal(values: str | Object, *options: str, kubernetes: str = KUBERNETES) -> str:
-    """Return why the chart does not render with these values."""
     done = _template(values, (*options, "--kube-version", kubernetes))
     assert done.returncode, done.stdout
     return done.stderr
@@ -73,12 +71,10 @@ def _templated(text: str, options: tuple[str, ...]) -> subprocess.CompletedProce
 
 
 def objects(text: str) -> Iterator[Object]:
-    """Read what helm printed."""
     return (each for each in yaml.load_all(text, yaml.CSafeLoader) if each)
 
 
 def kinds(found: list[Object]) -> list[str]:
-    """Return the kinds of objects, sorted."""
     return sorted(each["kind"] for each in found)
 
 
@@ -89,7 +85,6 @@ def one(found: list[Object], kind: str, ending: str = "") -> Object:
 
 
 def every(found: list[Object], *wanted: str) -> list[Object]:
-    """Return all objects of these kinds."""
     return [each for each in found if each["kind"] in wanted]
 
 
@@ -101,12 +96,10 @@ def workloads(found: list[Object]) -> list[Object]:
 
 
 def pod_spec(found: list[Object]) -> Object:
-    """Return the pod's specification, whatever kind makes it."""
     return pod_template(found)["spec"]
 
 
 def pod_template(found: list[Object]) -> Object:
-    """Return the pod template, whatever kind holds it."""
     (workload,) = workloads(found)
     spec = workload["spec"]
     spec = spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec
@@ -114,12 +107,10 @@ def pod_template(found: list[Object]) -> Object:
 
 
 def container(found: list[Object]) -> Object:
-    """Return the program's container."""
     (only,) = pod_spec(found)["containers"]
     return only
 
 
 def policy_text(found: list[Object]) -> str:
-    """Return the policy that the ConfigMap holds."""
     (text,) = (each["data"]["policy.yaml"] for each in found if "policy.yaml" in each.get("data", {}))
     return text

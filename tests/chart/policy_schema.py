@@ -92,12 +92,10 @@ def _open(schema: Schema) -> Schema:
 
 
 def written(schema: Schema) -> str:
-    """Return the text of the file."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write the file."""
     PATH.write_text(written(with_policy(json.loads(PATH.read_text()))))
 
 

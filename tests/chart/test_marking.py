@@ -60,7 +60,6 @@ def pod_template_of(found: Object) -> Object:
 
 
 def selected(selector: Object, labelled: Iterable[Object]) -> list[str]:
-    """Names of the objects whose labels a selector matches."""
     return [each["name"] for each in labelled if selector.items() <= each["labels"].items()]
 
 

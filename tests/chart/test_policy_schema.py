@@ -56,7 +56,6 @@ FREE = {"cpu"}
 
 
 def keys(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-    """The paths of all keys."""
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found: list[tuple[object, ...]] = []
     for step, below in steps:
@@ -66,7 +65,6 @@ def keys(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...
 
 
 def misspelt(path: Sequence[object]) -> Object:
-    """The policy with another name of one key."""
     policy: Any = yaml.safe_load(POLICY)
     part = policy
     for step in path[:-1]:
@@ -76,7 +74,6 @@ def misspelt(path: Sequence[object]) -> Object:
 
 
 def is_refused(policy: Object) -> bool:
-    """Whether the schema of the chart's values refuses a policy."""
     version = {"deschedulerPolicyAPIVersion": policy["apiVersion"]} if "apiVersion" in policy else {}
     return not VALIDATOR.is_valid({"deschedulerPolicy": policy, **version})
 

@@ -9,7 +9,6 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 
 
 def options(found: list) -> list[str]:
-    """What the program is told of it."""
     return [each for each in container(found)["args"] if each.startswith("--scheduler-config")]
 
 

@@ -81,7 +81,6 @@ def paths(schema: Object, prefix: str = "") -> Iterator[str]:
 
 
 def other(value: Value) -> object:
-    """A value that is not the default."""
     if value.path in OTHERS:
         return OTHERS[value.path]
     if isinstance(value.default, bool):
@@ -101,7 +100,6 @@ def _schema(path: str) -> Object:
 
 
 def nested(path: str, value: object) -> Object:
-    """A values file with one value."""
     *groups, last = path.split(".")
     found: Object = {last: value}
     for group in reversed(groups):

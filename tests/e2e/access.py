@@ -54,7 +54,6 @@ def allowed(api: Api, account: str, permission: Permission, namespace: str = "",
 
 
 def all_in_force(api: Api, account: str, roles: Iterable[Object]) -> bool:
-    """Whether an account has all that its roles and cluster roles allow."""
     return all(allowed(api, account, *each) for role in roles for each in _asked(role))
 
 
@@ -88,7 +87,6 @@ def account(controlplane: ControlPlane, namespace: Namespace, rendered: list[Obj
 
 @contextmanager
 def admission(api: Api, rendered: list[Object]) -> Iterator[None]:
-    """Put the chart's admission policy in place, where one is rendered."""
     policies = every(rendered, *ADMISSIONS)
     for each in policies:
         api.request("POST", ADMISSIONS[each["kind"]], each)

@@ -15,7 +15,6 @@ def names(pods: Iterable[Object]) -> set[str]:
 
 
 def uids(pods: Iterable[Object]) -> set[str]:
-    """The pods' UIDs: which pods they are, whatever their names."""
     return {pod["metadata"]["uid"] for pod in pods}
 
 
@@ -33,7 +32,6 @@ def cordon(api: Api, *nodes: str, on: bool = True) -> None:
 
 
 def cordoned(api: Api, node: str) -> bool:
-    """Whether a node has the taint of cordoned ones."""
     taints = api.read("Node", node)["spec"].get("taints", ())
     return any(taint["key"] == "node.kubernetes.io/unschedulable" for taint in taints)
 

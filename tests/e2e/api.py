@@ -61,14 +61,12 @@ class Api:
             return False
 
     def create(self, manifest: Object, namespace: str = "") -> Object:
-        """Create an object; in ``namespace`` when its kind has namespaces."""
         return self.request("POST", path_of(manifest["kind"], namespace), manifest)
 
     def read(self, kind: str, name: str, namespace: str = "") -> Object:
         return self.request("GET", path_of(kind, namespace, name))
 
     def list(self, kind: str, namespace: str = "", **query: str | int) -> list[Object]:
-        """Read all objects of a kind; of all namespaces when none is named."""
         return self.request("GET", path_of(kind, namespace), query=query)["items"]
 
     def patch(self, kind: str, name: str, namespace: str, change: Object, subresource: str = "") -> Object:

@@ -124,7 +124,6 @@ def claim(name: str, storage_class: str, size: str = "1Gi") -> Object:
 
 
 def service_account(name: str) -> Object:
-    """A ServiceAccount; `Api.token` gets a token for it."""
     return _object("v1", "ServiceAccount", name)
 
 

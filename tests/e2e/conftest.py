@@ -101,7 +101,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def described(namespace: Namespace) -> str:
-    """What runs in a namespace, or why that cannot be told."""
     try:
         return namespace.describe()
     except (ApiError, HTTPError) as error:

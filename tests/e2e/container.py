@@ -93,7 +93,6 @@ class Container:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def probe(self, name: str) -> bool:
-        """Whether a probe of the pod would succeed now."""
         asked = self.spec[name]["httpGet"]
         return self._get(asked["port"], asked["path"])[0] == HTTPStatus.OK
 
@@ -211,7 +210,6 @@ class Privileges:
 
 
 def privileges_of(process: "subprocess.Popen[str]") -> Privileges:
-    """Read what a running container may do."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     mounts = [line.split() for line in Path(f"/proc/{process.pid}/mountinfo").read_text().splitlines()]
@@ -273,7 +271,6 @@ def at_work(controlplane: ControlPlane, pod: Object) -> Iterator[AtWork]:
 
 
 def pod_of(api: Api, selector: str) -> Object:
-    """The program's pod that a controller made."""
     return wait_for(lambda: api.list("Pod", HOME, labelSelector=selector), f"a pod of {selector}")[0]
 
 

@@ -72,7 +72,6 @@ class Cast:
         self.keep()
 
     def keep(self) -> None:
-        """Keep what is on the screen as a frame."""
         name = f"frame{len(self.frames)}"
         self.frames.append(svg(map(self._line, range(LINES)), COLUMNS, title="rebalancer", unique_id=name))
 

@@ -91,7 +91,6 @@ class ControlPlane:
         self.processes.kill(APISERVER)
 
     def restart_apiserver(self) -> None:
-        """Kill the API server and start it again, on the same port and with the same data."""
         self.stop_apiserver()
         self.start_apiserver()
 
@@ -108,7 +107,6 @@ class ControlPlane:
         self._wait(lambda: self.api.ready("/apis/metrics.k8s.io/v1beta1"), "the metrics API")
 
     def kubeconfig_for(self, name: str, token: str) -> Path:
-        """Write a kubeconfig for the holder of a token, such as a ServiceAccount's."""
         path = self.directory / f"{name}.kubeconfig"
         return write_kubeconfig(path, self.server, self.directory / "ca.crt", token)
 
@@ -139,7 +137,6 @@ class ControlPlane:
         return [request for request in audit.read_audit(log, offset) if user in (None, request.user)]
 
     def keep_logs(self, folder: Path) -> None:
-        """Copy all logs into a folder, which is made."""
         folder.mkdir(parents=True, exist_ok=True)
         for log in [*self.directory.glob("*.log"), *self.directory.glob("audit*.jsonl")]:
             shutil.copy(log, folder)

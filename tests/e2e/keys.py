@@ -29,7 +29,6 @@ class Keys:
 
 
 def make_keys(directory: Path) -> Keys:
-    """Make a CA, a serving and a front-proxy certificate, a service-account key pair and the users' tokens."""
     # A configuration of our own: the system's would add extensions that differ from one system to the next.
     (directory / "openssl.cnf").write_text("[req]\ndistinguished_name = name\n[name]\n")
     openssl(directory, "genrsa -out sa.key 2048")
@@ -44,7 +43,6 @@ def make_keys(directory: Path) -> Keys:
 
 
 def certificate(directory: Path, name: str, *extensions: str, signer: str = "") -> None:
-    """Make ``name``.key and ``name``.crt, signed by ``signer`` or by itself."""
     command = f"{CERTIFICATE} -subj /CN={name} -keyout {name}.key -out {name}.crt"
     if signer:
         command += f" -CA {signer}.crt -CAkey {signer}.key"

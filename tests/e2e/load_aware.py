@@ -45,7 +45,6 @@ class LoadAware:
 
     @property
     def log(self) -> Path:
-        """The scheduler's log, with its scores."""
         return self._running.processes.log(SCHEDULER)
 
     def watch(self, kubeconfig: Path | None = None) -> None:

@@ -58,8 +58,6 @@ class Namespace:
         return self._wait_for(settled, f"{count} pods {app} Ready", deadline) if count else []
 
     def wait_budget(self, pdb: str, allowed: int) -> None:
-        """Wait until a PDB's status is up to date and allows exactly so many disruptions."""
-
         def settled() -> bool:
             seen = self.api.read("PodDisruptionBudget", pdb, self.name)
             status = seen["status"]
@@ -73,7 +71,6 @@ class Namespace:
         self.api.patch("Pod", pod, self.name, {"status": status}, subresource="status")
 
     def describe(self) -> str:
-        """What runs where, for a failure's report."""
         lines = [
             f"{pod['metadata']['name']} {pod['status']['phase']} {'Ready' if is_ready(pod) else 'not Ready'} "
             f"{pod['spec'].get('nodeName', '(no node)')} {'terminating' * ('deletionTimestamp' in pod['metadata'])}"

@@ -14,7 +14,6 @@ class ProcessDiedError(Exception):
 
 
 def tail(log: Path, lines: int = 15, width: int = 160) -> str:
-    """The last lines of a log, long ones cut."""
     return "\n".join(line[:width] for line in log.read_text(errors="replace").splitlines()[-lines:])
 
 
@@ -39,15 +38,12 @@ class Processes:
         return self.directory / f"{name}.log"
 
     def runs(self, name: str) -> bool:
-        """Whether a process of that name was started and not stopped."""
         return name in self._running
 
     def tails(self) -> str:
-        """The ends of all logs, for a failure's report."""
         return "\n".join(f"--- {log.name}\n{tail(log)}" for log in sorted(self.directory.glob("*.log")))
 
     def start(self, name: str, command: list[str]) -> None:
-        """Start a process; its output is appended to its log."""
         with self.log(name).open("ab") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -56,7 +52,6 @@ class Processes:
         self._tell_reaper(f"+{process.pid}")
 
     def check(self) -> None:
-        """See that all run that should."""
         for name, process in self._running.items():
             if process.poll() is not None:
                 end = tail(self.log(name))
@@ -77,7 +72,6 @@ class Processes:
         os.killpg(self._running[name].pid, signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
-        """Let it go on."""
         os.killpg(self._running[name].pid, signal.SIGCONT)
 
     def close(self, first: str) -> None:

@@ -42,7 +42,6 @@ class Outcome:
         return {each["name"]: each["by"] for each in self.report["refusals"]}
 
     def reasons(self) -> dict[str, str]:
-        """Why, in words, a pod stays, by the pod's name."""
         return {each["name"]: each["reason"] for each in self.report["refusals"]}
 
     def errors(self) -> dict[str, str]:
@@ -99,18 +98,14 @@ def content(file: IO[str]) -> str:
 
 
 class Program:
-    """The program with one user's credentials."""
-
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig
 
     def start(self, policy: Object, *options: str) -> Running:
-        """Begin a live run, unless the options say otherwise; it begins when the context is entered."""
         command = [sys.executable, "-m", "rebalancer", "run", "--policy", "-", "--output", "json", "--yes"]
         return Running([*command, "--kubeconfig", str(self._kubeconfig), *options], json.dumps(policy))
 
     def run(self, policy: Object, *options: str) -> Outcome:
-        """Run to the end, live unless the options say otherwise."""
         with self.start(policy, *options) as running:
             return running.finish()
 

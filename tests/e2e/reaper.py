@@ -13,7 +13,6 @@ import sys
 
 
 def main() -> None:
-    """Read the input to its end, then kill and remove what is left."""
     running: list[int] = []
     for line in sys.stdin:
         pid = int(line[1:])

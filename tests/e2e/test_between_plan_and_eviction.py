@@ -33,7 +33,6 @@ def interrupted(controlplane):
 
 @pytest.fixture
 def settled(namespace):
-    """A namespace with two nodes to run on."""
     namespace.create(node("a"), node("b"))
     return namespace
 
@@ -104,6 +103,5 @@ def test_second_pdb_that_came_in_between(controlplane, settled, interrupted):
 
 
 def another(namespace, name, than):
-    """The pod of that name, once it is another one and Ready."""
     found = [pod for pod in namespace.pods() if pod["metadata"]["name"] == name and pod["metadata"]["uid"] != than]
     return found[0] if found and is_ready(found[0]) else None

@@ -31,7 +31,6 @@ def test_an_object_with_an_unknown_field_is_not_accepted(controlplane, namespace
 
 
 def strictly(api, manifest, path):
-    """Let the server check an object strictly, as if it were created."""
     return api.request(
         "POST", path, json.loads(json.dumps(manifest)), query={"dryRun": "All", "fieldValidation": "Strict"}
     )

@@ -61,7 +61,6 @@ def quietly(**values):
 
 
 def dashboard_queries():
-    """Return the dashboard's queries by panel, for every job and the last minute."""
     panels = json.loads((CHART / "dashboards/rebalancer.json").read_text())["panels"]
     return {
         f"{panel['title']} {target['refId']}": target["expr"].replace("$job", ".*").replace("$__rate_interval", "1m")
@@ -71,7 +70,6 @@ def dashboard_queries():
 
 
 def alert_queries():
-    """Return the alerts' expressions by name."""
     rules = yaml.safe_load((CHART / "rules/alerts.yaml").read_text())["groups"][0]["rules"]
     return {rule["alert"]: rule["expr"] for rule in rules}
 

@@ -65,7 +65,6 @@ class Replica:
         os.kill(self.pid, number)
 
     def end(self, number):
-        """End it by a signal, and return its exit code."""
         self.send(number)
         return self.processes[-1].wait(300)
 
@@ -78,7 +77,6 @@ class Replica:
 
 @contextmanager
 def replicas(made):
-    """Start replicas, and see to their end."""
     try:
         for each in made:
             each.start()
@@ -107,8 +105,6 @@ class Stage:
         return next((each for each in self.made if each.processes and str(each.pid) == pid), None)
 
     def wait_leader(self, besides=None):
-        """Wait until a replica leads that is not this one."""
-
         def another():
             found = self.leader()
             return None if found is besides else found

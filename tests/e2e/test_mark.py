@@ -54,7 +54,6 @@ class Marking(Running):
     """A loop of evaluations, one object a line on its standard output."""
 
     def reports(self):
-        """All reports that are complete so far."""
         lines = content(self._stdout).splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
@@ -79,7 +78,6 @@ class Stage:
         return {**head, "metricsProviders": [provider]}
 
     def loop(self):
-        """Return a loop; it begins when it is entered."""
         command = self.command(self.controlplane.kubeconfig)
         return Marking([*command, "--interval", "1s", "--no-lease"], json.dumps(self.policy()))
 

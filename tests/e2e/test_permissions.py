@@ -25,7 +25,6 @@ pytestmark = needed
 
 
 def demanding():
-    """A policy that needs everything that can be needed."""
     gold = {"PodsWithPVC": {"protectedStorageClasses": [{"name": "gold"}]}}
     evictor = {
         "namespaceLabelSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "Exists"}]},
@@ -45,7 +44,6 @@ def demanding():
 
 
 def old():
-    """A policy of the older schema, which names a PriorityClass."""
     restarts = {"podsHavingTooManyRestarts": {"podRestartThreshold": 100}}
     params = {**restarts, "thresholdPriorityClassName": "system-cluster-critical"}
     strategies = {"RemovePodsHavingTooManyRestarts": {"enabled": True, "params": params}}
@@ -109,7 +107,6 @@ def test_computed_rules_suffice(metrics, crashing, name):
 
 
 def used(request):
-    """The permission that a request took."""
     group = request.path.split("/")[2] if request.path.startswith("/apis/") else ""
     return Permission(request.verb, group, "/".join(filter(None, (request.resource, request.subresource))))
 

@@ -73,7 +73,6 @@ class Stage:
         return found
 
     def marked(self):
-        """Nodes that carry anything of ours."""
         return [each["metadata"]["name"] for each in self.api.list("Node") if is_marked(each)]
 
     def wait_marked(self, running):
@@ -83,7 +82,6 @@ class Stage:
         return marked if isinstance(marked, list) else []
 
     def settle(self):
-        """Wait until all pods run, and those of the PDB may go again."""
         self.namespace.wait_ready(REPLICAS)
         for app in APPS:
             self.namespace.wait_budget(app, allowed=1)

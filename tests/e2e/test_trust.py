@@ -38,7 +38,6 @@ def lopsided(api, namespace):
 
 
 def balanced(namespace):
-    """A policy that balances by requests, and remembers."""
     args = {**BALANCE["LowNodeUtilization"], "evictableNamespaces": {"exclude": ["kube-system"]}}
     return policy({"LowNodeUtilization": args}, {"nodeFit": True}, trust=TRUST)
 

@@ -19,7 +19,6 @@ def read(controlplane):
 
 
 def owner(namespace, pod):
-    """Kind and uid of what looks after a pod."""
     (found,) = (each for each in namespace.pods() if each["metadata"]["name"].startswith(pod))
     (reference,) = found["metadata"]["ownerReferences"]
     return reference["kind"], reference["uid"]

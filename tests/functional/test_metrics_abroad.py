@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rebalancer.run.options import ExportOptions
+from tests import pushgateway
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE
 from tests.fake_http import Reply
@@ -14,8 +15,6 @@ from tests.fake_servers import FakeServer
 from tests.functional.objects import OLD, policy
 from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
-from tests.pushgateway import needed as pushgateway_needed
-from tests.pushgateway import running as running_pushgateway
 from tests.real_prometheus import RealPrometheus
 from tests.real_prometheus import needed as prometheus_needed
 
@@ -59,12 +58,12 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
     assert loop.end().exit_code == 0
 
 
-@pushgateway_needed
-def test_a_run_pushes_its_metrics(three, rebalancer):
+@pushgateway.needed
+def test_a_run_pushes_its_metrics(three, rebalancer, tmp_path):
     """Grouped by job and cluster, so that two clusters do not overwrite each other."""
-    with running_pushgateway() as gateway:
-        outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", gateway.url)
-        pushed = samples(gateway.pushed())
+    with pushgateway.running(tmp_path) as url:
+        outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", url)
+        pushed = samples(pushgateway.pushed(url))
 
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     (series,) = [each for each in pushed if each.startswith("rebalancer_cycles_total{")]

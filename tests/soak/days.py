@@ -141,7 +141,6 @@ class Days:
             self.simulation.create(gone.workload, self.open_nodes())
 
     def open_nodes(self) -> list[str]:
-        """Return the nodes that take pods."""
         return [name for name in self.simulation.names if name not in self.leaving]
 
     def _lose(self, node: str, hours: float) -> None:

@@ -67,7 +67,6 @@ class Soaked:
 
     @property
     def share_undone(self) -> float:
-        """The share of the evictions that were undone."""
         return self.undone / self.evictions if self.evictions else 0.0
 
 
@@ -79,7 +78,6 @@ class Tally:
         self._came: dict[str, datetime] = {}
 
     def count(self, now: datetime, replaced: Iterable[Replaced]) -> None:
-        """Take note of what was evicted, and of what came for it."""
         for each in replaced:
             before = self._came.pop(each.gone.name, None)
             self.evictions += 1
@@ -89,7 +87,6 @@ class Tally:
 
 
 def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
-    """Play the days."""
     args = dict(POLICIES[policy])
     trust = Trust.model_validate(args.pop("trust", {}))
     bounds = Bounds(args["thresholds"], args["targetThresholds"], args.get("useDeviationThresholds", False))
@@ -114,7 +111,6 @@ def soak(policy: str, who: str, seed: int, days: float = DAYS) -> Soaked:
 
 
 def main() -> int:
-    """Print the figures, and whether they are as required."""
     asked = _asked()
     tasks = [(policy, who, seed) for policy in asked.policy for seed in asked.seeds for who in WHO]
     with ProcessPoolExecutor() as pool:
@@ -145,8 +141,6 @@ def _shown(runs: Sequence[Soaked]) -> tuple[str, str, str]:
 
 
 def problems(ours: Sequence[Soaked], theirs: Sequence[Soaked]) -> Iterator[str]:
-    """Yield which requirements are not met, over the medians of the seeds."""
-
     def median(runs: Sequence[Soaked], name: str) -> float:
         return statistics.median(getattr(each, name) for each in runs)
 
