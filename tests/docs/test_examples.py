@@ -1,11 +1,14 @@
 """The examples fit what names them, and what the documents promise of versions holds."""
 
+import re
 from pathlib import Path
 
 import yaml
 
 from rebalancer.cli.main import main
 from rebalancer.run.doctor import _TRIED
+from tests.chart.examples import FOLDER
+from tests.chart.helm import objects
 from tests.unit.kube.wire.test_kubernetes_versions import VERSIONS
 
 ROOT = Path(__file__).parents[2]
@@ -52,3 +55,21 @@ def test_the_example_of_record_is_a_command_with_the_permission_it_takes():
     (subject,) = found["ClusterRoleBinding"]["subjects"]
     assert subject["name"] == pod["serviceAccountName"] == found["ServiceAccount"]["metadata"]["name"]
     assert found["ClusterRoleBinding"]["roleRef"]["name"] == found["ClusterRole"]["metadata"]["name"]
+
+
+def test_the_readme_names_every_file_in_the_order_of_application() -> None:
+    """Permissions and policy first, then one of the workloads."""
+    readme = (FOLDER / "README.md").read_text()
+
+    applied = re.findall(r"--filename (\w+\.yaml)", readme)
+
+    assert applied[:2] == ["rbac.yaml", "policy.yaml"]
+    assert {*applied} == {path.name for path in FOLDER.glob("*.yaml")}
+
+
+def test_examples_do_not_speak_of_helm() -> None:
+    for path in FOLDER.glob("*.yaml"):
+        assert "helm" not in path.read_text().lower().replace("what the helm chart installs", ""), path.name
+        assert all(
+            each["metadata"]["name"].startswith(("rebalancer", "kube-rebalancer")) for each in objects(path.read_text())
+        )

@@ -21,7 +21,7 @@ KEPT_LOGS = pytest.StashKey[Path]()
 TOLD = pytest.StashKey[list[str]]()
 #: What these tests watch must never be seen broken, not once: they have no second try, whatever `--reruns` says, but
 #: when it was a controller that did not get done what a test begins with.
-BOUNDS = frozenset(f"test_{name}.py" for name in ("apiserver_restart", "churn", "etcd_stopped", "steering_faults"))
+BOUNDS = frozenset(f"test_{name}.py" for name in ("apiserver_restart", "churn", "steering_faults"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,10 +1,10 @@
-"""What changes after the program has read the cluster, and before its first eviction reaches the API server."""
+"""What changes after the program has read the cluster, and before its first eviction; and pods that are not Ready."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.acts import cordon
+from tests.e2e.acts import cordon, uids
 from tests.e2e.builders import deployment, node, pdb, statefulset
 from tests.e2e.namespace import is_ready
 from tests.e2e.program import Outcome, Program, everything_in
@@ -105,3 +105,34 @@ def test_second_pdb_that_came_in_between(controlplane, settled, interrupted):
 def another(namespace, name, than):
     found = [pod for pod in namespace.pods() if pod["metadata"]["name"] == name and pod["metadata"]["uid"] != than]
     return found[0] if found and is_ready(found[0]) else None
+
+
+@pytest.mark.parametrize(
+    ("unhealthy", "min_available", "goes"),
+    [
+        pytest.param("IfHealthyBudget", 2, True, id="the healthy ones suffice"),
+        pytest.param("IfHealthyBudget", 3, False, id="the healthy ones do not suffice"),
+        pytest.param("AlwaysAllow", 3, True, id="always allowed"),
+    ],
+)
+def test_unhealthy_pod(controlplane, namespace, program, unhealthy, min_available, goes):
+    """A pod that is not Ready goes by the PDB's unhealthyPodEvictionPolicy; those that are stay."""
+    namespace.create(node("a"), node("b"))
+    namespace.create(pdb("web", min_available=min_available, unhealthy=unhealthy), deployment("web", replicas=3))
+    sick, *well = namespace.wait_ready(3, "web")
+    namespace.wait_budget("web", allowed=3 - min_available)
+    name = sick["metadata"]["name"]
+    namespace.set_pod_status(name, {"conditions": [{"type": "Ready", "status": "False"}]})
+    wait_for(
+        lambda: controlplane.api.read("PodDisruptionBudget", "web", namespace.name)["status"]["currentHealthy"] == 2,
+        "2 healthy pods",
+    )
+
+    outcome = program.run(everything_in(namespace.name))
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.evicted() == ([name] if goes else [])
+    assert set(outcome.refused().values()) == {"PDB"}
+    assert len(outcome.refused()) == (2 if goes else 3)
+    assert uids(well) <= uids(namespace.pods("web"))
+    assert (sick["metadata"]["uid"] in uids(namespace.pods("web"))) is not goes

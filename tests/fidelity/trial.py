@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import yaml
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
@@ -23,7 +24,6 @@ from tests.e2e.namespace import is_schedulable
 from tests.e2e.waiting import wait_for
 from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
 from tests.fidelity.comparison import Comparison
-from tests.fidelity.configurations import CONFIGURATION, PROFILES
 from tests.fidelity.pods import random_template
 from tests.fidelity.scheduler_log import OPTIONS, SchedulerLog
 from tests.fidelity.volumes import VolumeStage
@@ -42,7 +42,7 @@ class Plan:
     """What a trial does: a seed, so many nodes, so many pods.
 
     Attributes:
-        configured: Whether the scheduler has profiles of `configurations.py` and not its own.
+        configured: Whether the scheduler is configured otherwise (`CONFIGURATION`).
         volumes: Whether pods have claims; then they have no owners, since the controllers work on.
     """
 
@@ -168,3 +168,45 @@ def decided_message(pod: Object) -> str:
     """Return why the scheduler could not place a pod; empty if it has not said so."""
     said = [each for each in pod["status"].get("conditions", []) if each["type"] == "PodScheduled"]
     return said[0].get("message", "") if said and said[0]["status"] == "False" else ""
+
+
+PROFILES = ("default-scheduler", "packer")
+
+CONFIGURATION: Object = yaml.safe_load("""
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 70
+profiles:
+  - schedulerName: packer
+    plugins:
+      score: {disabled: [{name: ImageLocality}], enabled: [{name: NodeResourcesFit, weight: 5}]}
+      multiPoint: {enabled: [{name: NodeAffinity, weight: 7}], disabled: [{name: NodePorts}]}
+    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          scoringStrategy:
+            type: MostAllocated
+            resources: [{name: cpu, weight: 3}, {name: memory, weight: 1}, {name: example.com/gpu, weight: 2}]
+      - {name: InterPodAffinity, args: {hardPodAffinityWeight: 17}}
+      - name: PodTopologySpread
+        args:
+          defaultingType: List
+          defaultConstraints: [{maxSkew: 1, topologyKey: rack, whenUnsatisfiable: ScheduleAnyway}]
+  - schedulerName: default-scheduler
+    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          ignoredResources: [example.com/gpu]
+          scoringStrategy:
+            type: RequestedToCapacityRatio
+            resources: [{name: cpu, weight: 2}, {name: memory, weight: 1}]
+            requestedToCapacityRatio:
+              shape: [{utilization: 0, score: 3}, {utilization: 45, score: 10}, {utilization: 100, score: 0}]
+      - name: NodeResourcesBalancedAllocation
+        args: {resources: [{name: cpu, weight: 1}, {name: memory, weight: 1}, {name: ephemeral-storage, weight: 1}]}
+      - name: NodeAffinity
+        args:
+          addedAffinity:
+            preferredDuringSchedulingIgnoredDuringExecution:
+              - {weight: 30, preference: {matchExpressions: [{key: tier, operator: In, values: [bronze]}]}}
+""")
