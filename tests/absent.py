@@ -1,20 +1,17 @@
-"""What the tests need that a machine may lack: they are skipped there and say so, or fail where it is required.
+"""What the tests need that a machine may lack: they are skipped there, or fail where it is required.
 
 `REBALANCER_REQUIRE=prometheus,conformance,zsh,fish` makes the lack of any an error before any test runs.
 """
 
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
 import pytest
-from _pytest.terminal import TerminalReporter
 
 from tests import real_prometheus
 from tests.conformance import corpus
-from tests.conformance.summary import PROPERTY
 
 VARIABLE = "REBALANCER_REQUIRE"
 
@@ -40,14 +37,3 @@ def pytest_configure() -> None:
             raise pytest.UsageError(f"{VARIABLE}: {name!r} is not known; it may name {', '.join(sorted(_MISSING))}")
         if reason := _MISSING[name]():
             raise pytest.UsageError(f"{VARIABLE} asks for {name}, but {reason}")
-
-
-def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Say at the end what was skipped, and why."""
-    skipped = [
-        report.longrepr[2].removeprefix("Skipped: ")
-        for report in terminalreporter.getreports("skipped")
-        if isinstance(report.longrepr, tuple) and PROPERTY not in dict(report.user_properties)
-    ]
-    for reason, count in sorted(Counter(skipped).items()):
-        terminalreporter.write_line(f"skipped: {count} test{'s' if count > 1 else ''}: {reason}")

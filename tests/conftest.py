@@ -1,4 +1,4 @@
-"""What all tests share: the last lines of a run, and property tests that neither a slow machine nor chance fails.
+"""What all tests share: what they may not lack, and property tests that neither a slow machine nor chance fails.
 
 A property test draws the same examples in each run, so that a run tells of the change it is about.  Others are drawn
 with a seed (`--hypothesis-seed=7`), and where REBALANCER_ATTACK is set, which multiplies their number.
@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, settings
 
 from tests import absent
 from tests.attack.seeds import EXAMPLES
-from tests.conformance import summary
 
 TIMES = int(os.environ.get("REBALANCER_ATTACK") or 0)
 
@@ -32,11 +31,10 @@ settings.load_profile("searching" if TIMES else "steady")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add what a run says at its end, and what it may not lack; a seed is for drawing with it."""
+    """Add what a run may not lack; a seed is for drawing with it."""
     if config.getoption("--hypothesis-seed") is not None:
         settings.load_profile("searching")
     config.pluginmanager.register(absent)
-    config.pluginmanager.register(summary)
 
 
 @pytest.fixture(autouse=True)

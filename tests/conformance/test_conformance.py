@@ -7,7 +7,6 @@ import pytest
 from tests.conformance import corpus, evictions, evictor, objects, policies, runs, usage
 from tests.conformance.answers import Answer
 from tests.conformance.exceptions import DIFFERENT, LEFT_OUT
-from tests.conformance.summary import PROPERTY
 
 CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
     "args_defaults": policies.defaults,
@@ -55,13 +54,11 @@ _ABSENT = pytest.param(None, id="corpus", marks=pytest.mark.skip(reason=corpus.m
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in _CASES] or [_ABSENT])
-def test_case(case: corpus.Case, record_property: Callable[[str, object], None]) -> None:
+def test_case(case: corpus.Case) -> None:
     """The program decides as the descheduler does, or differs exactly as listed."""
     if why := LEFT_OUT.get(_function(case)):
-        record_property(PROPERTY, "left out")
         pytest.skip(f"left out: {why}")
     difference = DIFFERENT.get(case["id"])
-    record_property(PROPERTY, "different" if difference else "pass")
     answer = CHECKS[case["kind"]](case)
     if difference is None:
         assert answer.agrees, f"observed {answer.observed}, expected {answer.expected}"
