@@ -1,5 +1,6 @@
 """values.yaml, its schema, the README's table and the templates say the same."""
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -66,6 +67,7 @@ OTHERS: Mapping[str, object] = {
     "automountServiceAccountToken": False,
     "ports": [],
     "steering.key": "example.com/avoid",
+    "schedulerConfig.text": "kind: KubeSchedulerConfiguration",
 }
 #: A value that only has one; and one that belongs to what deschedulerPolicy holds (ci/old-policy-values.yaml has it).
 SINGLE = {"leaderElection.resourceLock", "deschedulerPolicyAPIVersion"}
@@ -88,8 +90,23 @@ def other(value: Value) -> object:
     if isinstance(value.default, int):
         return value.default + 1
     types = [] if isinstance(value.default, str) else _schema(value.path)["type"]
-    made = {"array": [{"name": "other"}], "object": {"other": "other"}, "integer": 7}
-    return next((made[each] for each in made if each in types), "other")
+    made = {"array": [{"name": marker(value)}], "object": {marker(value): marker(value)}, "integer": 7}
+    return next((made[each] for each in made if each in types), marker(value))
+
+
+def marker(value: Value) -> str:
+    """A text that is found again where the value is used."""
+    return f"other-{value.path.replace('.', '-').lower()}"
+
+
+def is_free(value: Value) -> bool:
+    """Whether any text, list or map will do."""
+    return value.path not in {*OTHERS, *SINGLE} and isinstance(other(value), str | list | dict)
+
+
+@functools.cache
+def with_all_that_is_free(scene: int) -> str:
+    return rendered(merged(SCENES[scene], *(nested(each.path, other(each)) for each in described() if is_free(each))))
 
 
 def _schema(path: str) -> Object:
@@ -135,7 +152,10 @@ def test_the_readme_has_the_table() -> None:
     "value", [each for each in described() if each.path not in SINGLE], ids=lambda value: value.path
 )
 def test_every_value_is_used(value: Value) -> None:
-    """Another value renders another chart, whatever the kind."""
+    """Another value renders another chart, whatever the kind; those that are free are looked for all at once."""
+    if is_free(value):
+        assert any(marker(value) in with_all_that_is_free(scene) for scene in range(len(SCENES)))
+        return
     change = nested(value.path, other(value))
 
     assert any(rendered(merged(scene, change)) != rendered(scene) for scene in likeliest(value))
