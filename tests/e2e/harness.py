@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+import yaml
+
 from tests.e2e import audit
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.commands import Commands, Ports
@@ -102,7 +104,7 @@ class ControlPlane:
         if self.processes.runs("metrics-server"):
             return
         self.processes.start("metrics-server", self._commands.metrics_server())
-        for manifest in metrics_api(self._ports.metrics_server):
+        for manifest in yaml.safe_load_all(METRICS_API.replace("PORT", str(self._ports.metrics_server))):
             self.api.create(manifest, "kube-system")
         self._wait(lambda: self.api.ready("/apis/metrics.k8s.io/v1beta1"), "the metrics API")
 
@@ -158,28 +160,21 @@ class ControlPlane:
             raise
 
 
-def metrics_api(port: int) -> list[Object]:
-    """The Service and the APIService through which the API server reaches a metrics-server on loopback."""
-    name = {"name": "metrics-server", "namespace": "kube-system"}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": name,
-            # By name, since Endpoints may not hold a loopback address.
-            "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": port}]},
-        },
-        {
-            "apiVersion": "apiregistration.k8s.io/v1",
-            "kind": "APIService",
-            "metadata": {"name": "v1beta1.metrics.k8s.io"},
-            "spec": {
-                "group": "metrics.k8s.io",
-                "version": "v1beta1",
-                "groupPriorityMinimum": 100,
-                "versionPriority": 100,
-                "insecureSkipTLSVerify": True,
-                "service": {**name, "port": port},
-            },
-        },
-    ]
+#: Through which the API server reaches a metrics-server on loopback: by name, as Endpoints hold no loopback address.
+METRICS_API = """
+apiVersion: v1
+kind: Service
+metadata: {name: metrics-server, namespace: kube-system}
+spec: {type: ExternalName, externalName: localhost, ports: [{port: PORT}]}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec:
+  group: metrics.k8s.io
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {name: metrics-server, namespace: kube-system, port: PORT}
+"""

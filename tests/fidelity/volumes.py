@@ -24,25 +24,15 @@ class VolumeStage:
 
     def set_up(self) -> None:
         """Create what claims hang on; some nodes take few volumes of the limited driver."""
-        for name, provisioner, waits, topologies in (
-            ("static", "kubernetes.io/no-provisioner", True, ()),
-            ("zonal", DRIVER, True, ZONES[:1]),
-            ("roomy", ROOMY, True, ()),
-        ):
-            self._create(
-                "storage.k8s.io/v1", "StorageClass", name, **storage_class(provisioner, topologies, waits=waits)
-            )
+        zonal = {"allowedTopologies": [{"matchLabelExpressions": [{"key": ZONE, "values": [ZONES[0]]}]}]}
+        classes = (("static", "kubernetes.io/no-provisioner", {}), ("zonal", DRIVER, zonal), ("roomy", ROOMY, {}))
+        for name, provisioner, more in classes:
+            made = {"provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer", **more}
+            self._create("storage.k8s.io/v1", "StorageClass", name, **made)
         self._create("storage.k8s.io/v1", "CSIDriver", ROOMY, spec={"storageCapacity": True, "attachRequired": False})
         for zone in ZONES[:2]:
-            topology = {"nodeTopology": {"matchLabels": {ZONE: zone}}, "capacity": "5Gi"}
-            self._create(
-                "storage.k8s.io/v1",
-                "CSIStorageCapacity",
-                f"room-{zone}",
-                NAMESPACE,
-                storageClassName="roomy",
-                **topology,
-            )
+            room = {"nodeTopology": {"matchLabels": {ZONE: zone}}, "capacity": "5Gi", "storageClassName": "roomy"}
+            self._create("storage.k8s.io/v1", "CSIStorageCapacity", f"room-{zone}", NAMESPACE, **room)
         for name in self._nodes:
             if self._random.random() < 0.6:
                 driver = {"name": DRIVER, "nodeID": name, "allocatable": {"count": self._random.choice((1, 2))}}
@@ -109,36 +99,16 @@ class VolumeStage:
     def _volume(
         self, name: str, reach: Object, size: str, mode: str, storage: str, labels: Object | None = None
     ) -> None:
-        spec = {
-            "capacity": {"storage": size},
-            "accessModes": [mode],
-            "storageClassName": storage,
-            "csi": {"driver": DRIVER, "volumeHandle": name},
-            **reach,
-        }
+        spec = {"capacity": {"storage": size}, "accessModes": [mode], "storageClassName": storage, **reach}
+        spec["csi"] = {"driver": DRIVER, "volumeHandle": name}
         self._create("v1", "PersistentVolume", name, labels=labels, spec=spec)
 
     def _made_claim(self, name: str, storage: str, size: str, mode: str, **more: Any) -> None:
-        spec = {
-            "accessModes": [mode],
-            "storageClassName": storage,
-            "resources": {"requests": {"storage": size}},
-            **more,
-        }
-        self._create("v1", "PersistentVolumeClaim", name, NAMESPACE, spec=spec)
+        spec = {"accessModes": [mode], "storageClassName": storage, "resources": {"requests": {"storage": size}}}
+        self._create("v1", "PersistentVolumeClaim", name, NAMESPACE, spec={**spec, **more})
 
     def _create(
         self, version: str, kind: str, name: str, namespace: str = "", labels: Object | None = None, **fields: Any
     ) -> None:
         metadata = {"name": name, "labels": labels or {}}
         self._api.create({"apiVersion": version, "kind": kind, "metadata": metadata, **fields}, namespace)
-
-
-def storage_class(provisioner: str, zones: tuple[str, ...], *, waits: bool) -> Object:
-    made: Object = {
-        "provisioner": provisioner,
-        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
-    }
-    if zones:
-        made["allowedTopologies"] = [{"matchLabelExpressions": [{"key": ZONE, "values": list(zones)}]}]
-    return made
