@@ -2,9 +2,7 @@
 
 import json
 import re
-from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.chart.helm import CHART, needed, one, template
@@ -17,19 +15,19 @@ HERE = 'namespace="kube-system", job="rebalancer"'
 INTERVAL = {f"rebalancer_interval_seconds{{{HERE}}}": "300x120"}
 
 
-def constant(value: int) -> str:
+def constant(value):
     return f"{value}x120"
 
 
-def series(**by_name: str) -> dict[str, str]:
+def series(**by_name):
     return {f"rebalancer_{name}{{{HERE}}}": values for name, values in by_name.items()}
 
 
-def evictions(result: str, values: str) -> dict[str, str]:
+def evictions(result, values):
     return {f'rebalancer_evictions_total{{{HERE}, result="{result}", dry_run="false"}}': values}
 
 
-def source(name: str, values: str) -> dict[str, str]:
+def source(name, values):
     return {f'rebalancer_{name}{{{HERE}, source="KubernetesMetrics"}}': values}
 
 
@@ -62,16 +60,16 @@ CRON_JOB = 'namespace="kube-system", cronjob="rebalancer"'
 JOB = 'namespace="kube-system", job_name="rebalancer-29400000"'
 
 
-def cron_job(**times: int) -> dict[str, str]:
+def cron_job(**times):
     times = {"created": 0, "status_last_schedule_time": 3000, "next_schedule_time": 3600, **times}
     return {f"kube_cronjob_{name}{{{CRON_JOB}}}": constant(time) for name, time in times.items()}
 
 
-def last_good(time: int) -> dict[str, str]:
+def last_good(time):
     return cron_job(status_last_successful_time=time)
 
 
-def failed_job(created: int, job: str = JOB) -> dict[str, str]:
+def failed_job(created, job=JOB):
     return {
         f'kube_job_status_failed{{{job}, reason="DeadlineExceeded"}}': constant(1),
         f'kube_job_status_failed{{{job}, reason="BackoffLimitExceeded"}}': constant(0),
@@ -94,27 +92,18 @@ RUN_CASES = {
 }  # fmt: skip
 
 
-def play(folder: Path, alert: str, given: dict[str, str], *, fires: bool) -> str:
-    """Let promtool look at the alert after an hour, and return what it says: does it fire once, or not at all?"""
-    test = {
-        "interval": "1m",
-        "input_series": [{"series": name, "values": values} for name, values in given.items()],
-        "promql_expr_test": [
-            {
-                "expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})',
-                "eval_time": "60m",
-                "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
-            }
-        ],
+def played(name, alert, given, fires):
+    """A test of promtool: after an hour, does the alert fire once, or not at all?"""
+    asked = {
+        "expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})',
+        "eval_time": "60m",
+        "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
     }
-    path = folder / "test.yaml"
-    path.write_text(
-        yaml.safe_dump({"rule_files": [str(ALERTS), str(RUNS)], "evaluation_interval": "1m", "tests": [test]})
-    )
-    return run("promtool", "test", "rules", path).stdout
+    series = [{"series": name, "values": values} for name, values in given.items()]
+    return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
 
 
-def test_every_alert_is_played() -> None:
+def test_every_alert_is_played():
     """None is shipped that was not seen to fire."""
     rules = [rule for file in (ALERTS, RUNS) for rule in yaml.safe_load(file.read_text())["groups"][0]["rules"]]
 
@@ -123,23 +112,23 @@ def test_every_alert_is_played() -> None:
 
 
 @prometheus_needed
-@pytest.mark.parametrize("alert", CASES)
-def test_alert_fires_when_it_should(tmp_path: Path, alert: str) -> None:
-    for given, fires in zip(CASES[alert], (True, False), strict=True):
-        assert play(tmp_path, alert, given, fires=fires).split()[-1] == "SUCCESS"
+def test_alerts_fire_when_they_should_and_not_before(tmp_path):
+    """Those of CronJobs by kube-state-metrics: such runs are gone before they could be scraped."""
+    tests = [
+        played(f"{alert}, fires: {fires}", alert, given, fires)
+        for alert, both in CASES.items()
+        for given, fires in zip(both, (True, False), strict=True)
+    ]
+    tests += [played(case, alert, given, fires) for case, (alert, fires, given) in RUN_CASES.items()]
+    file = tmp_path / "test.yaml"
+    rules = {"rule_files": [str(ALERTS), str(RUNS)], "evaluation_interval": "1m"}
+    file.write_text(yaml.safe_dump({**rules, "tests": tests}))
 
-
-@prometheus_needed
-@pytest.mark.parametrize("case", RUN_CASES)
-def test_a_cron_job_whose_runs_fail_is_told_of(tmp_path: Path, case: str) -> None:
-    """By kube-state-metrics: such runs are gone before they could be scraped."""
-    alert, fires, given = RUN_CASES[case]
-
-    assert play(tmp_path, alert, given, fires=fires).split()[-1] == "SUCCESS"
+    assert run("promtool", "test", "rules", file).stdout.split()[-1] == "SUCCESS"
 
 
 @needed
-def test_alerts_are_rendered_as_they_are() -> None:
+def test_alerts_are_rendered_as_they_are():
     """Braces and all: they are Prometheus' and not helm's.  Those of a CronJob come with a CronJob, under its name."""
     loops, runs = yaml.safe_load(ALERTS.read_text()), yaml.safe_load(RUNS.read_text())
     rule, ours, other = (
@@ -157,7 +146,7 @@ def test_alerts_are_rendered_as_they_are() -> None:
 
 
 @needed
-def test_the_dashboard_is_rendered_as_it_is() -> None:
+def test_the_dashboard_is_rendered_as_it_is():
     """JSON that Grafana loads, each panel with a query."""
     shown = one(template("dashboard: {enabled: true}"), "ConfigMap", "-dashboard")["data"]["rebalancer.json"]
 

@@ -2,8 +2,7 @@
 
 import gzip
 import json
-import subprocess
-import sys
+import resource
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -105,18 +104,15 @@ def test_a_full_disk_takes_nothing(tmp_path):
     path = tmp_path / "recorded-20260115.txt.gz"
     append(path, sheet(0))
     whole = path.read_bytes()
-    script = (
-        "import resource, signal, sys; from pathlib import Path; from rebalancer.run.sample_folder import append;"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(whole) + 30}, {len(whole) + 30}));"
-        "append(Path(sys.argv[1]), Path(sys.argv[1]).read_bytes())"
-    )
+    least, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=False
-    )
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 30, most))
+    try:
+        with pytest.raises(Exception, match="File too large"):
+            append(path, whole)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (least, most))
 
-    assert "File too large" in done.stderr
     assert path.read_bytes() == whole
 
 
