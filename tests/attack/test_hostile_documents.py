@@ -4,9 +4,7 @@
 import gzip
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -54,8 +52,8 @@ HOSTILE = {
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Callable[[str | bytes], str]:
-    def write(content: str | bytes) -> str:
+def file(tmp_path):
+    def write(content):
         path = tmp_path / "hostile"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return str(path)
@@ -63,7 +61,7 @@ def file(tmp_path: Path) -> Callable[[str | bytes], str]:
     return write
 
 
-def in_a_line(error: BaseException) -> bool:
+def in_a_line(error):
     return "\n" not in str(error) and len(str(error)) < 2_000
 
 
@@ -224,7 +222,7 @@ WEIRD = (
 )
 
 
-def mutated(chance: random.Random, value: Any) -> Any:
+def mutated(chance, value):
     """Return a document with something hostile somewhere in it."""
     return spoiled(value, chance.choice(list(paths(value))), chance.choice(WEIRD))
 

@@ -22,19 +22,19 @@ from tests.unit.kube.wire.documents import page
 attack = settings(max_examples=len(seeds(20)), derandomize=True, database=None)
 
 
-def node(name: str) -> Document:
+def node(name):
     made = plain_node(name, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
     more = {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}], "nodeInfo": {"kubeletVersion": "v1.35.0"}}
     parts = {"spec": {"unschedulable": False, **made["spec"]}, "status": {**made["status"], **more}}
     return {"metadata": made["metadata"], **parts}
 
 
-def other_pod() -> Document:
+def other_pod():
     """A replica that nothing protects, and that no PDB selects."""
     return pod(name="other", uid="u-other", labels={"app": "other"})
 
 
-def live(objects: dict[str, list[Any]]) -> Cluster:
+def live(objects):
     collection = Collection()
     for kind, items in objects.items():
         collector = collection.collector(kind)
@@ -43,7 +43,7 @@ def live(objects: dict[str, list[Any]]) -> Cluster:
     return Cluster(collection.snapshot(NOW))
 
 
-def offline(objects: dict[str, list[Any]]) -> Cluster:
+def offline(objects):
     """Read the objects as a file's one list of objects, each with its kind."""
     items = [
         {"kind": kind, **each} if isinstance(each, dict) else each for kind, all_ in objects.items() for each in all_
@@ -53,7 +53,7 @@ def offline(objects: dict[str, list[Any]]) -> Cluster:
     return Cluster(collection.snapshot(NOW))
 
 
-def everything(protection: Protection, changed: dict[str, Document]) -> dict[str, list[Any]]:
+def everything(protection, changed):
     """The protecting objects, some of them changed, in a cluster in which the pod could go."""
     objects: dict[str, list[Any]] = {kind: [each] for kind, each in {**protection.objects, **changed}.items()}
     objects["Pod"].append(other_pod())
@@ -62,7 +62,7 @@ def everything(protection: Protection, changed: dict[str, Document]) -> dict[str
     return objects
 
 
-def gone(on: Cluster, protection: Protection) -> list[str]:
+def gone(on, protection):
     """Names of the pods that go when everything is asked for; a run that ends with an error evicts nothing."""
     try:
         strategies = (Polite(),) if protection.asked_first else (Greedy(), Polite())
@@ -74,7 +74,7 @@ def gone(on: Cluster, protection: Protection) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PROTECTIONS)
-def test_a_sound_object_protects(name: str) -> None:
+def test_a_sound_object_protects(name):
     """The ground that the attack stands on."""
     protection = PROTECTIONS[name]
 
@@ -82,7 +82,7 @@ def test_a_sound_object_protects(name: str) -> None:
         assert "a" not in gone(read(everything(protection, {})), protection)
 
 
-def test_without_a_protection_the_pod_would_go() -> None:
+def test_without_a_protection_the_pod_would_go():
     """Else the attack would show nothing."""
     protection = Protection({"Pod": pod()})
 
@@ -94,7 +94,7 @@ def test_without_a_protection_the_pod_would_go() -> None:
 @pytest.mark.parametrize("read", [live, offline])
 @attack
 @given(data=st.data())
-def test_a_protection_with_a_wrong_value_still_protects(name: str, read: Any, data: st.DataObject) -> None:
+def test_a_protection_with_a_wrong_value_still_protects(name, read, data):
     """Whatever stands where, up to two at a time: nothing raises, and the pod goes only if it well may."""
     protection = PROTECTIONS[name]
     changed: dict[str, Document] = {}
@@ -121,7 +121,7 @@ def test_a_protection_with_a_wrong_value_still_protects(name: str, read: Any, da
     item=st.sampled_from([each for each in WRONG if each is not MISSING]),
     part=st.sampled_from(("", "metadata", "spec", "status")),
 )
-def test_what_is_no_object_at_all_takes_no_protection_away(kind: str, item: Any, part: str) -> None:
+def test_what_is_no_object_at_all_takes_no_protection_away(kind, item, part):
     """Beside a sound PDB or instead of one; a list of such things is read all the same."""
     protection = PROTECTIONS["a pod under a PDB"]
     objects = everything(protection, {})
@@ -132,7 +132,7 @@ def test_what_is_no_object_at_all_takes_no_protection_away(kind: str, item: Any,
 
 @attack
 @given(data=st.data())
-def test_a_node_with_a_wrong_value_takes_part_in_nothing(data: st.DataObject) -> None:
+def test_a_node_with_a_wrong_value_takes_part_in_nothing(data):
     """It is either read in full, or neither source nor destination, and its pods stay."""
     sound = node("n1")
     path, new = data.draw(st.sampled_from(list(paths(sound)))), data.draw(st.sampled_from(WRONG))
@@ -153,6 +153,6 @@ def test_a_node_with_a_wrong_value_takes_part_in_nothing(data: st.DataObject) ->
         assert all(eligible.why_not(each, one) for each in on.snapshot.pods for one in unread)
 
 
-def has_node(on: Cluster, name: str, *, ready: bool = False) -> bool:
+def has_node(on, name, *, ready=False):
     nodes: tuple[Node, ...] = on.ready_nodes if ready else on.snapshot.nodes
     return any(each.name == name for each in nodes)

@@ -1,7 +1,5 @@
 """Marking runs beside the rest, with permissions that nobody gets without it."""
 
-from collections.abc import Iterable
-
 import pytest
 
 from rebalancer.marking.rules import load_marking_rules
@@ -18,7 +16,7 @@ MARKED: Object = {
 }
 
 
-def test_the_rules_are_ones_that_load() -> None:
+def test_the_rules_are_ones_that_load():
     """With the keys, the share and the expiry of the values, beside the policy of the release; dry where runs are."""
     found = template(MARKED)
     policy = load_policy(policy_text(found), known_plugins(), source="policy", runs=False).policy
@@ -32,7 +30,7 @@ def test_the_rules_are_ones_that_load() -> None:
     assert "--dry-run" in dry["containers"][0]["args"]
 
 
-def test_the_deployment_is_told_apart_and_takes_its_own_lease() -> None:
+def test_the_deployment_is_told_apart_and_takes_its_own_lease():
     """Its pods match no selector of the release's other objects."""
     found = template({**MARKED, "kind": "Deployment"})
     mark, run = one(found, "Deployment", "-mark"), one(found, "Deployment", "rebalancer")
@@ -53,18 +51,18 @@ WATCHED: Object = {
 }
 
 
-def pod_template_of(found: Object) -> Object:
+def pod_template_of(found):
     spec = found["spec"]
     template: Object = (spec["jobTemplate"]["spec"] if found["kind"] == "CronJob" else spec)["template"]
     return template
 
 
-def selected(selector: Object, labelled: Iterable[Object]) -> list[str]:
+def selected(selector, labelled):
     return [each["name"] for each in labelled if selector.items() <= each["labels"].items()]
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
-def test_what_watches_it_finds_it_alone(kind: str) -> None:
+def test_what_watches_it_finds_it_alone(kind):
     """By the values of the loop; and what watches the loop does not find it."""
     found = template({**MARKED, **WATCHED, "kind": kind})
     services = [each["metadata"] for each in found if each["kind"] == "Service"]
@@ -75,7 +73,7 @@ def test_what_watches_it_finds_it_alone(kind: str) -> None:
         if each["kind"] in {"Deployment", "CronJob"}
     ]
 
-    def matched(kind: str, among: Iterable[Object], *path: str) -> dict[str, list[str]]:
+    def matched(kind, among, *path):
         selectors = {}
         for each in (each for each in found if each["kind"] == kind):
             selector = each["spec"]
@@ -92,10 +90,10 @@ def test_what_watches_it_finds_it_alone(kind: str) -> None:
     assert matched("ServiceMonitor", services, "selector", "matchLabels") == (both if kind == "Deployment" else alone)
 
 
-def test_what_watches_it_says_the_same_as_of_the_loop() -> None:
+def test_what_watches_it_says_the_same_as_of_the_loop():
     found = template({**MARKED, **WATCHED, "kind": "Deployment", "cmdOptions": {"secure-port": 10443}})
 
-    def rest(each: Object) -> Object:
+    def rest(each):
         return {key: value for key, value in each["spec"].items() if not key.lower().endswith("selector")}
 
     for kind in ("PodMonitor", "NetworkPolicy", "Service", "ServiceMonitor"):
@@ -104,7 +102,7 @@ def test_what_watches_it_says_the_same_as_of_the_loop() -> None:
     assert (endpoint["targetPort"], endpoint["interval"]) == (10443, "1m")
 
 
-def test_without_marking_nothing_watches_it() -> None:
+def test_without_marking_nothing_watches_it():
     """Nor with it, unless the values say so."""
     watched = {"Service", "ServiceMonitor", "PodMonitor", "NetworkPolicy"}
 

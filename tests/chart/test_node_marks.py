@@ -27,7 +27,7 @@ STEERING = ("--set", "steering.enabled=true")
         *(HOLDS, "cmdOptions: {hold: 15m}", "extraArgs: [--hold, 15m]", "extraArgs: [--hold=15m]", MARKED),
     ],
 )
-def test_nodes_may_be_patched_only_where_they_are_marked(values: str | Object) -> None:
+def test_nodes_may_be_patched_only_where_they_are_marked(values):
     """By values, policy or option; a dry run may not, whatever they say."""
     dry = template(values, "--set", "dryRun=true", *ADMISSION)
 
@@ -60,9 +60,7 @@ def test_nodes_may_be_patched_only_where_they_are_marked(values: str | Object) -
         ),
     ],
 )
-def test_the_admission_policy_allows_just_these_keys(
-    values: str | Object, options: tuple[str, ...], keys: str, notes: str, labels: str
-) -> None:
+def test_the_admission_policy_allows_just_these_keys(values, options, keys, notes, labels):
     """Those of what the release does, as the policy has them."""
     admission = one(template(values, *options, *ADMISSION), "ValidatingAdmissionPolicy")
     found = {each["name"]: each["expression"] for each in admission["spec"]["variables"]}
@@ -79,7 +77,7 @@ def test_the_admission_policy_allows_just_these_keys(
         (MARKED, ["--key=kube-rebalancer/avoid", "--mark=status=presure"]),
     ],
 )
-def test_marks_come_off_before_the_release_goes(values: str | Object, args: list[str]) -> None:
+def test_marks_come_off_before_the_release_goes(values, args):
     """By their keys too, for what has lost its annotation."""
     (container,) = one(template(values), "Job", "-unmark")["spec"]["template"]["spec"]["containers"]
 
@@ -87,7 +85,7 @@ def test_marks_come_off_before_the_release_goes(values: str | Object, args: list
     assert kinds(template()).count("Job") == 0
 
 
-def test_the_values_add_steering_to_the_policy() -> None:
+def test_the_values_add_steering_to_the_policy():
     """With its key; a policy that steers by itself stays as it is."""
     own = policy_text(template({"steering": {"enabled": True, "key": "example.com/avoid"}}))
     given = policy_text(template(STEERED, *STEERING))
@@ -97,7 +95,7 @@ def test_the_values_add_steering_to_the_policy() -> None:
     assert "write" in refusal({**OWN, "policy": {"text": json.dumps({"profiles": []})}})
 
 
-def test_the_admission_policy_is_for_this_account_alone() -> None:
+def test_the_admission_policy_is_for_this_account_alone():
     """It denies, also when it cannot be evaluated; clusters that do not have such policies get none."""
     found = template(OWN, *ADMISSION)
     admission, binding = one(found, "ValidatingAdmissionPolicy"), one(found, "ValidatingAdmissionPolicyBinding")
@@ -109,7 +107,7 @@ def test_the_admission_policy_is_for_this_account_alone() -> None:
     assert "ValidatingAdmissionPolicy" not in kinds(template(OWN, kubernetes="1.29.0"))
 
 
-def test_what_takes_marks_off_is_the_same_account_and_as_restricted() -> None:
+def test_what_takes_marks_off_is_the_same_account_and_as_restricted():
     """As the program itself, which gets time for its own."""
     found = template(OWN)
     job, run = one(found, "Job", "-unmark"), pod_spec(found)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ _SHOWN = '{{{{- define "notes" }}}}{notes}{{{{- end }}}}\nkind: Notes\ntext: {{{
 
 
 @pytest.fixture(scope="module")
-def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chart(tmp_path_factory):
     copy = tmp_path_factory.mktemp("notes") / "rebalancer"
     shutil.copytree(CHART, copy)
     notes = copy / "templates" / "NOTES.txt"
@@ -23,7 +22,7 @@ def chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def notes(chart: Path, values: str = "", *options: str) -> str:
+def notes(chart, values="", *options):
     done = helm(
         "template", "evener", chart, "--values", "-", "--namespace", "kube-system", "--kube-version", "1.36.0",
         "--show-only", "templates/notes.yaml", "--set", "image.repository=registry.example/x", *options, text=values,
@@ -54,12 +53,12 @@ def notes(chart: Path, values: str = "", *options: str) -> str:
         ("policy: {configMapName: ours}", "kubectl get configmap ours --namespace kube-system -o yaml | rebalancer"),
     ],
 )
-def test_what_will_happen(chart: Path, values: str, sentence: str) -> None:
+def test_what_will_happen(chart, values, sentence):
     """In words, with the numbers of this installation."""
     assert sentence in notes(chart, values)
 
 
-def test_how_to_see_it_first_and_how_to_stop_it(chart: Path) -> None:
+def test_how_to_see_it_first_and_how_to_stop_it(chart):
     """Commands with the names of this installation."""
     cron_job, deployment = notes(chart), notes(chart, "kind: Deployment")
 
@@ -85,13 +84,13 @@ def test_how_to_see_it_first_and_how_to_stop_it(chart: Path) -> None:
         ("{kind: Deployment, leaderElection: {enabled: true}, dryRun: true}", [], "leader election has no effect"),
     ],
 )
-def test_what_is_to_be_minded(chart: Path, values: str, options: list[str], warning: str) -> None:
+def test_what_is_to_be_minded(chart, values, options, warning):
     shown = notes(chart, values, *options)
 
     (paragraph,) = [each for each in shown.split("\n\n") if warning in each]
     assert paragraph.strip().startswith("WARNING: ")
 
 
-def test_nothing_is_warned_of_without_a_reason(chart: Path) -> None:
+def test_nothing_is_warned_of_without_a_reason(chart):
     """With metrics-server and an image of one's own."""
     assert "WARNING" not in notes(chart, json.dumps({}), "--api-versions", "metrics.k8s.io/v1beta1")

@@ -9,7 +9,7 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
-from tests.chart.helm import CHART, CI, ROOT, Object, container, needed, one, pod_spec, policy_text, template
+from tests.chart.helm import CHART, CI, ROOT, container, needed, one, pod_spec, policy_text, template
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -26,7 +26,7 @@ METRICS = {"list nodes.metrics.k8s.io", "list pods.metrics.k8s.io"}
 LEASE = {"create leases", "get leases", "update leases"}
 
 
-def granted(found: list[Object], kind: str = "ClusterRole", ending: str = "") -> set[str]:
+def granted(found, kind="ClusterRole", ending=""):
     """What a role allows: "list pods"; resources of metrics.k8s.io with their group."""
     return {
         f"{verb} {resource}" + (f".{group}" if group == "metrics.k8s.io" else "")
@@ -35,7 +35,7 @@ def granted(found: list[Object], kind: str = "ClusterRole", ending: str = "") ->
     }
 
 
-def profile(evictor: str = "{}", strategy: str = "PodLifeTime", args: str = "{}", top: str = "") -> str:
+def profile(evictor="{}", strategy="PodLifeTime", args="{}", top=""):
     """Values with a policy of one profile."""
     return f"""
 deschedulerPolicy:
@@ -52,18 +52,18 @@ deschedulerPolicy:
 """
 
 
-def low(usage: str, top: str = "", evictor: str = "{}") -> str:
+def low(usage, top="", evictor="{}"):
     """Values with a strategy that goes by real usage."""
     args = f"{{metricsUtilization: {{{usage}}}}}"
     return profile(evictor, strategy="LowNodeUtilization", args=args, top=top)
 
 
-def relief(more: str = "", evictor: str = "{}") -> str:
+def relief(more="", evictor="{}"):
     """Values with a strategy that asks where the scheduler would put pods, unless `more` says otherwise."""
     return low(f"source: LoadWatcher, selection: relief, {more}", evictor=evictor)
 
 
-def test_presets_are_those_of_the_program() -> None:
+def test_presets_are_those_of_the_program():
     """Word for word; the example cluster's is of no use in a cluster."""
     for preset in PRESETS:
         assert preset.read_text() == (ROOT / "policies/presets" / preset.name).read_text(), preset.name
@@ -72,20 +72,20 @@ def test_presets_are_those_of_the_program() -> None:
 
 @needed
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.stem)
-def test_preset_is_installed_as_it_is(preset) -> None:
+def test_preset_is_installed_as_it_is(preset):
     assert policy_text(template(f"policy: {{preset: {preset.stem}}}")) == preset.read_text()
 
 
 @needed
 @pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
-def test_every_policy_is_valid(file) -> None:
+def test_every_policy_is_valid(file):
     """The program takes what the chart renders without a warning."""
     text = policy_text([each for each in template(file.read_text()) if "policy.yaml" in each.get("data", {})])
 
     assert load_policy(text, known_plugins(), source=file.name, strict=True).policy.profiles
 
 
-def test_safe_is_safe() -> None:
+def test_safe_is_safe():
     """Limits of three kinds, somewhere to go, nothing young, no claims, and rest for what was moved."""
     safe = read_policy("safe", strict=True).policy
     evictor = safe.profiles[0].args["DefaultEvictor"]
@@ -99,7 +99,7 @@ def test_safe_is_safe() -> None:
 
 
 @needed
-def test_a_policy_of_ones_own_is_not_mixed_with_the_preset() -> None:
+def test_a_policy_of_ones_own_is_not_mixed_with_the_preset():
     """Nothing of ours leaks in: no limit, no source, no profile."""
     text = policy_text(template(profile()))
 
@@ -108,7 +108,7 @@ def test_a_policy_of_ones_own_is_not_mixed_with_the_preset() -> None:
 
 
 @needed
-def test_a_policy_as_text_is_taken_as_it_is() -> None:
+def test_a_policy_as_text_is_taken_as_it_is():
     """Braces and all: only deschedulerPolicy is a template."""
     text = 'apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: [] # {{ "x" }}\n'
 
@@ -117,7 +117,7 @@ def test_a_policy_as_text_is_taken_as_it_is() -> None:
 
 @needed
 @pytest.mark.parametrize("more", ["", "schedulerConfig: {text: 'kind: KubeSchedulerConfiguration'}"])
-def test_a_policy_may_be_in_a_config_map_of_ones_own(more: str) -> None:
+def test_a_policy_may_be_in_a_config_map_of_ones_own(more):
     """Mounted where the program reads it, beside the scheduler's configuration; no other policy is installed."""
     found = template("policy: {configMapName: ours, key: p.yaml}\n" + more)
 
@@ -131,7 +131,7 @@ def test_a_policy_may_be_in_a_config_map_of_ones_own(more: str) -> None:
 
 @needed
 @pytest.mark.parametrize(("more", "marks"), [("", set()), ("steering: {enabled: true}", MARKS)])
-def test_a_policy_that_the_chart_does_not_see_may_read_all_that_policies_read(more: str, marks: set[str]) -> None:
+def test_a_policy_that_the_chart_does_not_see_may_read_all_that_policies_read(more, marks):
     """And no Secrets; nodes are changed where the values say so."""
     found = template("policy: {configMapName: ours}\n" + more)
 
@@ -184,7 +184,7 @@ NEEDS = {
 
 @needed
 @pytest.mark.parametrize(("values", "more"), NEEDS.values(), ids=NEEDS)
-def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]) -> None:
+def test_permissions_are_those_that_the_policy_needs(values, more):
     """And no more, in the cluster and in the namespace of the Lease."""
     found = template(values)
 
@@ -195,7 +195,7 @@ def test_permissions_are_those_that_the_policy_needs(values: str, more: set[str]
 
 
 @needed
-def test_a_token_is_readable_by_name() -> None:
+def test_a_token_is_readable_by_name():
     """One Secret, in its own namespace, and only where a strategy asks Prometheus."""
     secret = "{namespace: monitoring, name: token}"
     source = f"metricsProviders: [{{source: Prometheus, prometheus: {{authToken: {{secretReference: {secret}}}}}}}]"
@@ -212,7 +212,7 @@ def test_a_token_is_readable_by_name() -> None:
 
 @needed
 @pytest.mark.parametrize("values", ["dryRun: true", "cmdOptions: {dry-run: true}", 'cmdOptions: {dry-run: "true"}'])
-def test_a_dry_run_may_not_evict(values: str) -> None:
+def test_a_dry_run_may_not_evict(values):
     found = template(values + "\npolicy: {preset: usage-prometheus}")
 
     assert granted(found) == ALWAYS | SCHEDULER | TRUST
@@ -222,7 +222,7 @@ def test_a_dry_run_may_not_evict(values: str) -> None:
 
 @needed
 @pytest.mark.parametrize(("release", "name"), [("rebalancer", "kube-rebalancer-memory"), ("b", "b-memory")])
-def test_each_release_has_a_memory_of_its_own(release: str, name: str) -> None:
+def test_each_release_has_a_memory_of_its_own(release, name):
     """A ConfigMap without data, so that an upgrade keeps what is in it; the account may write this one alone."""
     found = template("", "--set", f"fullnameOverride={release}")
     made = one(found, "ConfigMap", "-memory")

@@ -1,7 +1,6 @@
 """A mistake in `deschedulerPolicy` is found by helm, before anything is installed; what the program takes renders."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import jsonschema
@@ -55,7 +54,7 @@ profiles:
 FREE = {"cpu"}
 
 
-def keys(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+def keys(value, path=()):
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found: list[tuple[object, ...]] = []
     for step, below in steps:
@@ -64,7 +63,7 @@ def keys(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...
     return found
 
 
-def misspelt(path: Sequence[object]) -> Object:
+def misspelt(path):
     policy: Any = yaml.safe_load(POLICY)
     part = policy
     for step in path[:-1]:
@@ -73,17 +72,17 @@ def misspelt(path: Sequence[object]) -> Object:
     return policy
 
 
-def is_refused(policy: Object) -> bool:
+def is_refused(policy):
     version = {"deschedulerPolicyAPIVersion": policy["apiVersion"]} if "apiVersion" in policy else {}
     return not VALIDATOR.is_valid({"deschedulerPolicy": policy, **version})
 
 
-def test_it_is_the_programs_own() -> None:
+def test_it_is_the_programs_own():
     """`make schema` was run after the last change of an argument."""
     assert PATH.read_text() == written(with_policy(SCHEMA))
 
 
-def test_every_misspelt_key_is_refused() -> None:
+def test_every_misspelt_key_is_refused():
     """Wherever it stands; and the policy without a mistake is taken.  `name` is not required everywhere."""
     paths = [path for path in keys(yaml.safe_load(POLICY)) if path[-1] not in {*FREE, "name"}]
 
@@ -92,7 +91,7 @@ def test_every_misspelt_key_is_refused() -> None:
 
 
 @pytest.mark.skipif(bool(corpus.missing()), reason=corpus.missing())
-def test_what_the_program_takes_is_taken() -> None:
+def test_what_the_program_takes_is_taken():
     """All recorded policies in which nothing is without effect, of either version."""
     recorded = [case.get("policy") or yaml.safe_load(case.get("policy_yaml") or "{}") for case in corpus.read()]
     taken = [policy for policy in recorded if policy and accepted(policy)]
@@ -101,7 +100,7 @@ def test_what_the_program_takes_is_taken() -> None:
     assert list(filter(is_refused, taken)) == []
 
 
-def accepted(policy: Object) -> bool:
+def accepted(policy):
     try:
         load_policy(json.dumps(policy), known_plugins(), source="recorded", strict=True, runs=False)
     except PolicyError:
@@ -110,7 +109,7 @@ def accepted(policy: Object) -> bool:
 
 
 @needed
-def test_nulls_templates_and_plugins_of_ones_own_render() -> None:
+def test_nulls_templates_and_plugins_of_ones_own_render():
     """As they do in the descheduler's chart."""
     policy = {
         "nodeSelector": "team={{ .Release.Name }}",

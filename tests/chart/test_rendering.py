@@ -3,7 +3,6 @@
 import re
 import shlex
 import tarfile
-from pathlib import Path
 
 import pytest
 import yaml
@@ -38,11 +37,11 @@ INSTALLATION = re.compile(r"^\$ (make image .*)\n\$ (helm install .*)$", re.MULT
 EACH = pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
 
 
-def _map(**properties: Object) -> Object:
+def _map(**properties):
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _list(items: Object) -> Object:
+def _list(items):
     return {"type": "array", "items": items}
 
 
@@ -77,13 +76,13 @@ SPECS = {
 
 
 @EACH
-def test_helm_lint_finds_nothing(file: Path) -> None:
+def test_helm_lint_finds_nothing(file):
     assert "0 chart(s) failed" in helm("lint", "--strict", CHART, "--values", file, "--kube-version", "1.36.0").stdout
 
 
 @EACH
 @pytest.mark.parametrize("kubernetes", ["1.25.0", "1.36.0"])
-def test_every_file_renders(file: Path, kubernetes: str) -> None:
+def test_every_file_renders(file, kubernetes):
     """For old clusters as for new ones: one workload of the kind that was asked for, with its policy."""
     found = template(file.read_text(), kubernetes=kubernetes)
 
@@ -92,13 +91,13 @@ def test_every_file_renders(file: Path, kubernetes: str) -> None:
 
 
 @EACH
-def test_the_operator_of_prometheus_knows_every_field(file: Path) -> None:
+def test_the_operator_of_prometheus_knows_every_field(file):
     """No unknown field, no wrong type."""
     for each in every(template(file.read_text()), *SPECS):
         assert list(Draft202012Validator(SPECS[each["kind"]]).iter_errors(each["spec"])) == []
 
 
-def test_all_names_are_of_the_release() -> None:
+def test_all_names_are_of_the_release():
     """Two releases in one cluster do not get in each other's way."""
     for file in CI:
         first, second = (
@@ -112,7 +111,7 @@ def test_all_names_are_of_the_release() -> None:
         assert not first & second, file.name
 
 
-def test_the_package_holds_what_is_needed(tmp_path: Path) -> None:
+def test_the_package_holds_what_is_needed(tmp_path):
     """Presets, dashboard and alerts too, and no values of tests."""
     helm("package", CHART, "--destination", tmp_path)
 
@@ -124,7 +123,7 @@ def test_the_package_holds_what_is_needed(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith("ci/")]
 
 
-def test_what_is_built_is_what_is_installed() -> None:
+def test_what_is_built_is_what_is_installed():
     """The image that the first command pushes is the one that the second command's chart asks for."""
     found = INSTALLATION.search((ROOT / "README.md").read_text())
     assert found is not None
@@ -139,11 +138,11 @@ def test_what_is_built_is_what_is_installed() -> None:
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-def options(found: list) -> list[str]:
+def options(found):
     return [each for each in container(found)["args"] if each.startswith("--scheduler-config")]
 
 
-def test_a_text_stands_beside_the_policy() -> None:
+def test_a_text_stands_beside_the_policy():
     """Where the program looks for it; the program takes it, and still finds the policy in the ConfigMap."""
     found = template({"schedulerConfig": {"text": HEAD + "percentageOfNodesToScore: 30\n"}})
 
@@ -155,7 +154,7 @@ def test_a_text_stands_beside_the_policy() -> None:
     assert set(one(template(), "ConfigMap", "rebalancer")["data"]) == {"policy.yaml"}
 
 
-def test_another_text_starts_pods_anew() -> None:
+def test_another_text_starts_pods_anew():
     """A Deployment reads it at its start."""
     first, second = (
         pod_template(template({"schedulerConfig": {"text": HEAD + f"percentageOfNodesToScore: {each}\n"}}))
@@ -165,7 +164,7 @@ def test_another_text_starts_pods_anew() -> None:
     assert first["metadata"]["annotations"] != second["metadata"]["annotations"]
 
 
-def test_a_config_map_that_is_there_is_mounted() -> None:
+def test_a_config_map_that_is_there_is_mounted():
     found = template({"schedulerConfig": {"configMapName": "scheduler", "key": "config.yaml"}})
 
     assert options(found) == ["--scheduler-config=/scheduler-dir/config.yaml"]
@@ -174,6 +173,6 @@ def test_a_config_map_that_is_there_is_mounted() -> None:
     assert mounts["scheduler-volume"] == "/scheduler-dir"
 
 
-def test_examples_are_rendered_from_the_chart() -> None:
+def test_examples_are_rendered_from_the_chart():
     """`make chart` writes them."""
     assert {path.name: path.read_text() for path in FOLDER.glob("*.yaml")} == examples()

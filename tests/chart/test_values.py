@@ -2,12 +2,12 @@
 
 import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 import yaml
 
-from tests.chart.described import VALUES, Value, described, shown_table, table
+from tests.chart.described import VALUES, described, shown_table, table
 from tests.chart.helm import CHART, KUBERNETES, Object, helm, needed, rendered
 
 SCHEMA: Object = json.loads((CHART / "values.schema.json").read_text())
@@ -73,7 +73,7 @@ OTHERS: Mapping[str, object] = {
 SINGLE = {"leaderElection.resourceLock", "deschedulerPolicyAPIVersion"}
 
 
-def paths(schema: Object, prefix: str = "") -> Iterator[str]:
+def paths(schema, prefix=""):
     """All values that a schema knows, down to maps of any keys."""
     for name, each in schema["properties"].items():
         if "properties" in each:
@@ -82,7 +82,7 @@ def paths(schema: Object, prefix: str = "") -> Iterator[str]:
             yield f"{prefix}{name}"
 
 
-def other(value: Value) -> object:
+def other(value):
     if value.path in OTHERS:
         return OTHERS[value.path]
     if isinstance(value.default, bool):
@@ -94,29 +94,29 @@ def other(value: Value) -> object:
     return next((made[each] for each in made if each in types), marker(value))
 
 
-def marker(value: Value) -> str:
+def marker(value):
     """A text that is found again where the value is used."""
     return f"other-{value.path.replace('.', '-').lower()}"
 
 
-def is_free(value: Value) -> bool:
+def is_free(value):
     """Whether any text, list or map will do."""
     return value.path not in {*OTHERS, *SINGLE} and isinstance(other(value), str | list | dict)
 
 
 @functools.cache
-def with_all_that_is_free(scene: int) -> str:
+def with_all_that_is_free(scene):
     return rendered(merged(SCENES[scene], *(nested(each.path, other(each)) for each in described() if is_free(each))))
 
 
-def _schema(path: str) -> Object:
+def _schema(path):
     found = SCHEMA
     for step in path.split("."):
         found = found["properties"][step]
     return found
 
 
-def nested(path: str, value: object) -> Object:
+def nested(path, value):
     *groups, last = path.split(".")
     found: Object = {last: value}
     for group in reversed(groups):
@@ -124,7 +124,7 @@ def nested(path: str, value: object) -> Object:
     return found
 
 
-def merged(*files: Object) -> Object:
+def merged(*files):
     result: Object = {}
     for file in files:
         for key, value in file.items():
@@ -133,7 +133,7 @@ def merged(*files: Object) -> Object:
     return result
 
 
-def test_every_value_has_a_comment_and_a_place_in_the_schema() -> None:
+def test_every_value_has_a_comment_and_a_place_in_the_schema():
     """No more and no fewer on either side."""
     told = {value.path for value in described()}
     known = set(paths(SCHEMA))
@@ -142,7 +142,7 @@ def test_every_value_has_a_comment_and_a_place_in_the_schema() -> None:
     assert told - {"cmdOptions.v"} == known - UNDESCRIBED
 
 
-def test_the_readme_has_the_table() -> None:
+def test_the_readme_has_the_table():
     """`make chart` writes it."""
     assert shown_table() == table()
 
@@ -151,7 +151,7 @@ def test_the_readme_has_the_table() -> None:
 @pytest.mark.parametrize(
     "value", [each for each in described() if each.path not in SINGLE], ids=lambda value: value.path
 )
-def test_every_value_is_used(value: Value) -> None:
+def test_every_value_is_used(value):
     """Another value renders another chart, whatever the kind; those that are free are looked for all at once."""
     if is_free(value):
         assert any(marker(value) in with_all_that_is_free(scene) for scene in range(len(SCENES)))
@@ -161,7 +161,7 @@ def test_every_value_is_used(value: Value) -> None:
     assert any(rendered(merged(scene, change)) != rendered(scene) for scene in likeliest(value))
 
 
-def likeliest(value: Value) -> Sequence[Object]:
+def likeliest(value):
     """The scenes, those first in which the group of the value is switched on."""
     group, _, name = value.path.partition(".")
     return sorted(SCENES, key=lambda scene: name != "enabled" and "enabled" not in scene.get(group, ()))
@@ -169,7 +169,7 @@ def likeliest(value: Value) -> Sequence[Object]:
 
 @needed
 @pytest.mark.parametrize("value", sorted(DEFAULTS.keys() - {"kind"}))
-def test_a_value_that_is_null_renders_or_is_named(value: str) -> None:
+def test_a_value_that_is_null_renders_or_is_named(value):
     """Null takes the default away; what cannot do without one says so."""
     values = {"kind": "CronJob" if value in ("schedule", "startingDeadlineSeconds") else "Deployment", value: None}
     command = ("template", "rebalancer", CHART, "--values", "-", "--kube-version", KUBERNETES)
@@ -178,7 +178,7 @@ def test_a_value_that_is_null_renders_or_is_named(value: str) -> None:
     assert done.returncode == 0 or f"{value} is needed" in done.stderr or f"{value}.repository is needed" in done.stderr
 
 
-def test_defaults_that_differ_from_those_of_the_deschedulers_chart() -> None:
+def test_defaults_that_differ_from_those_of_the_deschedulers_chart():
     """The table of differences names them."""
     assert (DEFAULTS["schedule"], DEFAULTS["cmdOptions"]) == ("*/10 * * * *", {"v": 1})
     assert DEFAULTS["resources"]["limits"] == {"memory": "1Gi"}

@@ -10,12 +10,12 @@ DESCHEDULER = (CHART / "ci" / "descheduler-values.yaml").read_text()
 DEPLOYMENT = (CHART / "ci" / "descheduler-deployment-values.yaml").read_text()
 
 
-def args(values: str) -> list[str]:
+def args(values):
     found: list[str] = container(template(values))["args"]
     return found
 
 
-def test_no_job_runs_twice() -> None:
+def test_no_job_runs_twice():
     """Not at once, not again after a failure, and not beyond its schedule: it would have fresh limits."""
     cron_job, job = template(), template("kind: Job")
 
@@ -36,7 +36,7 @@ def test_no_job_runs_twice() -> None:
         ("*/7 8-18 * * 1-5", 540, "300s"),
     ],
 )
-def test_a_run_ends_before_the_next_one(schedule: str, ended_after: int, no_eviction_after: str) -> None:
+def test_a_run_ends_before_the_next_one(schedule, ended_after, no_eviction_after):
     """And stops evicting in time to end by itself."""
     found = template({"schedule": schedule})
 
@@ -44,12 +44,12 @@ def test_a_run_ends_before_the_next_one(schedule: str, ended_after: int, no_evic
     assert f"--deadline={no_eviction_after}" in container(found)["args"]
 
 
-def test_a_deadline_of_ones_own_counts() -> None:
+def test_a_deadline_of_ones_own_counts():
     assert "--deadline=40s" in args("activeDeadlineSeconds: 60")
     assert [each for each in args("cmdOptions: {deadline: 2m}") if "deadline" in each] == ["--deadline=2m"]
 
 
-def test_the_values_of_the_deschedulers_chart_keep_their_meaning() -> None:
+def test_the_values_of_the_deschedulers_chart_keep_their_meaning():
     found = template(DESCHEDULER)
     cron_job, pod, program = one(found, "CronJob"), pod_template(found), container(found)
     job = cron_job["spec"]["jobTemplate"]
@@ -94,7 +94,7 @@ def test_the_values_of_the_deschedulers_chart_keep_their_meaning() -> None:
     assert "nodeSelector: team=rebalancer" in one(found, "ConfigMap")["data"]["policy.yaml"]
 
 
-def test_the_pod_of_the_deschedulers_chart_keeps_its_settings() -> None:
+def test_the_pod_of_the_deschedulers_chart_keeps_its_settings():
     """Where it runs, as whom, and with which token."""
     found = template(DESCHEDULER)
     pod = pod_spec(found)
@@ -120,7 +120,7 @@ def test_the_pod_of_the_deschedulers_chart_keeps_its_settings() -> None:
     assert account["metadata"]["annotations"] == {"example.com/role": "evener"}
 
 
-def test_the_values_of_the_deschedulers_chart_as_a_deployment() -> None:
+def test_the_values_of_the_deschedulers_chart_as_a_deployment():
     """With the flags of a leader, a Service and a ServiceMonitor."""
     found = template(DEPLOYMENT)
     deployment, service, monitor = one(found, "Deployment"), one(found, "Service"), one(found, "ServiceMonitor")
@@ -148,7 +148,7 @@ def test_the_values_of_the_deschedulers_chart_as_a_deployment() -> None:
     assert (endpoint["interval"], endpoint["honorLabels"], endpoint["port"]) == ("30s", True, "http-metrics")
 
 
-def test_the_older_spelling_of_the_lease_namespace_wins() -> None:
+def test_the_older_spelling_of_the_lease_namespace_wins():
     """As in the descheduler's chart; the permission follows."""
     values = """
     kind: Deployment
@@ -160,7 +160,7 @@ def test_the_older_spelling_of_the_lease_namespace_wins() -> None:
     assert one(found, "Role", "-lease")["metadata"]["namespace"] == "misspelt"
 
 
-def test_options_are_passed_as_they_are() -> None:
+def test_options_are_passed_as_they_are():
     """A value, a switch, a number, and arguments after them."""
     found = args("{cmdOptions: {strict: null, v: 2, color: never}, extraArgs: [--yes], dryRun: true}")
 
@@ -169,7 +169,7 @@ def test_options_are_passed_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("file", CI, ids=lambda file: file.name)
-def test_a_pod_is_restricted(file) -> None:
+def test_a_pod_is_restricted(file):
     """What Pod Security's level `restricted` asks for, even where a values file replaces parts of it."""
     found = template(file.read_text())
     merged = {**pod_spec(found).get("securityContext", {}), **container(found)["securityContext"]}
@@ -181,14 +181,14 @@ def test_a_pod_is_restricted(file) -> None:
     assert merged["seccompProfile"] == {"type": "RuntimeDefault"}
 
 
-def test_system_priority_is_for_kube_system() -> None:
+def test_system_priority_is_for_kube_system():
     """Elsewhere a quota may forbid it, and the pod would never start; a class of one's own is kept."""
     assert pod_spec(template())["priorityClassName"] == "system-cluster-critical"
     assert "priorityClassName" not in pod_spec(template(namespace="tools"))
     assert pod_spec(template("priorityClassName: own", namespace="tools"))["priorityClassName"] == "own"
 
 
-def test_one_replica_is_never_two() -> None:
+def test_one_replica_is_never_two():
     """An update ends the old one first; with a leader the new one may wait beside it."""
     alone = one(template("kind: Deployment"), "Deployment")["spec"]
     several = one(template("{kind: Deployment, replicas: 2, leaderElection: {enabled: true}}"), "Deployment")["spec"]
@@ -198,12 +198,12 @@ def test_one_replica_is_never_two() -> None:
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Job", "Deployment"])
-def test_leader_election_may_be_null(kind: str) -> None:
+def test_leader_election_may_be_null(kind):
     """Helm drops a section that is null; what remains is one replica without election."""
     assert "--leader-elect" not in str(container(template(f"{{kind: {kind}, leaderElection: null}}")))
 
 
-def test_replicas_keep_apart() -> None:
+def test_replicas_keep_apart():
     """Over nodes and zones, unless the values say otherwise; one replica has nobody to avoid."""
     several = "kind: Deployment\nreplicas: 2\nleaderElection: {enabled: true}\n"
     own = several + "affinity: {nodeAffinity: {}}\ntopologySpreadConstraints: [{maxSkew: 2}]\n"
@@ -217,7 +217,7 @@ def test_replicas_keep_apart() -> None:
     assert pod_spec(template(own))["topologySpreadConstraints"] == [{"maxSkew": 2}]
 
 
-def test_what_needs_a_newer_kubernetes_is_left_out_on_an_older_one() -> None:
+def test_what_needs_a_newer_kubernetes_is_left_out_on_an_older_one():
     """Or refused, where leaving it out would change the meaning."""
     values = "{kind: Deployment, replicas: 2, leaderElection: {enabled: true}, podDisruptionBudget: {enabled: true}}"
     old, new = (template(values, kubernetes=version) for version in ("1.26.0", "1.27.0"))
@@ -229,7 +229,7 @@ def test_what_needs_a_newer_kubernetes_is_left_out_on_an_older_one() -> None:
     assert "timeZone needs Kubernetes 1.25" in refusal("timeZone: Etc/UTC", kubernetes="1.24.0")
 
 
-def test_probes_follow_the_port() -> None:
+def test_probes_follow_the_port():
     """A port of one's own moves them, the Service and the NetworkPolicy; without a port there are none."""
     switched = "kind: Deployment\nservice: {enabled: true}\nnetworkPolicy: {enabled: true}\n"
     moved = template(switched + "cmdOptions: {secure-port: 10443}")
@@ -245,7 +245,7 @@ def test_probes_follow_the_port() -> None:
     assert "Service" not in kinds(silent)
 
 
-def test_a_changed_policy_rolls_the_deployment() -> None:
+def test_a_changed_policy_rolls_the_deployment():
     """The pod has a checksum of it, whichever way the policy is given."""
     sums = {
         pod_template(template(values))["metadata"]["annotations"]["checksum/config"]
@@ -255,7 +255,7 @@ def test_a_changed_policy_rolls_the_deployment() -> None:
     assert len(sums) == 3
 
 
-def test_probes_and_monitors_follow_plain_http() -> None:
+def test_probes_and_monitors_follow_plain_http():
     """Served on request, and asked for in the same way; also by what marks beside it."""
     rules = {"enabled": True, "rules": {"cpu": {"query": "up", "above": 2, "below": 1}}}
     values = {"kind": "Deployment", "cmdOptions": {"insecure-http": True}, "marking": rules}
@@ -272,7 +272,7 @@ def test_probes_and_monitors_follow_plain_http() -> None:
 
 
 @pytest.mark.parametrize("kind", ["CronJob", "Job"])
-def test_a_monitor_of_runs_that_end_is_refused(kind: str) -> None:
+def test_a_monitor_of_runs_that_end_is_refused(kind):
     """With what to do instead; that of a marking Deployment beside them is not."""
     values = f"kind: {kind}\nservice: {{enabled: true}}\nserviceMonitor: {{enabled: true}}\n"
     said = refusal(values)
@@ -284,6 +284,6 @@ def test_a_monitor_of_runs_that_end_is_refused(kind: str) -> None:
     assert one(template(values + rules), "ServiceMonitor")["metadata"]["name"].endswith("-mark")
 
 
-def test_metrics_of_short_runs_go_to_a_pushgateway() -> None:
+def test_metrics_of_short_runs_go_to_a_pushgateway():
     assert "--pushgateway=http://push:9091" in args("pushgateway: {url: 'http://push:9091'}")
     assert not [each for each in args("") if each.startswith("--pushgateway")]

@@ -45,7 +45,7 @@ CHECKS: Mapping[str, Callable[[corpus.Case], Answer]] = {
 }
 
 
-def _function(case: corpus.Case) -> str:
+def _function(case):
     return str(case["id"]).rpartition("/")[0]
 
 
@@ -54,7 +54,7 @@ _ABSENT = pytest.param(None, id="corpus", marks=pytest.mark.skip(reason=corpus.m
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in _CASES] or [_ABSENT])
-def test_case(case: corpus.Case) -> None:
+def test_case(case):
     """The program decides as the descheduler does, or differs exactly as listed."""
     if why := LEFT_OUT.get(_function(case)):
         pytest.skip(f"left out: {why}")
@@ -68,6 +68,6 @@ def test_case(case: corpus.Case) -> None:
 
 
 @pytest.mark.skipif(not _CASES, reason=corpus.missing() or "there are some")
-def test_exceptions_name_cases() -> None:
+def test_exceptions_name_cases():
     assert set(DIFFERENT) <= {case["id"] for case in _CASES if _function(case) not in LEFT_OUT}
     assert set(LEFT_OUT) <= {_function(case) for case in _CASES}

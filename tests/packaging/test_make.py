@@ -1,18 +1,17 @@
 """`make` says what it can do, and in one line what it lacks."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.commands import ROOT, run
 
 
-def make(*arguments: str, code: int = 0) -> str:
+def make(*arguments, code=0):
     return run("make", "--silent", "--no-print-directory", *arguments, code=code).stdout
 
 
-def interpreter(folder: Path, answer: str) -> str:
+def interpreter(folder, answer):
     """Write a stand-in for an interpreter, which answers every question with this line of shell."""
     path = folder / "python"
     path.write_text(f"#!/bin/sh\n{answer}\n")
@@ -32,7 +31,7 @@ def interpreter(folder: Path, answer: str) -> str:
     ],
 )
 @pytest.mark.parametrize("target", ["demo", "test"])
-def test_what_is_missing_is_said_in_one_line(tmp_path: Path, target: str, answer: str, words: str) -> None:
+def test_what_is_missing_is_said_in_one_line(tmp_path, target, answer, words):
     python, environment = interpreter(tmp_path, answer), tmp_path / "venv"
 
     said = make(target, f"PYTHON={python}", f"VENV={environment}", code=2)
@@ -41,13 +40,13 @@ def test_what_is_missing_is_said_in_one_line(tmp_path: Path, target: str, answer
     assert not environment.exists()
 
 
-def test_no_python_at_all_is_said_in_one_line(tmp_path: Path) -> None:
+def test_no_python_at_all_is_said_in_one_line(tmp_path):
     said = make("demo", "PYTHON=", f"VENV={tmp_path / 'venv'}", code=2)
 
     assert re.fullmatch(r"rebalancer needs Python 3\.11 or newer and finds none; set PYTHON=.*\n", said)
 
 
-def test_help_lists_every_target() -> None:
+def test_help_lists_every_target():
     """Each with a word on what it is for."""
     makefile = (ROOT / "Makefile").read_text()
     phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)

@@ -18,7 +18,7 @@ third_party = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(third_party)
 
 
-def test_the_page_is_fresh_and_no_licence_forbids_to_pass_the_program_on() -> None:
+def test_the_page_is_fresh_and_no_licence_forbids_to_pass_the_program_on():
     """`make third-party` writes it."""
     found = list(third_party.rows())
 
@@ -27,7 +27,7 @@ def test_the_page_is_fresh_and_no_licence_forbids_to_pass_the_program_on() -> No
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_holds_no_secret_and_asks_for_no_more_than_it_needs(path: Path) -> None:
+def test_a_workflow_holds_no_secret_and_asks_for_no_more_than_it_needs(path):
     """Permissions are named, and no expression of the event reaches a shell."""
     text = path.read_text()
 
@@ -36,7 +36,7 @@ def test_a_workflow_holds_no_secret_and_asks_for_no_more_than_it_needs(path: Pat
     assert not re.search(r"run:.*\$\{\{ *github\.event", text)
 
 
-def test_the_linter_finds_nothing_in_the_workflows() -> None:
+def test_the_linter_finds_nothing_in_the_workflows():
     """actionlint, where it is at hand (`go install` has it)."""
     actionlint = shutil.which("actionlint") or shutil.which("actionlint", path=str(Path.home() / "go/bin"))
     if not actionlint:

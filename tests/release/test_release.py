@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,12 +26,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 has_buildah = pytest.mark.skipif(not shutil.which("buildah"), reason="there is no buildah")
 
 
-def said(*command: str | Path, cwd: Path, code: int = 0, **environment: str) -> str:
+def said(*command, cwd, code=0, **environment):
     done = run(*command, cwd=cwd, code=code, env=environment)
     return done.stdout + done.stderr
 
 
-def tree(folder: Path) -> Path:
+def tree(folder):
     """A clone in which the changelog has a heading for the version."""
     said("git", "clone", "--quiet", ROOT, folder, cwd=ROOT)
     changelog = folder / "CHANGELOG.md"
@@ -40,12 +39,12 @@ def tree(folder: Path) -> Path:
     return folder
 
 
-def release(folder: Path, *options: str, version: str = VERSION, code: int = 0) -> str:
+def release(folder, *options, version=VERSION, code=0):
     return said(sys.executable, folder / "release/release.py", version, *options, cwd=folder, code=code)
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory):
     """All that a release makes; the image only where there is buildah."""
     folder = tree(tmp_path_factory.mktemp("release") / "tree")
     release(folder, *([] if shutil.which("buildah") else ["--without-image"]))
@@ -53,7 +52,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def roots(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def roots(dist, tmp_path_factory):
     """The unpacked image of each architecture, where every user may enter."""
     layout = tmp_path_factory.mktemp("layout")
     with tarfile.open(dist / f"image-{VERSION}.tar") as archive:
@@ -69,11 +68,11 @@ def roots(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict
         shutil.rmtree(each)
 
 
-def blob(layout: Path, named: dict[str, str]) -> Path:
+def blob(layout, named):
     return layout / "blobs" / named["digest"].replace(":", "/")
 
 
-def manifests(layout: Path) -> Iterator[tuple[str, dict]]:
+def manifests(layout):
     """Each image of the layout with its architecture; what is read has the digest that names it."""
     (named,) = json.loads((layout / "index.json").read_text())["manifests"]
     for each in json.loads(blob(layout, named).read_text())["manifests"]:
@@ -82,7 +81,7 @@ def manifests(layout: Path) -> Iterator[tuple[str, dict]]:
         yield each["platform"]["architecture"], json.loads(path.read_text())
 
 
-def test_the_sums_are_those_of_all_files(dist: Path) -> None:
+def test_the_sums_are_those_of_all_files(dist):
     """`sha256sum --check` is content, and nothing lies beside the files it names."""
     said("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist)
 
@@ -90,7 +89,7 @@ def test_the_sums_are_those_of_all_files(dist: Path) -> None:
     assert named == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
 
 
-def test_the_same_commit_gives_the_same_bytes(dist: Path, tmp_path: Path) -> None:
+def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
     """Packages and chart, built a second time elsewhere."""
     again = tree(tmp_path / "again")
     release(again, "--without-image")
@@ -101,7 +100,7 @@ def test_the_same_commit_gives_the_same_bytes(dist: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("interpreter", INTERPRETERS)
-def test_the_wheel_runs_in_a_bare_environment(dist: Path, tmp_path: Path, interpreter: str) -> None:
+def test_the_wheel_runs_in_a_bare_environment(dist, tmp_path, interpreter):
     """With each Python it says it supports, as far as they are here; dependencies come from the index."""
     python = shutil.which(f"python{interpreter}")
     if not python or subprocess.call([python, "-c", "import ensurepip"], stderr=subprocess.DEVNULL):
@@ -116,7 +115,7 @@ def test_the_wheel_runs_in_a_bare_environment(dist: Path, tmp_path: Path, interp
     assert "would be evicted" in told
 
 
-def test_the_source_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
+def test_the_source_builds_the_same_wheel(dist, tmp_path):
     """What is in the sdist is enough to build from."""
     with tarfile.open(next(dist.glob("kube_rebalancer-*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
@@ -130,7 +129,7 @@ def test_the_source_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(found("helm") is None, reason="there is no helm")
-def test_the_packed_chart_installs(dist: Path) -> None:
+def test_the_packed_chart_installs(dist):
     """helm lints and renders it, and its values are those of the tree."""
     chart = dist / f"rebalancer-{VERSION}.tgz"
     helm = str(found("helm"))
@@ -144,7 +143,7 @@ def test_the_packed_chart_installs(dist: Path) -> None:
 
 
 @has_buildah
-def test_the_image_runs_as_its_user_on_a_tree_it_cannot_write(roots: dict[str, Path]) -> None:
+def test_the_image_runs_as_its_user_on_a_tree_it_cannot_write(roots):
     """A dry run over the example cluster from standard input, under both names; no file is written."""
     if os.getuid():
         pytest.skip("only root may change the root directory")
@@ -164,7 +163,7 @@ def test_the_image_runs_as_its_user_on_a_tree_it_cannot_write(roots: dict[str, P
 
 
 @has_buildah
-def test_the_image_is_small_has_no_shell_and_no_installer(roots: dict[str, Path]) -> None:
+def test_the_image_is_small_has_no_shell_and_no_installer(roots):
     """Nothing to run but the program, nothing that gives more rights, nothing that everybody may write but /tmp."""
     for root in roots.values():
         files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
@@ -176,7 +175,7 @@ def test_the_image_is_small_has_no_shell_and_no_installer(roots: dict[str, Path]
 
 
 @has_buildah
-def test_the_layers_are_small_and_the_user_is_not_root(dist: Path, tmp_path: Path) -> None:
+def test_the_layers_are_small_and_the_user_is_not_root(dist, tmp_path):
     """For both architectures."""
     with tarfile.open(dist / f"image-{VERSION}.tar") as archive:
         archive.extractall(tmp_path, filter="data")
@@ -191,7 +190,7 @@ def test_the_layers_are_small_and_the_user_is_not_root(dist: Path, tmp_path: Pat
 
 
 @has_buildah
-def test_each_architecture_has_its_own_machine_code(roots: dict[str, Path]) -> None:
+def test_each_architecture_has_its_own_machine_code(roots):
     """ELF files say which machine they are for: 62 is x86-64, 183 is AArch64."""
     for architecture, machine in (("amd64", 62), ("arm64", 183)):
         heads = [(path, path.read_bytes()[:20]) for path in roots[architecture].rglob("*")
@@ -202,7 +201,7 @@ def test_each_architecture_has_its_own_machine_code(roots: dict[str, Path]) -> N
 
 
 @has_buildah
-def test_the_bill_of_materials_names_all_that_is_pinned(dist: Path) -> None:
+def test_the_bill_of_materials_names_all_that_is_pinned(dist):
     """Each Debian package and each Python package, with its version, and the program itself."""
     bill = json.loads((dist / f"sbom-{VERSION}.cdx.json").read_text())
     listed = {(each["purl"].split(":")[1].split("/")[0], each["name"], each["version"]) for each in bill["components"]}
@@ -222,7 +221,7 @@ def test_the_bill_of_materials_names_all_that_is_pinned(dist: Path) -> None:
     ("version", "words"),
     [("9.9.9", "CHANGELOG.md has no heading `## 9.9.9`"), (VERSION, "chart/Chart.yaml says 0.0.7")],
 )
-def test_what_does_not_fit_is_said_in_one_line(tmp_path: Path, version: str, words: str) -> None:
+def test_what_does_not_fit_is_said_in_one_line(tmp_path, version, words):
     """And nothing is made."""
     folder = tree(tmp_path / "tree")
     chart = folder / "chart/Chart.yaml"

@@ -200,5 +200,5 @@ def test_a_short_run_shows_nothing():
         ),
     ],
 )
-def test_a_standing_in_words(standing: Stage, words: str) -> None:
+def test_a_standing_in_words(standing, words):
     assert standing.words == words

@@ -1,14 +1,12 @@
 """What is on the screen of a real terminal, whatever its width."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
-from rebalancer.report.view import Color, lines
+from rebalancer.report.view import lines
 from tests.functional.objects import node, pod, policy
 from tests.terminal.screen import Screen, Shown, on_screen
 
@@ -18,13 +16,13 @@ TROUBLE = ("run", "--policy", "tests/terminal/policies/trouble.yaml", "--snapsho
 LONG = "checkout-worker-with-a-rather-long-name-7c9d8f6b5"
 
 
-def written(folder: Path, objects: list[Any], policy_: Any) -> tuple[str, ...]:
+def written(folder, objects, policy_):
     (folder / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     (folder / "policy.yaml").write_text(json.dumps(policy_))
     return ("run", "--policy", str(folder / "policy.yaml"), "--snapshot", str(folder / "cluster.json"))
 
 
-def crowd(folder: Path, count: int, *, limit: int | None = 10_000, name: str = "web") -> tuple[str, ...]:
+def crowd(folder, count, *, limit=10_000, name="web"):
     """A run that evicts so many pods of two owners on ten nodes."""
     nodes = [node(f"n{number}") for number in range(10)]
     pods = [
@@ -36,14 +34,14 @@ def crowd(folder: Path, count: int, *, limit: int | None = 10_000, name: str = "
     return written(folder, nodes + pods, tidy)
 
 
-def demo_names() -> list[str]:
+def demo_names():
     """Names that a report of the demo must show: those of pods that go, and of the nodes they go from."""
     report = json.loads(CliRunner().invoke(main, [*DEMO, "--output", "json"]).stdout)
     return [each[key] for each in report["evictions"] for key in ("name", "node")]
 
 
 @pytest.mark.parametrize("columns", [40, *WIDTHS])
-def test_no_name_is_cut_and_no_line_wrapped_by_the_terminal(columns: int) -> None:
+def test_no_name_is_cut_and_no_line_wrapped_by_the_terminal(columns):
     """Each name of a pod or a node stands on the screen as a whole, and a line ends before the screen does."""
     shown = on_screen(*DEMO, columns=columns)
 
@@ -54,7 +52,7 @@ def test_no_name_is_cut_and_no_line_wrapped_by_the_terminal(columns: int) -> Non
     assert len(shown.lines) == len(shown.raw.splitlines())
 
 
-def test_long_names_stay_whole(tmp_path: Path) -> None:
+def test_long_names_stay_whole(tmp_path):
     shown = on_screen(*crowd(tmp_path, 3, name=LONG), columns=80)
 
     for number in range(3):
@@ -62,7 +60,7 @@ def test_long_names_stay_whole(tmp_path: Path) -> None:
     assert shown.text.count("5 restarts >= 5") == 3
 
 
-def test_five_hundred_evictions_are_readable(tmp_path: Path) -> None:
+def test_five_hundred_evictions_are_readable(tmp_path):
     """Counted by strategy and owner, on one screen; with -v 1 and --output wide each is there.
 
     In a pipe each is a line, however many they are: `grep` finds them.
@@ -82,7 +80,7 @@ def test_five_hundred_evictions_are_readable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_nodes_are_shown_before_and_after(columns: int) -> None:
+def test_nodes_are_shown_before_and_after(columns):
     shown = on_screen(*DEMO, columns=columns)
 
     assert "8 ->    6 over target" in shown.text
@@ -94,7 +92,7 @@ def test_nodes_are_shown_before_and_after(columns: int) -> None:
     assert "node-04  stays over target; pods kept: 1 by SystemCriticalPods, 1 by NodeLimit" in shown.text
 
 
-def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
+def test_colours_tell_what_is_over_and_what_was(tmp_path):
     """Red stays over target, green was over it, yellow is alarming; a failure leads in red."""
     shown = on_screen(*DEMO)
     bars = {line.split()[0]: line for line in shown.lines if "█" in line}
@@ -118,9 +116,7 @@ def test_colours_tell_what_is_over_and_what_was(tmp_path: Path) -> None:
         ("always", {"TERM": "dumb"}, True),
     ],
 )
-def test_who_wants_no_colours_gets_none(
-    monkeypatch: pytest.MonkeyPatch, color: Color, variables: dict[str, str], *, colored: bool
-) -> None:
+def test_who_wants_no_colours_gets_none(monkeypatch, color, variables, *, colored):
     """The option before the variable; the words are the same."""
     report = json.loads(CliRunner().invoke(main, [*DEMO, "--output", "json"]).stdout)
     for name, value in {"TERM": "xterm", "NO_COLOR": "", **variables}.items():
@@ -132,7 +128,7 @@ def test_who_wants_no_colours_gets_none(
     assert "LowNodeUtilization" in text
 
 
-def test_failures_lead_and_nothing_done_is_explained() -> None:
+def test_failures_lead_and_nothing_done_is_explained():
     shown = on_screen(*TROUBLE)
     text = " ".join(shown.text.split())
 
@@ -143,7 +139,7 @@ def test_failures_lead_and_nothing_done_is_explained() -> None:
     assert shown.exit_code == 1
 
 
-def test_a_run_without_limits_is_warned_of_in_a_dry_run_too(tmp_path: Path) -> None:
+def test_a_run_without_limits_is_warned_of_in_a_dry_run_too(tmp_path):
     """At the top, once, with how much of the cluster would go."""
     shown = on_screen(*crowd(tmp_path, 40, limit=None))
 
@@ -152,7 +148,7 @@ def test_a_run_without_limits_is_warned_of_in_a_dry_run_too(tmp_path: Path) -> N
     assert "40 of 40 pods of the cluster: more than a fifth" in shown.text
 
 
-def test_a_terminal_without_the_characters_of_bars_gets_others() -> None:
+def test_a_terminal_without_the_characters_of_bars_gets_others():
     shown: Shown = on_screen(*DEMO, variables={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
 
     assert "node-04  cpu    ###################." in shown.text
