@@ -1,6 +1,7 @@
 """One random cluster on a real control plane: pods placed one after another, the simulator asked first."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,8 +140,7 @@ class Trial:
     def _decided(self, name: str, namespace: str) -> Object | None:
         if self._plan.volumes:
             self._stage.provision()
-        pod = self._api.read("Pod", name, namespace)
-        return pod if pod["spec"].get("nodeName") or decided_message(pod) else None
+        return decided(self._api.read("Pod", name, namespace))
 
     def _owner(self, namespace: str, app: str) -> Object | None:
         if self._plan.volumes or self._random.random() < 0.2:
@@ -156,12 +156,17 @@ class Trial:
         return self._decoder.convert(msgspec.json.decode(json.dumps(pod), type=PodWire))
 
 
-def read(api: Api) -> Snapshot:
+def read(api: Api, kinds: Sequence[str] = KINDS) -> Snapshot:
     collection = Collection()
-    for kind in KINDS:
+    for kind in kinds:
         listed = {"kind": f"{kind}List", "items": api.list(kind)}
         add_document(collection, json.dumps(listed).encode())
     return collection.snapshot(datetime.now(UTC))
+
+
+def decided(pod: Object) -> Object | None:
+    """Return a pod that is bound, or that the scheduler has said it cannot place."""
+    return pod if pod["spec"].get("nodeName") or decided_message(pod) else None
 
 
 def decided_message(pod: Object) -> str:
