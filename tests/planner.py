@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from rebalancer.balancing.band import Band, Bounds
+from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.relief import Worth
@@ -13,7 +13,6 @@ from rebalancer.balancing.steering.fullness import MARGIN, Fullness, Goal
 from rebalancer.balancing.steering.offers import Offers, Planning
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
-from rebalancer.balancing.utilization import means
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate
@@ -38,11 +37,12 @@ def planner(
     evict = gate.asked_by(Evictor(on, DefaultEvictorArgs.model_validate(evictor or {})), "test", "test")
     evict = evict.with_owner_limit()
     usage = MeasuredUsage(on, on.measure(None), low)
-    nodes = usage.nodes()
-    lower, upper = Bounds(low, high, deviation).of(nodes)
-    band = Band(lower, means(nodes, lower), upper, deviation)
+    band = Bounds(low, high, deviation).of(usage.nodes())
     goal = Goal.of(band, MARGIN * min_gain)
     fullness = Fullness(on, usage, goal.names, [each.name for each in on.nodes])
     pool = Pool(on, Selection(on, evict, usage, lambda _: True, timedelta(0)), fullness, band.high, None)
-    offers, foresight = Offers(goal, fullness, min_gain, Worth(None, lower, upper, upper)), Foresight(on, KEYS)
+    offers, foresight = (
+        Offers(goal, fullness, min_gain, Worth(None, band.low, band.high, band.high)),
+        Foresight(on, KEYS),
+    )
     return Planning(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))

@@ -15,23 +15,6 @@ from rebalancer.balancing.utilization import NodeUtilization, Percentages, clamp
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """Percentages by resource."""
-
-    low: Percentages  # at or below all of these a node is underutilized
-    high: Percentages  # above any of these it is overutilized
-    deviation: bool = False  # whether both are distances from the mean of all nodes
-
-    def of(self, nodes: Iterable[NodeUtilization]) -> tuple[Percentages, Percentages]:
-        """Return both bounds for these nodes, as shares of each node; distances from the mean stay in 0 to 100."""
-        if not self.deviation:
-            return self.low, self.high
-        centre = means(nodes, self.low)
-        low = {name: clamped(mean - self.low[name]) for name, mean in centre.items()}
-        return low, {name: clamped(mean + self.high[name]) for name, mean in centre.items()}
-
-
-@dataclass(frozen=True, slots=True)
 class Band:
     """Percentages by resource: the mean, and the edges around it.
 
@@ -58,14 +41,24 @@ class Band:
         return {name: self.mean[name] + share * (edge - self.mean[name]) for name, edge in self.high.items()}
 
 
-def band_of(bounds: Bounds, nodes: Sequence[NodeUtilization], *, pooled: bool) -> Band:
-    """Return the band of these nodes; where they have offsets of pools, each node keeps it between 0 and 100."""
-    mean = means(nodes, bounds.low)
-    if not (pooled and bounds.deviation):
-        low, high = bounds.of(nodes)
-        return Band(low, mean, high, bounds.deviation)
-    low = {name: middle - bounds.low[name] for name, middle in mean.items()}
-    return Band(low, mean, {name: middle + bounds.high[name] for name, middle in mean.items()}, deviation=True)
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Percentages by resource, as a policy gives them."""
+
+    low: Percentages  # at or below all of these a node is underutilized
+    high: Percentages  # above any of these it is overutilized
+    deviation: bool = False  # whether both are distances from the mean of all nodes
+
+    def of(self, nodes: Sequence[NodeUtilization], *, pooled: bool = False) -> Band:
+        """Return the band of these nodes, between 0 and 100 %; in pools each node sees to that, after its offset."""
+        mean = means(nodes, self.low)
+        if not self.deviation:
+            return Band(self.low, mean, self.high)
+        low = {name: middle - self.low[name] for name, middle in mean.items()}
+        high = {name: middle + self.high[name] for name, middle in mean.items()}
+        if not pooled:
+            low, high = ({name: clamped(each) for name, each in edges.items()} for edges in (low, high))
+        return Band(low, mean, high, deviation=True)
 
 
 def pooled(nodes: Iterable[NodeUtilization], label: str) -> list[list[NodeUtilization]]:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from rebalancer.balancing.band import Band, Bounds, band_of, offsets, pooled
+from rebalancer.balancing.band import Band, Bounds, offsets, pooled
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse
 from rebalancer.balancing.destinations import Destinations, placements_by
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_for
-from rebalancer.balancing.placement_choice import SteeredPlacement, UnsteeredPlacement, destination_order
+from rebalancer.balancing.placement_choice import SteeredPlacement, destination_order
 from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.fullness import MARGIN, Fullness, Goal
@@ -58,7 +58,7 @@ class ByUsage:
         nodes = self._usage.nodes()
         # What is kept empty is about to go: it does not count in the mean either.
         pools, held = pooled(nodes, self._pooling.label) if self._pooling else [], self._cluster.held
-        band = band_of(bounds, [each for each in nodes if each.node.name not in held], pooled=bool(pools))
+        band = bounds.of([each for each in nodes if each.node.name not in held], pooled=bool(pools))
         self._usage.offsets = offsets(pools, band.mean, held) if bounds.deviation else {}
         low, high = band.low, band.high
         peaks = [self._usage.destination(each.node) for each in nodes if self._cluster.receives(each.node)]
@@ -175,13 +175,13 @@ class ByUsage:
             destinations = Destinations(cluster, peaks, bounds, usage.of_pod, packed=True, placements=placements)
             # Without steering, evictions are carried out without marks, and the scheduler places replacements.
             steer = Steer(0.0, ("", ""))
-            choices: SteeredPlacement | UnsteeredPlacement = UnsteeredPlacement()
+            steered = None
             if evict.steer is not None and placements is not None:
                 steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
                 order = destination_order(open_nodes, candidates)
-                choices = SteeredPlacement(cluster, order, destinations, bounds, foresight)
-            parts = (usage, self._selection, destinations, in_use, choices, low)
-            Compaction(cluster, evict, steer, *parts).run(candidates)
+                steered = SteeredPlacement(cluster, order, destinations, bounds, foresight)
+            parts = (usage, self._selection, destinations, low, steer, in_use, steered)
+            Compaction(cluster, evict, *parts).run(candidates)
 
     @contextmanager
     def _emptying(

@@ -25,15 +25,16 @@ the first one its 4 cores go to the other two: 15 of 20 cores are requested and 
 second one nothing would be free of the last 10 cores: the second stays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.cause_details import keeping, underutilized, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.placement_choice import Choice, Kept, SteeredPlacement, UnsteeredPlacement
+from rebalancer.balancing.placement_choice import Choice, Kept, SteeredPlacement
 from rebalancer.balancing.steering.steered import ELSEWHERE, mostly_elsewhere
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
@@ -42,80 +43,105 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.evict import Evict, cheapest_first
-from rebalancer.eviction.steering import Destination, Move, Steer, Wave
+from rebalancer.eviction.steering import Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 
-#: By pod, where it is expected: the node, how full that becomes, and which other nodes are as likely.
-_Plan = Mapping[Pod, tuple[Node, Mapping[str, Any], Destination]]
+
+def by_effort(cluster: Cluster, nodes: Iterable[NodeUtilization]) -> list[NodeUtilization]:
+    """Return nodes in the order in which they are emptied: those with the fewest pods first, then the emptiest."""
+    return sorted(nodes, key=lambda each: (len(occupants(cluster, each.node)), each.fullness, each.node.name))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Emptying:
-    """Takes the pods off nodes, those with the fewest pods first, then the emptiest."""
+    """Takes the pods off nodes that are nearly idle."""
 
     cluster: Cluster
     evict: Evict
     usage: MeasuredUsage
     selection: Selection  # which pods may be moved; a node with any other pod is left alone
-    destinations: Destinations  # the nodes that are not to be emptied
-    thresholds: Percentages  # at or below these nodes count as idle; the reasons show them
+    destinations: Destinations  # the nodes that may get pods
+    thresholds: Percentages  # at or below these nodes are emptied; the reasons show them
+    _is_over: bool = field(default=False, init=False)
+
+    #: Whether what may happen before a pod goes is looked at, too.
+    in_worlds: ClassVar[bool] = True
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it."""
-        found = ((source, cheapest_first(occupants(self.cluster, source.node))) for source in sources)
-        busy = [(source, pods) for source, pods in found if pods]
-        for source, pods in sorted(busy, key=lambda each: (len(each[1]), each[0].fullness, each[0].node.name)):
-            reason = underutilized(source, self.thresholds)
-            kept = self._empty(pods, source, reason)
-            if kept:
-                pod, refusal = kept
-                self.evict.refuse(pod, reason, keeping(source.node, refusal))
-                if refusal.cause.code is Code.TOTAL_LIMIT:
-                    # The nodes that follow have as many pods or more: the limit would stop them, too.
-                    return
+        for source in by_effort(self.cluster, sources):
+            if not self._is_over and (pods := cheapest_first(occupants(self.cluster, source.node))):
+                self._leave(source, self._emptied(source, pods))
 
-    def _empty(self, pods: Sequence[Pod], source: NodeUtilization, reason: Cause) -> tuple[Pod, Refused] | None:
+    def _leave(self, source: NodeUtilization, kept: Kept | None) -> None:
+        if kept:
+            pod, refusal = kept
+            self.evict.refuse(pod, self._why(source), keeping(source.node, refusal))
+            # The nodes that follow have as many pods or more: the limit would stop them, too.
+            self._is_over = refusal.cause.code is Code.TOTAL_LIMIT
+
+    def _emptied(self, source: NodeUtilization, pods: Sequence[Pod]) -> Kept | None:
         """Evict these pods and return None; if one of them may not go, evict none, and return it with the reason."""
         if kept := self.selection.first_immovable(pods) or self.evict.first_refusal(pods):
             return kept
         # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
         with self.cluster.scope() as attempt:
-            plan = self._plan(pods)
-            if isinstance(plan, tuple):
-                return plan
-            gone = self._evict_all(pods, plan, source, reason)
+            moves = self._moves(source, self.usage.largest_first(pods), self._why(source))
+            if isinstance(moves, tuple):
+                return moves
+            gone = self._evict_all(sorted(moves, key=lambda each: pods.index(each.pod)))
             if len(gone) == len(pods):
                 attempt.keep()
                 return None
-        for pod in gone:
-            self.cluster.place(pod, plan[pod][0])
+        for move, _ in gone:
+            self.cluster.place(move.pod, self._node(move))
         return None
 
-    def _evict_all(self, pods: Sequence[Pod], plan: _Plan, source: NodeUtilization, reason: Cause) -> list[Pod]:
-        gone: list[Pod] = []
+    def _why(self, source: NodeUtilization) -> Cause:
+        return underutilized(source, self.thresholds)
+
+    def _moves(self, source: NodeUtilization, pods: Iterable[Pod], reason: Cause) -> list[Move] | Kept:
+        """Return a move for each pod, in their order, or the first one that has nowhere to go.
+
+        From here on each one is expected where it would land, in the present scope.
+        """
+        moves: list[Move] = []
         for pod in pods:
-            _, arrival, destination = plan[pod]
-            points = source.points(self.usage.of_pod(pod))
-            if not self.evict(pod, with_pod_gone(reason, points).with_details(lands_on=arrival), destination).gone:
+            move = self._move(source, pod, reason)
+            if isinstance(move, Refused):
+                return pod, move
+            moves.append(move)
+        return moves
+
+    def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
+        usage = self.usage.of_pod(pod)
+        likely = self.destinations.likely(pod, usage)
+        if isinstance(likely, Refused):
+            return likely
+        shares = self.destinations.shares(pod) if self.in_worlds else {}
+        if isinstance(shares, Refused):
+            return shares
+        names = tuple(node.name for node in likely)
+        move = Move(pod, next(iter(shares), names[0]), names, reason, usage, shares)
+        arrival = self.destinations.expect(pod, self._node(move), self.thresholds)
+        because = with_pod_gone(reason, source.points(usage)).with_details(lands_on=arrival)
+        return replace(move, because=because)
+
+    def _node(self, move: Move) -> Node:
+        node = self.cluster.node(move.expected)
+        assert node is not None
+        return node
+
+    def _evict_all(self, moves: Iterable[Move]) -> list[tuple[Move, Verdict]]:
+        """Ask for these evictions, and return those whose pods have gone."""
+        gone: list[tuple[Move, Verdict]] = []
+        for move in moves:
+            verdict = self.evict(move.pod, move.because, move.destination)
+            if not verdict.gone:
                 # Only the server can still refuse: then the node is not emptied, and its other pods stay.
                 break
-            gone.append(pod)
+            gone.append((move, verdict))
         return gone
-
-    def _plan(self, pods: Sequence[Pod]) -> _Plan | tuple[Pod, Refused]:
-        """Return where each pod is expected, the largest placed first as the hardest, or the pod that cannot go."""
-        plan: dict[Pod, tuple[Node, Mapping[str, Any], Destination]] = {}
-        for pod in self.usage.largest_first(pods):
-            likely = self.destinations.likely(pod, self.usage.of_pod(pod))
-            if isinstance(likely, Refused):
-                return pod, likely
-            destination = self.destinations.placement(pod, likely, goes=lambda: True)
-            if isinstance(destination, Refused):
-                return pod, destination
-            first = self.cluster.node(destination.nodes[0])
-            assert first is not None
-            plan[pod] = first, self.destinations.expect(pod, first, self.thresholds), destination
-        return plan
 
 
 class NodesInUse:
@@ -134,7 +160,7 @@ class NodesInUse:
         """Return the nodes that could be emptied and removed: those with the fewest pods first, then the emptiest."""
         used = [each for each in nodes if each.node.name in self.nodes and not each.node.keeping]
         able = [each for each in used if not self._group_label or self._group_label in each.node.labels]
-        return sorted(able, key=lambda each: (len(occupants(self._cluster, each.node)), each.fullness, each.node.name))
+        return by_effort(self._cluster, able)
 
     def refusal(self, node: Node, pods: Iterable[Pod]) -> Refused | None:
         """Return why a node has to stay in use; None if it may be emptied of these pods."""
@@ -162,43 +188,34 @@ class NodesInUse:
 
 
 @dataclass(slots=True)
-class Compaction:
-    """Empties nodes."""
+class Compaction(Emptying):
+    """Empties nodes onto those that stay in use, steered or not."""
 
-    cluster: Cluster
-    evict: Evict
     steer: Steer  # carries the evictions of a node out as a wave
-    usage: MeasuredUsage
-    selection: Selection  # which pods may be moved
-    destinations: Destinations  # the nodes in use that take pods, and all others
     in_use: NodesInUse
-    choices: SteeredPlacement | UnsteeredPlacement  # where pods may land
-    thresholds: Percentages  # at or below these nodes are emptied; the reasons show them
-    _received: set[str] = field(default_factory=set)
-    _elsewhere: int = 0
-    _is_over: bool = False
+    steered: SteeredPlacement | None  # where pods may land; None: the scheduler places replacements as it likes
+    _received: set[str] = field(default_factory=set, init=False)
+    _elsewhere: int = field(default=0, init=False)
+
+    in_worlds: ClassVar[bool] = False
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Empty the candidates in order; for each that is left alone, one refusal names the pod that keeps it."""
         try:
-            for wide in self.choices.rounds:
+            # To few nodes first; what cannot be emptied so is tried again with all.
+            for wide in (False, True) if self.steered else (True,):
                 again: list[NodeUtilization] = []
                 for source in sources:
                     if self._is_over:
                         return
                     kept = self._tried(source, wide=wide)
-                    if kept and kept[1].cause.code is Code.NO_DESTINATION and wide != self.choices.rounds[-1]:
+                    if kept and kept[1].cause.code is Code.NO_DESTINATION and not wide:
                         again.append(source)
-                    elif kept:
-                        self._leave(source, *kept)
+                    else:
+                        self._leave(source, kept)
                 sources = again
         finally:
             self.steer.end()
-
-    def _leave(self, source: NodeUtilization, pod: Pod, refusal: Refused) -> None:
-        self.evict.refuse(pod, underutilized(source, self.thresholds), keeping(source.node, refusal))
-        # The nodes that follow have as many pods or more: the limit would stop them, too.
-        self._is_over = self._is_over or refusal.cause.code is Code.TOTAL_LIMIT
 
     def _tried(self, source: NodeUtilization, *, wide: bool) -> Kept | None:
         """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
@@ -208,52 +225,17 @@ class Compaction:
         kept = self._kept(source.node, pods)
         if kept:
             return kept
-        usage = [self.usage.of_pod(pod) for pod in pods]
-        held = self.cluster.held
-        empty = {node.name for node in self.cluster.nodes if node.name not in self.in_use.nodes or node.name in held}
-        for choice in self.choices.of(source.node, usage, empty, wide=wide):
-            kept = self._emptied(source, pods, choice)
+        held, in_use = self.cluster.held, self.in_use.nodes
+        # On a node that is empty, or about to be, no pod may land.
+        empty = {node.name for node in self.cluster.nodes if node.name not in in_use or node.name in held}
+        choices: Iterable[Choice] = (Choice({*empty, source.node.name}),)
+        if self.steered:
+            choices = self.steered.of(source.node, [self.usage.of_pod(pod) for pod in pods], empty, wide=wide)
+        for choice in choices:
+            kept = self._carried_out(source, pods, choice)
             if not kept:
                 return None
         return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
-
-    def _emptied(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Kept | None:
-        self.destinations.emptied = choice.barred
-        with self.choices.avoiding(choice):
-            found = self._moves(source, pods, underutilized(source, self.thresholds))
-        if isinstance(found, tuple):
-            return found
-        if objection := self.choices.objection(source.node, found):
-            return objection
-        moves = tuple(replace(move, likely=choice.destinations or move.likely) for move in found)
-        self._carry_out(source.node, Wave(choice.avoid, moves))
-        return None
-
-    def _moves(self, source: NodeUtilization, pods: Sequence[Pod], reason: Cause) -> list[Move] | Kept:
-        """Return a move for each pod, in their order, or the first one that has nowhere to go.
-
-        This is tried out in the cluster's picture of the future, and taken back.  For each one all pods of the node
-        have gone or are about to, and the replacements of those before it are there.
-        """
-        moves: list[Move] = []
-        with self.cluster.scope():
-            for pod in pods:
-                self.cluster.remove(pod)
-            for pod in pods:
-                move = self._move(source, pod, reason)
-                if isinstance(move, Refused):
-                    return pod, move
-                moves.append(move)
-        return moves
-
-    def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
-        usage = self.usage.of_pod(pod)
-        likely = self.destinations.likely(pod, usage)
-        if isinstance(likely, Refused):
-            return likely
-        arrival = self.destinations.expect(pod, likely[0], self.thresholds)
-        because = with_pod_gone(reason, source.points(usage)).with_details(lands_on=arrival)
-        return Move(pod, likely[0].name, tuple(node.name for node in likely), because, usage)
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
         """Return what keeps a node, whatever the destinations."""
@@ -264,9 +246,27 @@ class Compaction:
             return holding, refused(Code.HOLDS_NODE, annotation=holding.holding)
         return self.selection.first_immovable(pods) or self.evict.first_refusal(pods)
 
-    def _carry_out(self, node: Node, wave: Wave) -> None:
+    def _carried_out(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Kept | None:
+        self.destinations.emptied = choice.barred
+        reason = self._why(source)
+        # This is tried out in the cluster's picture of the future, and taken back.  For each pod all of the node have
+        # gone or are about to, and the replacements of those before it are there.
+        with self.steered.avoiding(choice) if self.steered else nullcontext(), self.cluster.scope():
+            for pod in pods:
+                self.cluster.remove(pod)
+            found = self._moves(source, pods, reason)
+        if isinstance(found, tuple):
+            return found
+        if self.steered and (objection := self.steered.objection(source.node, found)):
+            return objection
+        moves = tuple(replace(move, likely=choice.destinations or move.likely) for move in found)
+        self._make(source.node, Wave(choice.avoid, moves))
+        return None
+
+    def _make(self, node: Node, wave: Wave) -> None:
         self.steer.begin(wave)
-        placements = self.steer.settle(wave, self._evict_all(wave.moves))
+        leaving = [(move, verdict) for move, verdict in self._evict_all(wave.moves) if verdict.leaving]
+        placements = self.steer.settle(wave, leaving)
         if not occupants(self.cluster, node):
             self.in_use.nodes.pop(node.name, None)
             self.evict.emptied(node)
@@ -275,19 +275,9 @@ class Compaction:
             if landed_on is not None:
                 self.cluster.place(placement.move.pod, landed_on)
                 self.in_use.nodes[landed_on.name] = landed_on
-            self._received.update(self.choices.occupied_by(placement))
+            # Without steering nobody has looked: the pod may run on any that was likely.
+            self._received.update(self.steered.occupied_by(placement) if self.steered else placement.move.likely)
         self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(placements) else 0
         if self._elsewhere == ELSEWHERE:
             self.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))
             self._is_over = True
-
-    def _evict_all(self, moves: Iterable[Move]) -> list[tuple[Move, Verdict]]:
-        moved: list[tuple[Move, Verdict]] = []
-        for move in moves:
-            verdict = self.evict(move.pod, move.because, move.destination)
-            if not verdict.gone:
-                # Only the server can still refuse: then the node is not emptied, and its other pods stay.
-                break
-            if verdict.leaving:
-                moved.append((move, verdict))
-        return moved

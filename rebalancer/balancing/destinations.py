@@ -24,7 +24,7 @@ destination that is the most free by requests, or the least free where pods are 
 """
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -37,7 +37,6 @@ from rebalancer.cluster.resources import CPU, MEMORY, Resources, arriving
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.scheduling.eligibility import EligibleNodes
@@ -162,24 +161,20 @@ class Destinations:
                 return refused(Code.NO_DESTINATION, **chosen, harm=harm.as_details())
         return nodes
 
-    def placement(
-        self, pod: Pod, likely: Sequence[Node], goes: Callable[[], bool], expected: Node | None = None
-    ) -> Destination | Refused:
-        """Return where the replacement may land in possible histories, or why the pod should stay.
+    def shares(self, pod: Pod, goes: Callable[[], bool] = lambda: True) -> Mapping[str, float] | Refused:
+        """Return how likely the replacement lands on which nodes, the likeliest first, or why the pod should stay.
 
-        To be asked of a pod before it is expected anywhere.  The first of the nodes is the one to expect it on: by
-        default the one where it lands most often.  Where the eviction will not be granted, histories are not looked at.
+        To be asked of a pod before it is expected anywhere.  Empty where no history is looked at: if the scheduler is
+        not known, or the eviction will not be granted.
         """
-        names = [node.name for node in likely]
         if self._placements is None or not goes():
-            return Destination.among(expected.name if expected else names[0], names)
+            return {}
         usage = self._of_pod(pod)
         for seen in self._placements.worlds.placements(pod):
             nodes = self._judge(seen.answer, pod, usage, seen.number)
             if isinstance(nodes, Refused):
                 return nodes
-        shares = self._placements.worlds.shares(pod)
-        return Destination.among(expected.name if expected else next(iter(shares)), shares)
+        return self._placements.worlds.shares(pod)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`)."""

@@ -27,7 +27,7 @@ from math import ceil
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.relief import Moves, Purpose, furthest_first, node_is_spent
+from rebalancer.balancing.relief import Moves, furthest_first, node_is_spent
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
@@ -83,7 +83,6 @@ class Filling:
         self._moves = moves
         self._destinations = destinations
         self._band = band
-        self._purpose = Purpose(band.mean, filling=True)
         self._kept = band.below(_KEPT)
         self._low: set[str] = set()  # the nodes below the band
         self._wanting: set[str] = set()  # and those below the mean
@@ -99,7 +98,7 @@ class Filling:
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Fill nodes while some are below the band; do nothing if the usage of pods is not known."""
-        if not self._moves.pods_known:
+        if not self._moves.worth:
             return
         donors = furthest_first(sources, self._band.mean)
         nodes = len(self._destinations.known)
@@ -123,7 +122,7 @@ class Filling:
     def _donate(self, donor: NodeUtilization, least: float) -> None:
         # Large gains fill any node up to the mean; small ones are worth an eviction only for a node below its band.
         waiting = self._low if least == _SMALL_GAIN else self._wanting
-        for group in self._moves.groups(donor, self._purpose):
+        for group in self._moves.selection.groups(donor, None):
             offers = [_Offer(self._most(candidate, donor), candidate) for candidate in group]
             while self._tries_left and waiting and (best := self._best(offers, donor)):
                 if best.gain <= least:
@@ -139,8 +138,9 @@ class Filling:
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and return whether its node may lose no more."""
-        verdict = self._moves.move(offer.candidate, donor, self._purpose, offer.destination, offer.likely)
         assert offer.destination is not None
+        expected, mean = offer.destination.name, self._band.mean
+        verdict = self._moves.move(offer.candidate, donor, mean, filling=True, expected=expected, likely=offer.likely)
         self._look_at(self._destinations.on(offer.destination))
         self._tries_left -= verdict.leaving
         return node_is_spent(verdict)

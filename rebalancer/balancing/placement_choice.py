@@ -16,7 +16,7 @@ may go to n5, n4, n3 and n2, and only n1 is avoided.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from rebalancer.balancing.destinations import Destinations
@@ -53,28 +53,6 @@ class Choice:
     avoid: Avoid = field(default_factory=dict)  # by name, how many soft taints nodes carry meanwhile
 
 
-class UnsteeredPlacement:
-    """The scheduler places replacements as it likes."""
-
-    rounds = (True,)  # how often all nodes are tried; False for the choices to few nodes, True for those to all
-
-    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Choice]:  # noqa: ARG002  as in the other
-        """Yield the only choice: no pod may land on a node that is empty, or about to be."""
-        yield Choice({*empty, node.name})
-
-    def avoiding(self, choice: Choice) -> AbstractContextManager[None]:  # noqa: ARG002  as in the other
-        """Change nothing."""
-        return nullcontext()
-
-    def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:  # noqa: ARG002  as in the other
-        """Return None: where replicas stand is the scheduler's business."""
-        return None
-
-    def occupied_by(self, placement: ActualPlacement) -> Collection[str]:
-        """Return the nodes on which a replacement may run: all that were likely, as nobody has looked."""
-        return placement.move.likely
-
-
 def destination_order(destinations: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]) -> list[Node]:
     """Return the nodes that are not to be emptied, the fullest first, and then those that would be emptied last."""
     emptied = {each.node.name for each in candidates}
@@ -89,8 +67,6 @@ class SteeredPlacement:
 
     Of all nodes of the cycle some may receive, in an order; those that others have given soft taints never do.
     """
-
-    rounds = (False, True)  # as in `UnsteeredPlacement`
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from rebalancer.balancing.candidates import Candidate, Selection, choose
 from rebalancer.balancing.cause_details import why_relieved, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.utilization import Excess, NodeUtilization, Percentages
+from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -102,18 +102,7 @@ class Worth:
         return self._hours[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
-    """Why pods leave a node."""
-
-    targets: Percentages  # by resource, above which percentage a node loses pods
-    filling: bool = False  # whether they go to fill other nodes; then pods that stay are not recorded
-
-    def reason(self, source: NodeUtilization) -> Cause:
-        """Return why pods should leave this node now."""
-        return why_relieved(source, self.targets, filling=self.filling)
-
-
+@dataclass(slots=True)
 class Moves:
     """Makes moves, and counts how many pods each node has lost.
 
@@ -121,93 +110,73 @@ class Moves:
     limit: nobody could tell when it has lost enough.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        evict: Evict,
-        selection: Selection,
-        destinations: Destinations,
-        worth: Worth | None,
-        limit: int | None,
-    ) -> None:
-        self._cluster = cluster
-        self._evict = evict
-        self._selection = selection
-        self._destinations = destinations
-        self._worth = worth
-        self.pods_known = worth is not None
-        self._limit = 1 if limit is None and not self.pods_known else limit
-        self._evicted: Counter[str] = Counter()
+    cluster: Cluster
+    evict: Evict
+    selection: Selection
+    destinations: Destinations
+    worth: Worth | None
+    limit: int | None
+    _evicted: Counter[str] = field(default_factory=Counter, init=False)
 
     def is_spent(self, source: NodeUtilization) -> bool:
         """Return whether a node has lost as many pods as it may."""
-        return self._evicted[source.node.name] == self._limit
-
-    def groups(self, source: NodeUtilization, purpose: Purpose) -> Iterator[list[Candidate]]:
-        """Yield the candidates of a node class by class, each the oldest first."""
-        return self._selection.groups(source, None if purpose.filling else purpose.reason(source))
+        limit = 1 if self.limit is None and self.worth is None else self.limit
+        return self._evicted[source.node.name] == limit
 
     def move(
         self,
         candidate: Candidate,
         source: NodeUtilization,
-        purpose: Purpose,
-        expected: Node | None = None,
-        likely: Sequence[Node] | None = None,
+        targets: Percentages,
+        *,
+        filling: bool = False,
+        expected: str = "",
+        likely: Sequence[Node] = (),
     ) -> Verdict:
         """Ask for the eviction of a candidate that has a destination, and expect it there if it goes.
 
-        By default it is expected on the likely node where it lands most often; those are looked up unless given.
+        Its node is above the targets.  By default it is expected on the likely node where it lands most often; those
+        are looked up unless given.  Pods that go to fill other nodes are not recorded where they stay.
         """
-        pod, reason = candidate.pod, purpose.reason(source)
-        recorded = None if purpose.filling else reason
-        if refusal := self._evict.pre_eviction_refusal(pod, recorded):
+        pod, reason, excess = candidate.pod, why_relieved(source, targets, filling=filling), source.above(targets)
+        recorded = None if filling else reason
+        if refusal := self.evict.pre_eviction_refusal(pod, recorded):
             return refusal
-        found = likely or self._destinations.likely(pod, candidate.usage)
+        found = self._destination(candidate, source, expected, likely)
         if isinstance(found, Refused):
-            return self._stays(pod, recorded, found)
-        may_go = self._evict.first_refusal
-        destination = self._destinations.placement(pod, found, lambda: may_go([pod]) is None, expected)
-        if isinstance(destination, Refused):
-            return self._stays(pod, recorded, destination)
-        deal = self._deal(candidate, source, destination)
-        if unworthy := deal.refusal:
-            return self._stays(pod, recorded, unworthy)
-        return self._carry_out(candidate, source, purpose, destination, deal)
-
-    def _deal(self, candidate: Candidate, source: NodeUtilization, destination: Destination) -> Deal:
-        expected = self._cluster.node(destination.nodes[0])
-        if self._worth is None or expected is None:
-            return FREE
-        return self._worth.deal(candidate, source, self._destinations.on(expected))
-
-    def _stays(self, pod: Pod, recorded: Cause | None, refusal: Refused) -> Refused:
-        if recorded is not None:
-            self._evict.refuse(pod, recorded, refusal)
-        return refusal
-
-    def _carry_out(
-        self,
-        candidate: Candidate,
-        source: NodeUtilization,
-        purpose: Purpose,
-        destination: Destination,
-        deal: Deal,
-    ) -> Verdict:
-        expected = self._cluster.node(destination.nodes[0])
-        assert expected is not None
-        excess, reason = source.above(purpose.targets), purpose.reason(source)
-        if self.pods_known:
+            if recorded is not None:
+                self.evict.refuse(pod, recorded, found)
+            return found
+        destination, node, deal = found
+        if self.worth:
             relieved = excess.total - excess.left(candidate.points)
             reason = with_pod_gone(reason, candidate.points).with_details(relieved=relieved, **deal.figures)
         # The pod is expected there while its eviction is asked for; if it stays, that is taken back.
-        with self._cluster.scope() as attempt:
-            arrival = self._destinations.expect(candidate.pod, expected, tuple(excess.points))
-            verdict = self._evict(candidate.pod, reason.with_details(lands_on=arrival), destination)
+        with self.cluster.scope() as attempt:
+            arrival = self.destinations.expect(pod, node, tuple(excess.points))
+            verdict = self.evict(pod, reason.with_details(lands_on=arrival), destination)
             if verdict.leaving:
                 self._evicted[source.node.name] += 1
                 attempt.keep()
         return verdict
+
+    def _destination(
+        self, candidate: Candidate, source: NodeUtilization, expected: str, likely: Sequence[Node]
+    ) -> tuple[Destination, Node, Deal] | Refused:
+        """Return where a pod may land, where it is expected, and what that is worth; or why it should stay."""
+        pod = candidate.pod
+        nodes = likely or self.destinations.likely(pod, candidate.usage)
+        if isinstance(nodes, Refused):
+            return nodes
+        shares = self.destinations.shares(pod, lambda: self.evict.first_refusal([pod]) is None)
+        if isinstance(shares, Refused):
+            return shares
+        names = [node.name for node in nodes]
+        destination = Destination.among(expected or next(iter(shares), names[0]), shares or names)
+        node = self.cluster.node(destination.nodes[0])
+        assert node is not None
+        deal = self.worth.deal(candidate, source, self.destinations.on(node)) if self.worth else FREE
+        return deal.refusal or (destination, node, deal)
 
 
 def node_is_spent(verdict: Verdict) -> bool:
@@ -220,32 +189,28 @@ class Relief:
 
     def __init__(self, moves: Moves, targets: Percentages) -> None:
         self._moves = moves
-        self._purpose = Purpose(targets)
+        self._targets = targets
         self._first_excess: dict[str, float] = {}
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Relieve nodes, the one furthest above its targets first."""
-        for source in furthest_first(sources, self._purpose.targets):
+        for source in furthest_first(sources, self._targets):
             for candidate in self._choices(source):
-                if self._moves.is_spent(source):
-                    break
-                if node_is_spent(self._moves.move(candidate, source, self._purpose)):
+                if self._moves.is_spent(source) or node_is_spent(self._moves.move(candidate, source, self._targets)):
                     break
 
     def _choices(self, source: NodeUtilization) -> Iterator[Candidate]:
-        excess = source.above(self._purpose.targets)
+        excess = source.above(self._targets)
         if not excess.points:
             return
         # A tenth of it is what a pod must take at least, also in a second run.
         first = self._first_excess.setdefault(source.node.name, excess.beside_pods)
-        for group in self._moves.groups(source, self._purpose):
-            while best := self._best(group, source.above(self._purpose.targets), first):
+        for group in self._moves.selection.groups(source, why_relieved(source, self._targets, filling=False)):
+            # If the usage of pods is not known, neither is which one helps most: the oldest goes.
+            known = self._moves.worth is not None
+            while best := choose(group, source.above(self._targets), first) if known else next(iter(group), None):
                 group.remove(best)
                 yield best
-
-    def _best(self, group: Sequence[Candidate], excess: Excess, first: float) -> Candidate | None:
-        # If the usage of pods is not known, neither is which one helps most: the oldest goes.
-        return choose(group, excess, first) if self._moves.pods_known else next(iter(group), None)
 
 
 def furthest_first(sources: Iterable[NodeUtilization], targets: Percentages) -> list[NodeUtilization]:

@@ -77,7 +77,8 @@ class Relocation:
         More nodes than `number_of_nodes` must be underutilized.
         """
         sources = self._usage.sources(self._cluster)
-        low, high = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
+        band = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
+        low, high = band.low, band.high
         under = [peak for peak in self._destinations() if peak.within(low)]
         over = [source for source in sources if not source.within(high)]
         few = len(under) <= max(number_of_nodes, 0)
