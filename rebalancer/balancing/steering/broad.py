@@ -17,7 +17,7 @@ outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod m
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import tee
@@ -25,7 +25,6 @@ from math import ceil
 
 import numpy as np
 
-from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Draft, Offer, Planning
 from rebalancer.cluster.node import Node
@@ -58,10 +57,9 @@ class BroadWaves:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._turns: Counter[object] = Counter()
-        self._unfit: defaultdict[object, defaultdict[str, set[Pod]]] = defaultdict(lambda: defaultdict(set))
-        self._fit: defaultdict[object, dict[str, tuple[Sequence[Candidate], int, Sequence[Candidate]]]] = defaultdict(
-            dict
-        )
+        self._unfit: defaultdict[object, set[Pod]] = defaultdict(
+            set
+        )  # by places that receive; no pod becomes fit later
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -69,10 +67,9 @@ class BroadWaves:
         All destinations together come first, then those of each place: a pod that stays in its zone spreads no worse.
         The place that received last comes last.  Of all nodes that pods could go to some are open as destinations.
         """
-        goal, fullness = self._planning.goal, self._planning.fullness
-        destinations = sorted((goal.highest(fullness.peak(node.name)), node.name) for node in open_to)
-        least = ceil(_RECEIVING * len(nodes))
-        names = tuple([name for place, (highest, name) in enumerate(destinations) if highest <= 0 or place < least])
+        highest = self._planning.goal.highest(self._planning.fullness.peak_fills([node.name for node in open_to]))
+        least = max(ceil(_RECEIVING * len(nodes)), np.count_nonzero(highest <= 0))
+        names = tuple([open_to[number].name for number in np.argsort(highest, kind="stable")[:least].tolist()])
         by_place = self._planning.zones.by_place(names)
         places = sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ()
         groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
@@ -91,24 +88,15 @@ class BroadWaves:
 
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         by_place = self._planning.zones.by_place(empty.destinations)
-        places = frozenset(by_place)
-        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], self._unfit[places])
+        unfit = self._unfit[frozenset(by_place)]
+        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], unfit)
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.destinations[len(empty.destinations) // 2]
-            fit = [each for name in givers[:count] for each in self._fit_on(name, places)]
+            fit = [each for each in self._planning.pool.on(givers[:count]) if each.pod not in unfit]
             offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
             if (draft := self._together(empty, offers, may_go)).offers:
                 return draft
         return None
-
-    def _fit_on(self, name: str, places: frozenset[object]) -> Sequence[Candidate]:
-        """Return the candidates of a node that may go to destinations in these places; no pod becomes fit later."""
-        present, unfit = self._planning.pool.on_node(name), self._unfit[places][name]
-        before, count, fit = self._fit[places].get(name, ((), -1, ()))
-        if count != len(unfit) or before is not present:
-            fit = [each for each in present if each.pod not in unfit]
-            self._fit[places][name] = present, len(unfit), fit
-        return fit
 
     def _most(self, empty: Draft) -> int:
         return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
@@ -150,7 +138,7 @@ class BroadWaves:
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _may_go(self, empty: Draft, last: Iterable[str], unfit: Mapping[str, set[Pod]]) -> Callable[[Pod], bool]:
+    def _may_go(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], bool]:
         """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays.
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
@@ -162,7 +150,7 @@ class BroadWaves:
         def may_go(pod: Pod) -> bool:
             allowed = self._is_allowed(pod, empty, places, outranks)
             if not allowed:
-                unfit[pod.node].add(pod)
+                unfit.add(pod)
             return allowed
 
         return may_go

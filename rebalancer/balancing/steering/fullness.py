@@ -68,21 +68,13 @@ class Goal:
         inner_low = [min(edge + margin, m) if deviation else 0.0 for edge, m in zip(low, mean, strict=True)]
         return cls(names, low, high, inner_low, inner_high, mean)
 
-    def highest(self, fill: Fill) -> float:
-        """Return by how many points a node is above the mean in the resource where that is most; below it: negative."""
-        return max(each - mean for each, mean in zip(fill, self.mean, strict=True))
+    def highest(self, fills: Fills) -> Costs:
+        """Return for each of some fills by how many points it is above the mean where that is most; below: negative."""
+        return reduce(np.maximum, [each - mean for each, mean in zip(fills, self.mean, strict=True)])
 
-    def above(self, fill: Fill) -> float:
-        """Return by how many points a node is above the narrower band, summed up: what it has to give."""
-        return sum(max(0.0, each - high) for each, high in zip(fill, self.inner_high, strict=True))
-
-    def is_over(self, fill: Fill) -> bool:
-        """Return whether a node is above its band in some resource."""
-        return any(each > edge + TOLERANCE for each, edge in zip(fill, self.high, strict=True))
-
-    def is_below(self, fill: Fill) -> bool:
-        """Return whether a node is below its band in some resource."""
-        return any(each < edge - TOLERANCE for each, edge in zip(fill, self.low, strict=True))
+    def above(self, fills: Fills) -> Costs:
+        """Return for each of some fills by how many points it is above the narrower band: what it has to give."""
+        return reduce(add, [np.maximum(each - high, 0.0) for each, high in zip(fills, self.inner_high, strict=True)])
 
     def over(self, fills: Fills) -> Mask:
         """Return for each of some fills whether it is above the band in some resource."""
@@ -150,11 +142,11 @@ class Fullness:
 
     def fills(self, names: Iterable[str]) -> Fills:
         """Return how full nodes are as sources."""
-        return np.array([self.fill(name) for name in names]).T
+        return np.array([self.fill(name) for name in names]).reshape(-1, len(self._names)).T
 
     def peak_fills(self, names: Iterable[str]) -> Fills:
         """Return how full nodes are as destinations."""
-        return np.array([self.peak(name) for name in names]).T
+        return np.array([self.peak(name) for name in names]).reshape(-1, len(self._names)).T
 
     def offered(self, names: Iterable[str]) -> Fills:
         """Return what nodes have of each resource."""

@@ -23,7 +23,7 @@ import numpy as np
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.relief import FREE, Deal, Worth
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
-from rebalancer.balancing.steering.fullness import Costs, Fill, Fills, Fullness, Goal, Mask, percents
+from rebalancer.balancing.steering.fullness import Costs, Fills, Fullness, Goal, Mask, percents
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import Percentages
@@ -83,7 +83,6 @@ class Offers:
         self.unworthy: dict[Pod, Deal] = {}
         self._least = least  # points that a move has to bring for nodes within their band; half for others
         self._roused: set[str] = set()
-        self._as_sources: dict[str, tuple[Fill, tuple[float, float, str]]] = {}
 
     def offers(self, candidates: Sequence[Candidate], destinations: Sequence[str]) -> Iterator[Offer]:
         """Yield what these pods would bring on these nodes: the moves that bring enough, by what they bring."""
@@ -157,18 +156,15 @@ class Offers:
 
         Nodes below their band come last: they cost much, but they have nothing to give.
         """
-        return sorted(self._fullness.sources, key=self._as_source)
-
-    def _as_source(self, name: str) -> tuple[float, float, str]:
-        fill = self._fullness.fill(name)
-        known = self._as_sources.get(name)
-        if known is None or known[0] is not fill:
-            known = self._as_sources[name] = (fill, (-self._goal.above(fill), -self._goal.highest(fill), name))
-        return known[1]
+        goal, names = self._goal, sorted(self._fullness.sources)
+        fills = self._fullness.fills(names)
+        return _ranked(names, -goal.above(fills), -goal.highest(fills))
 
     def takers(self, nodes: Iterable[Node]) -> list[str]:
-        """Return these nodes as destinations: those with most room first."""
-        return [each[-1] for each in sorted((*self._room(node.name), node.name) for node in nodes)]
+        """Return these nodes as destinations: those below their band first, then by the fullest resource."""
+        names = sorted(node.name for node in nodes)
+        peaks = self._fullness.peak_fills(names)
+        return _ranked(names, ~self._goal.below(peaks), self._goal.highest(peaks))
 
     def sources(self, givers: Sequence[str], takers: Sequence[str]) -> list[str]:
         """Return which of these nodes to look at as sources, for these destinations; both as they are ordered above.
@@ -184,11 +180,6 @@ class Offers:
         """Return which of these nodes to look at as destinations: the emptiest, and the emptiest roused ones."""
         return list(dict.fromkeys((*takers[:most], *self._roused_of(takers)[:most])))
 
-    def _room(self, name: str) -> tuple[bool, float]:
-        """Return the place among destinations: those below their band first, then by the fullest resource."""
-        peak = self._fullness.peak(name)
-        return (not self._goal.is_below(peak), self._goal.highest(peak))
-
     def _roused_of(self, names: Sequence[str]) -> list[str]:
         return [name for name, is_roused in zip(names, self._states(names)[1], strict=True) if is_roused]
 
@@ -197,11 +188,14 @@ class Offers:
 
         That means that it is outside, or was: then it is brought in as far as the goal says.
         """
-        if not names:
-            return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
         out = self._goal.over(self._fullness.fills(names)) | self._goal.below(self._fullness.peak_fills(names))
         self._roused.update([names[number] for number in np.flatnonzero(out).tolist()])
-        return out, np.array([name in self._roused for name in names])
+        return out, np.array([name in self._roused for name in names], dtype=np.bool_)
+
+
+def _ranked(names: Sequence[str], *keys: Costs | Mask) -> list[str]:
+    """Return names by keys, the first one first; equal ones in the order that they have."""
+    return [names[number] for number in np.lexsort(keys[::-1]).tolist()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The pods that may go, node by node, before their eviction is asked for."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
@@ -32,10 +32,9 @@ class Pool:
         self._targets = targets
         self._limit = limit
         self._known: dict[str, list[tuple[int, Candidate]]] = {}
-        self._lost: dict[str, int] = {}
-        self._excluded: set[Pod] = set()
-        self._gone: defaultdict[str, set[Pod]] = defaultdict(set)
-        self._present: dict[str, tuple[AbstractSet[Pod] | None, list[Candidate]]] = {}
+        self._lost = Counter[str]()
+        self._gone: defaultdict[str, set[Pod]] = defaultdict(set)  # or excluded
+        self._present: dict[str, tuple[AbstractSet[Pod], list[Candidate]]] = {}
         cluster.follow(self)
 
     def on(self, nodes: Iterable[str]) -> list[Candidate]:
@@ -44,14 +43,14 @@ class Pool:
 
     def on_node(self, name: str) -> list[Candidate]:
         """Return the same for one node; the same list until something changes there."""
-        if self._limit is not None and self._lost.get(name, 0) >= self._limit:
+        if self._limit is not None and self._lost[name] >= self._limit:
             return []
         gone = self._gone[name]
         before, present = self._present.get(name, (None, []))
         if before != gone:
             oldest: dict[int, Candidate] = {}
             for alike, candidate in self._on(name):
-                if candidate.pod not in gone and candidate.pod not in self._excluded:
+                if candidate.pod not in gone:
                     oldest.setdefault(alike, candidate)
             present = list(oldest.values())
             self._present[name] = frozenset(gone), present
@@ -59,8 +58,7 @@ class Pool:
 
     def exclude(self, pod: Pod) -> None:
         """Offer this pod no more."""
-        self._excluded.add(pod)
-        self._present.pop(pod.node, None)
+        self._gone[pod.node].add(pod)
 
     def left(self, pod: Pod, sign: int) -> None:
         """Note that a pod has gone, or is back: many are tried, and then are back."""
@@ -71,7 +69,7 @@ class Pool:
 
     def lost(self, pod: Pod) -> None:
         """Count a pod that goes towards the limit of its node."""
-        self._lost[pod.node] = self._lost.get(pod.node, 0) + 1
+        self._lost[pod.node] += 1
 
     def _on(self, name: str) -> list[tuple[int, Candidate]]:
         """Return the candidates of a node, each with what is the same for pods that are all alike."""

@@ -23,6 +23,8 @@ from dataclasses import replace
 from math import ceil
 from operator import attrgetter
 
+import numpy as np
+
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.balancing.steering.foresight import (
@@ -162,15 +164,15 @@ class Waves:
             chosen = tuple(destinations[:count])
             yield Draft((), avoiding_others(names, chosen), chosen)
         destination = destinations[0]
-        for hot in ([name for name in self._planning.fullness.sources if self._is_hot(name)], None):
+        for hot in (self._hot(), None):
             yield Draft((), avoiding_others(names, (destination,), hot), (destination,))
 
-    def _is_hot(self, name: str) -> bool:
-        """Return whether a node is over its band, or would be at its peak; not if its usage is unknown."""
-        goal = self._planning.goal
-        if name not in self._planning.fullness.sources:
-            return False
-        return goal.is_over(self._planning.fullness.fill(name)) or goal.is_over(self._planning.fullness.peak(name))
+    def _hot(self) -> set[str]:
+        """Return the nodes that are over their band, or would be at their peak."""
+        goal, fullness = self._planning.goal, self._planning.fullness
+        names = list(fullness.sources)
+        over = goal.over(fullness.fills(names)) | goal.over(fullness.peak_fills(names))
+        return {names[number] for number in np.flatnonzero(over).tolist()}
 
     def _wave(self, empty: Draft, first: Offer, sources: Sequence[str], former: Avoid) -> Draft | None:
         """Return the wave with a first move, and with the pods of these nodes that bring about as much.
@@ -182,8 +184,7 @@ class Waves:
             draft = self._joined(empty, first, sources)
         if not draft.offers:
             return None
-        middling = [name for name in draft.avoid if not self._is_hot(name)]
-        unneeded = needless(self._answers(draft), middling)
+        unneeded = needless(self._answers(draft), draft.avoid.keys() - self._hot())
         fewer = {name: level for name, level in draft.avoid.items() if name not in unneeded}
         names = former.keys() - set(draft.destinations)
         kept = {name: max(former[name], fewer.get(name, 0)) for name in former if name in names}
