@@ -26,21 +26,13 @@ class PackingKube(Kube):
 
 @dataclass
 class Compacting(LowRelief):
-    """HighNodeUtilization with `selection: compaction`.  Its figures, peaks and usage are those of relief.
+    """HighNodeUtilization with `selection: compaction`.  Its figures, peaks and usage are those of relief."""
 
-    Attributes:
-        keep_free: percent by resource.
-        label: of node groups; empty if all nodes may be removed.
-        keep_nodes: of each group.
-        packs: whether the scheduler fills nodes.
-        by_requests: whether the figures are requests.
-    """
-
-    keep_free: Mapping[str, Fraction] = field(default_factory=dict)
-    label: str = ""
-    keep_nodes: int = 0
-    packs: bool = False
-    by_requests: bool = False
+    keep_free: Mapping[str, Fraction] = field(default_factory=dict)  # percent by resource
+    label: str = ""  # of node groups; empty if all nodes may be removed
+    keep_nodes: int = 0  # of each group
+    packs: bool = False  # whether the scheduler fills nodes
+    by_requests: bool = False  # whether the figures are requests
 
     def emptied(self) -> list[tuple[str, str]]:
         self.high, self.ceilings = self.targets, self.targets

@@ -17,19 +17,15 @@ Percents = Mapping[str, float]
 
 @dataclass
 class Utilization:
-    """What both have in common.
-
-    Attributes:
-        limits: the most evictions: `node` for each node by the policy, `source` for each node by the strategy.
-        gone: the pods that went, in order.
-    """
+    """What both have in common."""
 
     world: World
     thresholds: Percents
     number_of_nodes: int = 0
     excluded: frozenset[str] = frozenset()
+    # The most evictions: `node` for each node by the policy, `source` for each node by the strategy.
     limits: Mapping[str, int] = field(default_factory=dict)
-    gone: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)  # the pods that went, in order
 
     def __post_init__(self) -> None:
         self.tracked = {*self.thresholds, "cpu", "memory", "pods"}

@@ -24,24 +24,15 @@ Percents = Mapping[str, Fraction]
 
 @dataclass
 class LowRelief:
-    """LowNodeUtilization by measured usage.
-
-    Attributes:
-        figures: by node, what was measured; a node that is missing has no fresh figure.
-        peaks: the same at the destination quantile.
-        usage: by (namespace, name) of a pod, on the node where the pod is; None if the source knows no pods.
-        gone: by node, what pods used that are there no longer, as far as the source knows.
-        moves: the pods that went, with the node that each was charged to.
-        cluster: to ask where a replacement lands if earlier ones took other nodes that tied, which has models of its
-            own; None if that is not asked.
-    """
+    """LowNodeUtilization by measured usage."""
 
     world: World
     now: datetime
-    figures: Mapping[str, Amounts]
-    peaks: Mapping[str, Amounts]
+    figures: Mapping[str, Amounts]  # by node, what was measured; a node that is missing has no fresh figure
+    peaks: Mapping[str, Amounts]  # the same at the destination quantile
+    # By (namespace, name) of a pod, on the node where the pod is; None if the source knows no pods.
     usage: Mapping[tuple[str, str], Amounts] | None
-    gone: Mapping[str, Amounts]
+    gone: Mapping[str, Amounts]  # by node, what pods used that are there no longer, as far as the source knows
     window: timedelta
     thresholds: Percents
     targets: Percents
@@ -50,7 +41,9 @@ class LowRelief:
     limit: int | None = None
     scheduler_known: bool = True
     services: list[tuple[str, LabelSelector]] = field(default_factory=list)
+    # The pods that went, with the node that each was charged to.
     moves: list[tuple[str, str]] = field(default_factory=list)
+    # To ask where a replacement lands if earlier ones took other nodes that tied, which has models of its own.
     cluster: Cluster | None = None
 
     def __post_init__(self) -> None:

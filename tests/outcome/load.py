@@ -31,23 +31,14 @@ MEMORY_REQUESTS = (128, 256, 512, 1024, 1536)  # MiB
 
 @dataclass(frozen=True)
 class Workload:
-    """Pods of one owner, all alike.
+    """Pods of one owner, all alike."""
 
-    Attributes:
-        name: Of the owner.
-        replicas: How many pods.
-        cpu: What each requests, in millicores.
-        memory: The same in MiB.
-        uses_cpu: What each uses, in millicores.
-        uses_memory: The same in MiB.
-    """
-
-    name: str
-    replicas: int
-    cpu: int
-    memory: int
-    uses_cpu: int
-    uses_memory: int
+    name: str  # of the owner
+    replicas: int  # how many pods
+    cpu: int  # what each requests, in millicores
+    memory: int  # the same in MiB
+    uses_cpu: int  # what each uses, in millicores
+    uses_memory: int  # the same in MiB
 
     @property
     def guarded(self) -> bool:

@@ -76,19 +76,12 @@ def _most_allocated(asked: Asked, workload: Workload) -> int:
 
 @dataclass(frozen=True)
 class Packed:
-    """What the cycles came to.
+    """What the cycles came to."""
 
-    Attributes:
-        pods: by node, how many there were at the start.
-        needed: how many nodes bin packing needs at least, by the larger resource.
-        evictions: by cycle.
-        emptied: how many nodes were empty in the end.
-    """
-
-    pods: Mapping[str, int]
-    needed: int
-    evictions: Sequence[int]
-    emptied: int
+    pods: Mapping[str, int]  # by node, how many there were at the start
+    needed: int  # how many nodes bin packing needs at least, by the larger resource
+    evictions: Sequence[int]  # by cycle
+    emptied: int  # how many nodes were empty in the end
 
     @property
     def per_eviction(self) -> float:

@@ -21,16 +21,11 @@ PARTS = ("rebalancer", "strategies", "policies")
 
 @dataclass(frozen=True)
 class Program:
-    """A program under measurement.
+    """A program under measurement."""
 
-    Attributes:
-        name: In the tables.
-        command: A command line; {kubeconfig} and {policy} stand for files.
-        tree: Where ours is run; another program gets its policies in the descheduler's words, and no options of ours.
-    """
-
-    name: str
-    command: str
+    name: str  # in the tables
+    command: str  # A command line; {kubeconfig} and {policy} stand for files
+    # Where ours is run; another program gets its policies in the descheduler's words, and no options of ours.
     tree: Path | None = None
 
     def policy(self, policy: Object) -> Object:

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from operator import attrgetter
 from subprocess import CompletedProcess
 from typing import Any
@@ -33,81 +34,47 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Cycle:
-    """One cycle.
+    """One cycle."""
 
-    Attributes:
-        start: The cluster before it.
-        end: The cluster after it, when all pods are at rest.
-        moved: The pods that went and came.
-        refused: How often the Eviction API said no.
-        ran: What the program said.
-    """
-
-    start: State
-    end: State
-    moved: Moved
-    refused: int
-    ran: "CompletedProcess[str]"
+    start: State  # the cluster before it
+    end: State  # the cluster after it, when all pods are at rest
+    moved: Moved  # the pods that went and came
+    refused: int  # how often the Eviction API said no
+    ran: "CompletedProcess[str]"  # what the program said
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cycle and the cluster after it; cycle 0 is the start.
+    """A cycle and the cluster after it; cycle 0 is the start."""
 
-    Attributes:
-        cycle: Its number.
-        over: Nodes above target, or above the band around the mean.
-        below: Nodes below the band around the mean; 0 where there is no band.
-        cpu_deviation: Standard deviation of the nodes' cpu, in points.
-        memory_deviation: The same of memory.
-        highest_cpu: The highest node's, in percent.
-        highest_memory: The same of memory.
-        noise: How far off the metrics API's figures are at most, in points.
-        pending: Pods without a node.
-        empty: Nodes without a pod.
-        evictions: How many were granted.
-        refused: How often the Eviction API refused one.
-        twice: Pods moved twice within three cycles.
-        replacements: Pods that came.
-        landed_over: Those of them that came to a node above target, before the cycle or after it.
-        spread_worse: Owners whose pods are spread less evenly over zones than at the start.
-    """
-
-    cycle: int
-    over: int = 0
-    below: int = 0
-    cpu_deviation: float = 0.0
-    memory_deviation: float = 0.0
-    highest_cpu: float = 0.0
-    highest_memory: float = 0.0
-    noise: float = 0.0
-    pending: int = 0
-    empty: int = 0
-    evictions: int = 0
-    refused: int = 0
-    twice: int = 0
-    replacements: int = 0
-    landed_over: int = 0
-    spread_worse: int = 0
+    cycle: int  # its number
+    over: int = 0  # nodes above target, or above the band around the mean
+    below: int = 0  # nodes below the band around the mean; 0 where there is no band
+    cpu_deviation: float = 0.0  # standard deviation of the nodes' cpu, in points
+    memory_deviation: float = 0.0  # the same of memory
+    highest_cpu: float = 0.0  # the highest node's, in percent
+    highest_memory: float = 0.0  # the same of memory
+    noise: float = 0.0  # how far off the metrics API's figures are at most, in points
+    pending: int = 0  # pods without a node
+    empty: int = 0  # nodes without a pod
+    evictions: int = 0  # how many were granted
+    refused: int = 0  # how often the Eviction API refused one
+    twice: int = 0  # pods moved twice within three cycles
+    replacements: int = 0  # pods that came
+    landed_over: int = 0  # those of them that came to a node above target, before the cycle or after it
+    spread_worse: int = 0  # owners whose pods are spread less evenly over zones than at the start
 
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of a trial.
+    """All rows of a trial."""
 
-    Attributes:
-        rows: In order.
-        failures: Cycles whose program failed.
-        needed: How many nodes the pods need at least.
-        as_foreseen: How many replacements came where the report had foreseen them, and of how many it did.
-        yardstick: What a greedy plan comes to from the same start.
-    """
-
-    rows: Sequence[Row]
-    failures: int
-    needed: int = 0
+    rows: Sequence[Row]  # in order
+    failures: int  # cycles whose program failed
+    needed: int = 0  # how many nodes the pods need at least
+    # How many replacements came where the report had foreseen them, and of how many it did.
     as_foreseen: tuple[int, int] = (0, 0)
-    yardstick: Greedy = NO_MOVES
+    yardstick: Greedy = NO_MOVES  # what a greedy plan comes to from the same start
 
     @property
     def foreseen(self) -> float:
@@ -142,16 +109,10 @@ class Result:
         return self.end.cycle - (busy[-1] if busy else 0)
 
     @property
-    def rest(self) -> int | None:
-        """The first cycle after which no node was above target; None if there was none."""
-        return next((row.cycle for row in self.rows if not row.over), None)
-
-    @property
-    def evictions_at_rest(self) -> int | None:
-        """Evictions in the cycles after `rest`."""
-        if self.rest is None:
-            return None
-        return sum(row.evictions for row in self.rows if row.cycle > self.rest)
+    def evictions_at_rest(self) -> float:
+        """Evictions after the first cycle with no node above target; not a number if there was none."""
+        rest = next((row.cycle for row in self.rows if not row.over), None)
+        return nan if rest is None else sum(row.evictions for row in self.rows if row.cycle > rest)
 
     @property
     def restless(self) -> int:

@@ -62,35 +62,21 @@ MOST_ALLOCATED: Object = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """One situation.
+    """One situation."""
 
-    Attributes:
-        name: On the command line.
-        about: What it is, in a line.
-        policy: The policy of the program.
-        pods: How many.
-        half: Whether they are placed on half of the nodes, and the other half is opened then.
-        spread: How uneven what pods use is; see `make_load`.
-        cycles: How many, unless configured otherwise.
-        varies: By which share what pods use varies from cycle to cycle.
-        zones: Whether there are zones, and pods that wish something of them; see `zones`.
-        load_aware: Whether a second scheduler, which knows load, places the pods.
-        scattered: Whether they begin on nodes drawn at random, which no scheduler has chosen; see `scattered`.
-        scheduler: A KubeSchedulerConfiguration of the scheduler; None for its defaults.
-    """
-
-    name: str
-    about: str
-    policy: Object
-    pods: int = 600
-    half: bool = True
-    spread: float = 1.0
-    cycles: int = 6
-    varies: float = 0.0
-    zones: bool = False
-    load_aware: bool = False
+    name: str  # on the command line
+    about: str  # what it is, in a line
+    policy: Object  # the policy of the program
+    pods: int = 600  # how many
+    half: bool = True  # whether they are placed on half of the nodes, and the other half is opened then
+    spread: float = 1.0  # how uneven what pods use is; see `make_load`
+    cycles: int = 6  # how many, unless configured otherwise
+    varies: float = 0.0  # by which share what pods use varies from cycle to cycle
+    zones: bool = False  # whether there are zones, and pods that wish something of them; see `zones`
+    load_aware: bool = False  # whether a second scheduler, which knows load, places the pods
+    # Whether they begin on nodes drawn at random, which no scheduler has chosen; see `scattered`.
     scattered: bool = False
-    scheduler: Object | None = None
+    scheduler: Object | None = None  # A KubeSchedulerConfiguration of the scheduler; None for its defaults
 
 
 OPEN = {"pods": 900, "half": False}

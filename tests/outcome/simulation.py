@@ -65,15 +65,7 @@ class Replaced(NamedTuple):
 
 @dataclass
 class Simulation:
-    """A cluster and its scheduler.
-
-    Attributes:
-        avoid: by node, how many soft taints it carries.
-        factors: by workload, how many times its usual usage it uses; 1 for others.
-        wishes: by workload, what its pods wish of zones; empty where there are no zones.
-        names: of the nodes, in the order in which the scheduler keeps them.
-        start: where in the list of nodes the scheduler looks first, if it scores only a part.
-    """
+    """A cluster and its scheduler."""
 
     load: Sequence[Workload]
     dice: random.Random
@@ -81,11 +73,13 @@ class Simulation:
     pods: dict[str, Running] = field(default_factory=dict)
     created: int = 0
     ending: set[str] = field(default_factory=set)
-    avoid: Mapping[str, int] = field(default_factory=dict)
+    avoid: Mapping[str, int] = field(default_factory=dict)  # by node, how many soft taints it carries
+    # By workload, how many times its usual usage it uses; 1 for others.
     factors: Mapping[str, float] = field(default_factory=dict)
+    # By workload, what its pods wish of zones; empty where there are no zones.
     wishes: Mapping[str, Wish] = field(default_factory=dict)
-    names: Sequence[str] = tuple(NAMES)
-    start: int = 0
+    names: Sequence[str] = tuple(NAMES)  # of the nodes, in the order in which the scheduler keeps them
+    start: int = 0  # where in the list of nodes the scheduler looks first, if it scores only a part
 
     def create(self, workload: Workload, nodes: Sequence[str]) -> Running:
         """Let the scheduler place a new pod on one of these nodes."""
@@ -295,19 +289,14 @@ class PlayedSteer(Steer):
 
 @dataclass(frozen=True)
 class Played:
-    """What the cycles came to.
-
-    Attributes:
-        points: by node, what each pod used at the start.
-        seconds: of CPU, to decide on all of it.
-    """
+    """What the cycles came to."""
 
     cycles: Sequence[Moved]
     start: Shares
     end: Shares
     bounds: Bounds
-    points: Mapping[str, Sequence[tuple[float, float]]]
-    seconds: float
+    points: Mapping[str, Sequence[tuple[float, float]]]  # by node, what each pod used at the start
+    seconds: float  # of CPU, to decide on all of it
     replaced: Sequence[Replaced]
     steers: Sequence[PlayedSteer] = ()
     spread_worse: Collection[str] = ()

@@ -15,17 +15,11 @@ CYCLES = 3
 
 @dataclass(frozen=True)
 class State:
-    """The cluster at one moment.
+    """The cluster at one moment."""
 
-    Attributes:
-        shares: What each node uses of each resource, in percent of what it has allocatable, by the metrics API.
-        truth: The same by what its pods are said to use, without the jitter of measuring.
-        places: The node of each pod, by the pod's name; "" while it is Pending.
-    """
-
-    shares: Shares
-    truth: Shares
-    places: Mapping[str, str]
+    shares: Shares  # what each node uses of each resource, in percent of what it has allocatable, by the metrics API
+    truth: Shares  # the same by what its pods are said to use, without the jitter of measuring
+    places: Mapping[str, str]  # the node of each pod, by the pod's name; "" while it is Pending
 
     @property
     def pending(self) -> int:

@@ -13,13 +13,10 @@ it keeps to the same PDBs and shares of owners.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.outcome.load import NODES
 from tests.outcome.result import Result, median
 
 REFERENCE_HALF = (182, 205)
 REFERENCE_DEVIATION = 247
-REFERENCE_CPU_DEVIATION = 5.4
-REFERENCE_MEMORY_DEVIATION = 5.6
 SHARE = 0.6  # of the descheduler's evictions
 QUIET = 2  # cycles without an eviction in the end are a rest
 
@@ -31,6 +28,22 @@ DEVIATION = 1.25
 FORESEEN = 95.0
 #: Evictions after two quiet cycles, where usage varies by a tenth.
 RESTLESS = 1
+
+#: What is told of all scenarios: medians of the runs, by the name of the figure (see `result`).
+TOLD = {
+    "nodes over target in the end": "end.over",
+    "nodes below their band in the end": "end.below",
+    "evictions": "evictions",
+    "evictions once at rest": "evictions_at_rest",
+    "cpu stddev in the end": "end.cpu_deviation",
+    "memory stddev in the end": "end.memory_deviation",
+    "highest node in the end, cpu %": "end.highest_cpu",
+    "replacements that came to a node over target, %": "landed_over",
+    "replacements as foreseen, %": "foreseen",
+    "empty nodes in the end": "end.empty",
+    "nodes that bin packing by the larger resource needs": "needed",
+    "nodes emptied per eviction": "emptied_per_eviction",
+}
 
 Results = Sequence[Result]
 
@@ -55,101 +68,41 @@ def at_most(what: str, measured: float, limit: float) -> Verdict:
 
 
 def verdicts(scenario: str, ours: Results, other: Results = (), *, steered: bool = False) -> list[Verdict]:
-    """Judge the runs of one scenario; those of another program are compared with, not judged.
+    """Judge the runs of one scenario, and tell their medians, with those of another program beside them.
 
     Args:
         scenario: its name.
         ours: the runs to judge.
-        other: those of another program.
+        other: those of another program, which are not judged.
         steered: whether ours steered; then they are held against the greedy plan as well.
     """
-    judged = {
-        "half": _half,
-        "deviation": _deviation,
-        "open": _open,
-        "varying": _varying,
-        "hot": _hot,
-        "zones": _open,
-        "trimaran": _trimaran,
-        "balanced": _balanced,
-        "pack": _pack,
-        "pack-usage": _pack,
-        "pack-most": _pack,
-    }
-    beside = _steered(scenario, ours) if steered else []
-    return [*judged[scenario](ours), *beside, *_always(ours), *_compared(ours, other)]
-
-
-def _half(runs: Results) -> list[Verdict]:
-    limit = int(SHARE * min(REFERENCE_HALF))
-    return [
-        at_most("nodes over target in the end", median(runs, "end.over"), 0),
-        at_most(f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})", median(runs, "evictions"), limit),
-        _rest(runs),
-        Verdict("highest node in the end, cpu % (reference: 54 and 58)", f"{median(runs, 'end.highest_cpu'):.1f}"),
+    told = [
+        Verdict(what, " and ".join(f"{median(runs, figure):.4g}" for runs in (ours, other) if runs))
+        for what, figure in TOLD.items()
     ]
+    return [*_required(scenario, ours), *(_steered(scenario, ours) if steered else []), *_always(ours), *told]
 
 
-def _deviation(runs: Results) -> list[Verdict]:
-    cpu = median(runs, "end.cpu_deviation")
-    memory = median(runs, "end.memory_deviation")
-    return [
-        at_most("nodes above their band in the end", median(runs, "end.over"), 0),
-        at_most("nodes below their band in the end", median(runs, "end.below"), 0),
-        at_most("evictions (the descheduler's)", median(runs, "evictions"), REFERENCE_DEVIATION),
-        Verdict(f"cpu stddev in the end (reference: {REFERENCE_CPU_DEVIATION})", f"{cpu:.1f}"),
-        Verdict(f"memory stddev in the end (reference: {REFERENCE_MEMORY_DEVIATION})", f"{memory:.1f}"),
-        Verdict("cycles without an eviction in the end", f"{median(runs, 'quiet'):g}"),
-    ]
-
-
-def _open(runs: Results) -> list[Verdict]:
-    each = "; ".join(" ".join(str(row.evictions) for row in run.rows[1:]) for run in runs)
-    landed = median(runs, "landed_over")
-    return [
-        Verdict("evictions by cycle (reference: 4 to 9, without end)", each),
-        Verdict("cpu stddev in the end (reference: 12)", f"{median(runs, 'end.cpu_deviation'):.1f}"),
-        Verdict("nodes outside their band in the end", f"{median(runs, lambda run: run.end.over + run.end.below):g}"),
-        Verdict("replacements that came to a node over target, %", f"{landed:.1f}"),
-    ]
-
-
-def _varying(runs: Results) -> list[Verdict]:
-    each = ", ".join("never at rest" if run.rest is None else str(run.evictions_at_rest) for run in runs)
-    return [Verdict("evictions once at rest, by run", each)]
-
-
-def _hot(runs: Results) -> list[Verdict]:
-    """It goes on while anything helps: then the last cycles are quiet."""
-    over = median(runs, "end.over")
-    return [Verdict("nodes over target in the end (fewer when steered)", f"{over:g}"), _rest(runs)]
-
-
-def _trimaran(runs: Results) -> list[Verdict]:
-    told = ", ".join("{} of {}".format(*run.as_foreseen) for run in runs)
-    return [
-        Verdict("nodes over target in the end", f"{median(runs, 'end.over'):g}"),
-        Verdict("evictions (compare half)", f"{median(runs, 'evictions'):g}"),
-        Verdict("replacements that came where the report foresaw them, by run", told),
-        Verdict("highest node in the end, cpu %", f"{median(runs, 'end.highest_cpu'):.1f}"),
-    ]
-
-
-def _balanced(runs: Results) -> list[Verdict]:
-    return [at_most("evictions", max(run.evictions for run in runs), 0)]
-
-
-def _pack(runs: Results) -> list[Verdict]:
-    needed = median(runs, "needed")
-    return [
-        Verdict(f"nodes in use in the end (bin packing by the larger resource: {needed:g})", f"{_in_use(runs):g}"),
-        Verdict("nodes emptied per eviction", f"{median(runs, 'emptied_per_eviction'):.3f}"),
-        _rest(runs),
-    ]
-
-
-def _in_use(runs: Results) -> float:
-    return NODES - median(runs, "end.empty")
+def _required(scenario: str, runs: Results) -> list[Verdict]:
+    found = []
+    if scenario in ("half", "deviation"):
+        found += [at_most("nodes over target in the end", median(runs, "end.over"), 0)]
+    if scenario == "half":
+        limit = int(SHARE * min(REFERENCE_HALF))
+        what = f"evictions (60 % of the descheduler's {min(REFERENCE_HALF)})"
+        found += [at_most(what, median(runs, "evictions"), limit)]
+    if scenario == "deviation":
+        found += [
+            at_most("nodes below their band in the end", median(runs, "end.below"), 0),
+            at_most("evictions (the descheduler's)", median(runs, "evictions"), REFERENCE_DEVIATION),
+        ]
+    if scenario == "balanced":
+        found += [at_most("evictions", max(run.evictions for run in runs), 0)]
+    if scenario in ("half", "hot") or scenario.startswith("pack"):
+        # It goes on while anything helps: then the last cycles are quiet.
+        quiet = median(runs, "quiet")
+        found += [Verdict(f"cycles without an eviction in the end, at least {QUIET}", f"{quiet:g}", quiet >= QUIET)]
+    return found
 
 
 def _always(runs: Results) -> list[Verdict]:
@@ -157,25 +110,6 @@ def _always(runs: Results) -> list[Verdict]:
         at_most("pods moved twice in three cycles, all runs", sum(run.twice for run in runs), 0),
         at_most("cycles whose program failed, all runs", sum(run.failures for run in runs), 0),
     ]
-
-
-def _compared(ours: Results, other: Results) -> list[Verdict]:
-    if not other:
-        return []
-    mine, theirs = median(ours, "evictions"), median(other, "evictions")
-    share = f"{100 * mine / theirs:.0f} %" if theirs else "-"
-    return [
-        Verdict("evictions beside the other program's", f"{mine:g} and {theirs:g} ({share})"),
-        Verdict(
-            "nodes over target in the end, beside the other program's",
-            f"{median(ours, 'end.over'):g} and {median(other, 'end.over'):g}",
-        ),
-    ]
-
-
-def _rest(runs: Results) -> Verdict:
-    quiet = median(runs, "quiet")
-    return Verdict(f"cycles without an eviction in the end, at least {QUIET}", f"{quiet:g}", quiet >= QUIET)
 
 
 def _steered(scenario: str, runs: Results) -> list[Verdict]:

@@ -20,17 +20,11 @@ STRICT, SOFT = "DoNotSchedule", "ScheduleAnyway"
 
 @dataclass(frozen=True)
 class Wish:
-    """What the pods of one owner wish.
+    """What the pods of one owner wish."""
 
-    Attributes:
-        spread: over zones, with a skew of 1, strictly or softly; empty if that is not asked for.
-        volume: the zone of their volume; empty without one.
-        prefers: the zone that they prefer, with weight 100; empty if they do not care.
-    """
-
-    spread: str = ""
-    volume: str = ""
-    prefers: str = ""
+    spread: str = ""  # over zones, with a skew of 1, strictly or softly; empty if that is not asked for
+    volume: str = ""  # the zone of their volume; empty without one
+    prefers: str = ""  # the zone that they prefer, with weight 100; empty if they do not care
 
 
 NO_WISH = Wish()

@@ -61,15 +61,11 @@ STEPS = st.builds(
 
 @dataclass
 class History:
-    """A small cluster over many cycles.
-
-    Attributes:
-        text: the memory as it was written last.
-    """
+    """A small cluster over many cycles."""
 
     work: Work
     now: datetime = datetime(2026, 1, 15, 20, 0, tzinfo=UTC)
-    text: str = ""
+    text: str = ""  # the memory as it was written last
     pods: list[Pod] = field(default_factory=list)
     count: int = 0
 
