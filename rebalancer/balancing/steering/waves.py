@@ -20,6 +20,7 @@ An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mea
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import ceil
 from operator import attrgetter
 
@@ -97,12 +98,11 @@ class Waves:
             self._failed.add((pod, offer.destination))
         return None
 
-    def _untried_first(self, found: Iterable[Offer]) -> Iterator[Offer]:
+    def _untried_first(self, found: Sequence[Offer]) -> Iterator[Offer]:
         """Yield offers in order, those last that could not be the first of an earlier wave."""
-        groups: tuple[list[Offer], list[Offer]] = ([], [])
-        for each in found:
-            groups[(each.candidate.pod, each.destination) in self._failed].append(each)
-        for group in groups:
+        failed = frozenset(self._failed)
+        for is_last in (False, True):
+            group = (each for each in found if ((each.candidate.pod, each.destination) in failed) is is_last)
             yield from self._planning.offers.in_order(group)
 
     def _offers(self) -> list[Offer]:
@@ -134,9 +134,8 @@ class Waves:
         """
         least = _WORTH_JOINING * first.gain
         names = self._eligible.by_constraints(first.candidate.pod.spec)
-        others = self._planning.offers.in_order(
-            each for each in found if each.gain > least and each.destination in names
-        )
+        good = takewhile(lambda each: each.gain > least, found)
+        others = self._planning.offers.in_order(each for each in good if each.destination in names)
         known = {first.destination: True}
         for name in (each.destination for each in others):
             if sum(known.values()) == _MOST_OF_A_WAVE:
