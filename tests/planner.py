@@ -7,17 +7,13 @@ from typing import Any
 from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.relief import Worth
-from rebalancer.balancing.steering.foresight import Foresight
-from rebalancer.balancing.steering.fullness import MARGIN, Fullness, Goal
-from rebalancer.balancing.steering.offers import Offers, Planning
-from rebalancer.balancing.steering.pool import Pool
-from rebalancer.balancing.steering.zones import ZoneSpread
+from rebalancer.balancing.steering.offers import Planning
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
+from rebalancer.eviction.steering import Steer
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from tests.measured import KEYS
 
@@ -38,11 +34,5 @@ def planner(
     evict = evict.with_owner_limit()
     usage = MeasuredUsage(on, on.measure(None), low)
     band = Bounds(low, high, deviation).of(usage.nodes())
-    goal = Goal.of(band, MARGIN * min_gain)
-    fullness = Fullness(on, usage, goal.names, [each.name for each in on.nodes])
-    pool = Pool(on, Selection(on, evict, usage, lambda _: True, timedelta(0)), fullness, band.high, None)
-    offers, foresight = (
-        Offers(goal, fullness, min_gain, Worth(None, band.low, band.high, band.high)),
-        Foresight(on, KEYS),
-    )
-    return Planning(on, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(on))
+    selection = Selection(on, evict, usage, lambda _: True, timedelta(0))
+    return Planning.of(evict, usage, selection, band, Steer(min_gain, KEYS), [each.name for each in on.nodes], None)

@@ -12,12 +12,9 @@ from rebalancer.balancing.measured_usage import measured_usage_for
 from rebalancer.balancing.placement_choice import SteeredPlacement, destination_order
 from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
 from rebalancer.balancing.steering.foresight import Foresight
-from rebalancer.balancing.steering.fullness import MARGIN, Fullness, Goal
-from rebalancer.balancing.steering.offers import Offers, Planning
-from rebalancer.balancing.steering.pool import Pool
+from rebalancer.balancing.steering.offers import Planning
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.steering.waves import Waves
-from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.weighing import UsageWeighing
 from rebalancer.cluster.cluster import Cluster
@@ -80,7 +77,8 @@ class ByUsage:
                 names = {each.node.name for each in pool}
                 steer = self._evict.steer if self._usage.pods_known else None
                 if steer is not None and placements_by(self._args, self._cluster, self._evict):
-                    self._steer(steer, names, band, limit)
+                    planning = Planning.of(self._evict, self._usage, self._selection, band, steer, names, limit)
+                    Steered(planning, steer, Waves(planning), band.mean).run()
                 else:
                     self._relieve(names, (under, peaks, sources), band, limit)
 
@@ -91,17 +89,6 @@ class ByUsage:
         if refusal is None and (refusal := self._usage.falling(node, targets)):
             self._evict.warn(refusal.cause)
         return refusal
-
-    def _steer(self, steer: Steer, names: Collection[str], band: Band, limit: int | None) -> None:
-        cluster, evict = self._cluster, self._evict
-        goal = Goal.of(band, MARGIN * steer.min_gain)
-        fullness = Fullness(cluster, self._usage, goal.names, names)
-        pool = Pool(cluster, self._selection, fullness, band.high, limit)
-        inner = dict(zip(goal.names, goal.inner_high, strict=True))
-        worth = Worth(evict.outlook, band.floors, band.high, inner)
-        offers, foresight = Offers(goal, fullness, steer.min_gain, worth), Foresight(cluster, steer.keys)
-        planning = Planning(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
-        Steered(planning, steer, Waves(planning), band.mean).run()
 
     def _relieve(
         self, names: Collection[str], nodes: Sequence[Sequence[NodeUtilization]], band: Band, limit: int | None

@@ -20,7 +20,7 @@ from datetime import timedelta
 from math import ceil
 from statistics import median_low
 
-from rebalancer.balancing.usage import FallingUsage, check_measured, figures_for
+from rebalancer.balancing.usage import FollowedUsage, check_measured, figures_for
 from rebalancer.balancing.utilization import NO_OFFSET, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad, Course, Measured
@@ -65,7 +65,7 @@ class MeasuredUsage:
             if node.name in self._measured.nodes
         ]
 
-    def sources(self) -> list[NodeUtilization]:
+    def sources(self, *, rises: bool = False) -> list[NodeUtilization]:
         """Return the same nodes as sources; what they use falls as pods leave the cluster, in the present scope.
 
         Each counts with the lower of what was measured, and what the present pods use plus what no pod accounts for.
@@ -73,7 +73,7 @@ class MeasuredUsage:
         """
         sources = [self._as_source(node) for node in self.nodes()]
         if self.pods_known:
-            self._cluster.follow(FallingUsage(sources, self.of_pod))
+            self._cluster.follow(FollowedUsage(sources, self.of_pod, rises=rises))
         return sources
 
     def destination(self, node: Node) -> NodeUtilization:

@@ -11,7 +11,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Resources
+from rebalancer.cluster.resources import CPU, MEMORY, METRIC_RESOURCE, PODS, Resources, arriving
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.evict import Evict
 from rebalancer.policy.usage import UtilizationArgs
@@ -31,7 +31,7 @@ class Usage:
         """Return the nodes whose usage is known, by name; it falls as pods leave the cluster, in the present scope."""
         nodes = _utilizations(cluster, self.nodes)
         if self.of_pod is not None:
-            cluster.follow(FallingUsage(nodes, self.of_pod))
+            cluster.follow(FollowedUsage(nodes, self.of_pod))
         return nodes
 
     def destinations(self, cluster: Cluster) -> list[NodeUtilization]:
@@ -39,21 +39,31 @@ class Usage:
         return _utilizations(cluster, self.nodes if self.peaks is None else self.peaks)
 
 
-class FallingUsage:
-    """Lowers what nodes use as pods leave the cluster."""
+class FollowedUsage:
+    """Lowers what nodes use as pods leave the cluster, and raises it where they are expected; or does one of both."""
 
-    def __init__(self, nodes: Iterable[NodeUtilization], of_pod: Callable[[Pod], Resources | None]) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[NodeUtilization],
+        of_pod: Callable[[Pod], Resources | None],
+        *,
+        falls: bool = True,
+        rises: bool = False,
+    ) -> None:
         self._nodes = {each.node.name: each for each in nodes}
         self._of_pod = of_pod
+        self._falls, self._rises = falls, rises
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count the usage of a pod that went, or is back."""
         node = self._nodes.get(pod.node)
-        if node is not None and pod.active:
+        if self._falls and node is not None and pod.active:
             node.charge(self._of_pod(pod) or {}, -sign)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Count nothing: a pod uses nothing yet on the node where it is expected."""
+        """Count the usage of a pod that is expected on a node, or is not any more."""
+        if self._rises and node.name in self._nodes:
+            self._nodes[node.name].charge(arriving(self._of_pod(pod) or {}), sign)
 
 
 def usage_for(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Usage:

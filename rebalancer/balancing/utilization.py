@@ -171,15 +171,11 @@ class NodeUtilization:
 
     def cap(self, name: str, ceilings: Percentages) -> int:
         """Return how much the node may use in whole units; without a ceiling, all it has."""
-        return self._cap(name, self.bounds(ceilings))
+        return int((self.bounds(ceilings).get(name, _WHOLE) + TOLERANCE) / _WHOLE * self.offered.get(name, 0))
 
     def headroom(self, ceilings: Percentages) -> dict[str, int]:
         """Return how much more of each resource would pass no ceiling; negative where one is passed already."""
-        bounds = self.bounds(ceilings)
-        return {name: self._cap(name, bounds) - used for name, used in self.used.items()}
-
-    def _cap(self, name: str, bounds: Percentages) -> int:
-        return int((bounds.get(name, _WHOLE) + TOLERANCE) / _WHOLE * self.offered.get(name, 0))
+        return {name: self.cap(name, ceilings) - used for name, used in self.used.items()}
 
     def _share(self, name: str, amount: int) -> float:
         capacity = self.offered.get(name, 0)

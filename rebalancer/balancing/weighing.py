@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heapreplace
 
-from rebalancer.balancing.usage import FallingUsage
+from rebalancer.balancing.usage import FollowedUsage
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import Resources, arriving
+from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED, Observation, WeighedNode
 
@@ -29,7 +28,7 @@ _REMOVABLE = {"BestEffort": "bePods", "Burstable": "bPods", "Guaranteed": "gPods
 Obstacles = Sequence[tuple[bool, str]]
 
 
-class UsageWeighing(FallingUsage):
+class UsageWeighing(FollowedUsage):
     """Follows what copies of nodes use; a cordoned node is not underutilized unless these may be so."""
 
     def __init__(
@@ -42,7 +41,7 @@ class UsageWeighing(FallingUsage):
         cordoned: bool = False,
     ) -> None:
         copies = (NodeUtilization(each.node, each.used, each.offset) for each in nodes)
-        super().__init__(copies, of_pod or (lambda _: None))
+        super().__init__(copies, of_pod or (lambda _: None), rises=True)
         self._low, self._high, self._cordoned = low, high, cordoned
         self._before = {name: (_rounded(node), self._state(node)) for name, node in self._nodes.items()}
         self._by_fullness: list[tuple[float, str]] = []
@@ -59,11 +58,6 @@ class UsageWeighing(FallingUsage):
             name = self._by_fullness[0][1]
             self._nodes[name].charge(amounts)
             heapreplace(self._by_fullness, (self._fullness(name), name))
-
-    def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Count the usage of a pod that is expected on a node, or is not any more."""
-        if node.name in self._nodes:
-            self._nodes[node.name].charge(arriving(self._of_pod(pod) or {}), sign)
 
     @contextmanager
     def told(

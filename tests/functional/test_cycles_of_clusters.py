@@ -11,10 +11,10 @@ import pytest
 
 from tests.attack.seeds import some
 from tests.outcome.large import play_large
+from tests.outcome.load import NODES
 from tests.outcome.packing import play_packing
 from tests.outcome.scenarios import SCENARIOS
 from tests.outcome.simulation import play
-from tests.outcome.state import RESOURCES, deviation, over
 from tests.outcome.verdict import DEVIATION, MOVES, REFERENCE_DEVIATION, REFERENCE_HALF, RESTLESS, SHARE
 from tests.soak.soak import problems, soak
 
@@ -30,10 +30,10 @@ def test_hot_nodes_are_cured_with_few_moves_and_then_it_rests(seed):
     """
     played = play(SCENARIOS["half"], seed, 5 * MINUTES, cycles=len(some(range(6), 4)))
 
-    assert played.outside["over"] == 0
-    assert sum(played.evictions) <= SHARE * max(REFERENCE_HALF)
-    assert (played.evictions[-2:], played.twice) == ([0, 0], 0)
-    assert played.foreseen >= 0.9
+    assert played.end.over == 0
+    assert played.evictions <= SHARE * max(REFERENCE_HALF)
+    assert (played.by_cycle[-2:], played.twice) == ([0, 0], 0)
+    assert played.foreseen >= 90
 
 
 @pytest.mark.parametrize("seed", some([4, 1, 2, 3]))
@@ -42,8 +42,8 @@ def test_nodes_come_into_the_band_around_the_mean(seed):
     cycles = len(some(range(6), 2))
     played = play(SCENARIOS["deviation"], seed, 5 * MINUTES, cycles=cycles)
 
-    assert played.outside.total() <= (4 if cycles > 2 else 8)
-    assert sum(played.evictions) <= REFERENCE_DEVIATION
+    assert played.end.outside <= (4 if cycles > 2 else 8)
+    assert played.evictions <= REFERENCE_DEVIATION
     assert played.twice == 0
 
 
@@ -58,7 +58,7 @@ def test_pods_do_not_go_round_where_requests_are_even(seed):
 
 
 def test_a_balanced_cluster_is_left_alone():
-    assert sum(play(SCENARIOS["balanced"], 1, 5 * MINUTES).evictions) == 0
+    assert play(SCENARIOS["balanced"], 1, 5 * MINUTES).evictions == 0
 
 
 def steered(name, seed, cycles):
@@ -69,10 +69,10 @@ def steered(name, seed, cycles):
 def test_every_node_comes_into_its_band_in_one_cycle_with_few_moves_and_then_it_rests(name, seed):
     played = steered(name, seed, cycles=3)
 
-    assert played.outside.total() == 0
-    assert sum(played.evictions) <= MOVES[name] * played.yardstick.moves
-    assert (played.evictions[1:], played.twice) == ([0, 0], 0)
-    assert played.foreseen >= 0.95
+    assert played.end.outside == 0
+    assert played.evictions <= MOVES[name] * played.yardstick.moves
+    assert (played.by_cycle[1:], played.twice) == ([0, 0], 0)
+    assert played.foreseen >= 95
 
 
 def test_open_nodes_are_about_as_even_in_the_end_as_after_the_greedy_plan():
@@ -80,7 +80,7 @@ def test_open_nodes_are_about_as_even_in_the_end_as_after_the_greedy_plan():
     loads = [steered("open", seed, cycles=1) for seed in (4, 11, 31)]
 
     for resource in ("cpu", "memory"):
-        times = [each.deviation(resource) / each.yardstick.deviation(resource) for each in loads]
+        times = [getattr(each.end, f"{resource}_deviation") / each.yardstick.deviation(resource) for each in loads]
         assert statistics.median(times) <= DEVIATION
 
 
@@ -89,24 +89,24 @@ def test_where_little_room_is_left_it_goes_on_while_anything_helps():
     played = steered("hot", 3, cycles=2)
     unsteered = play(SCENARIOS["hot"], 3, 5 * MINUTES, cycles=2)
 
-    assert (played.outside["over"], played.evictions[-1], played.twice) == (0, 0, 0)
-    assert unsteered.outside["over"] > 0
+    assert (played.end.over, played.by_cycle[-1], played.twice) == (0, 0, 0)
+    assert unsteered.end.over > 0
 
 
 def test_what_pods_wish_of_zones_is_kept():
     """No owner is spread worse than before; pods tied to a zone by a volume, and those that prefer one, move too."""
     played = steered("zones", 3, cycles=3)
 
-    assert (played.outside.total(), played.spread_worse, played.twice) == (0, set(), 0)
-    assert played.foreseen >= 0.95
-    assert played.evictions[-1] == 0
+    assert (played.end.outside, played.end.spread_worse, played.twice) == (0, 0, 0)
+    assert played.foreseen >= 95
+    assert played.by_cycle[-1] == 0
 
 
 def test_what_varies_by_a_tenth_moves_nothing():
     """Nodes that were brought in are brought in so far that noise does not take them out again."""
     played = steered("varying", 12, cycles=len(some(range(8), 4)))
 
-    assert sum(played.evictions[2:]) <= RESTLESS
+    assert sum(played.by_cycle[2:]) <= RESTLESS
 
 
 def test_where_the_scheduler_looks_at_a_part_of_the_nodes_none_lands_on_an_avoided_one():
@@ -114,8 +114,10 @@ def test_where_the_scheduler_looks_at_a_part_of_the_nodes_none_lands_on_an_avoid
     played = play_large(120, 1)
 
     assert played.steers[0].on_avoided == 0
-    assert played.outside["over"] <= 0.1 * len(over(played.start, played.bounds))
-    assert all(played.deviation(name) < 0.8 * deviation(played.start, name) for name in RESOURCES)
+    start, end = played.rows[0], played.end
+    assert end.over <= 0.1 * start.over
+    assert end.cpu_deviation < 0.8 * start.cpu_deviation
+    assert end.memory_deviation < 0.8 * start.memory_deviation
 
 
 @pytest.mark.parametrize("seed", some([1, 3]))
@@ -123,25 +125,25 @@ def test_steered_it_empties_nearly_all_that_bin_packing_could_for_few_evictions(
     """With a scheduler that spreads, in one cycle; each node costs the pods that it has, and the fewest go first."""
     played = play_packing(PACK, seed)
 
-    assert played.emptied >= played.most - 1
-    assert sum(played.evictions) <= 1.05 * played.fewest_evictions
-    assert played.evictions[1:] == [0, 0]
+    assert played.end.empty >= NODES - played.needed - 1
+    assert played.evictions <= 1.05 * played.fewest_evictions
+    assert played.by_cycle[1:] == [0, 0]
 
 
 def test_the_descheduler_empties_no_node_where_all_are_underutilized_or_the_scheduler_spreads():
     """It has no destinations in the one case, and its pods come back in the other."""
-    assert play_packing(PACK, 1, plain=True).evictions == [0, 0, 0]
+    assert play_packing(PACK, 1, plain=True).evictions == 0
     played = play_packing(PACK, 1, plain=True, half=True)
 
-    assert sum(played.evictions) > 100
-    assert played.emptied == 0
+    assert played.evictions > 100
+    assert played.end.empty == 0
 
 
 def test_beside_a_scheduler_that_packs_each_eviction_empties_as_much_as_with_the_descheduler():
     """On the same start, thresholds of half the nodes; compaction takes the nodes with the fewest pods."""
     ours, theirs = (play_packing(PACK, 1, plain=plain, packs=True, half=True) for plain in (False, True))
 
-    assert ours.per_eviction >= theirs.per_eviction > 0
+    assert ours.emptied_per_eviction >= theirs.emptied_per_eviction > 0
 
 
 @pytest.mark.parametrize(("seeds", "days"), some([((24,), 0.5), ((3, 21, 24), 2)]))

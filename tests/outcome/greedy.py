@@ -31,9 +31,6 @@ class Greedy:
         return deviation(self.end, resource)
 
 
-NO_MOVES = Greedy(0, {})
-
-
 @dataclass(frozen=True)
 class _Edges:
     low: Points

@@ -8,12 +8,12 @@ Pods are even by requests and uneven by load.
 
 import sys
 
+from tests.outcome.result import Result
 from tests.outcome.scenarios import SCENARIOS
-from tests.outcome.simulation import Played, play
-from tests.outcome.state import RESOURCES, deviation, over
+from tests.outcome.simulation import play
 
 
-def play_large(nodes: int, seed: int) -> Played:
+def play_large(nodes: int, seed: int) -> Result:
     """Play one steered cycle."""
     return play(SCENARIOS["open"], seed, 300.0, min_gain=1.5, cycles=1, nodes=nodes)
 
@@ -21,12 +21,12 @@ def play_large(nodes: int, seed: int) -> Played:
 def main(nodes: int = 1000, seed: int = 1) -> None:
     """Play one steered cycle, and print what came of it."""
     played = play_large(nodes, seed)
-    (steer,) = played.steers
-    even = [f"{name} {deviation(played.start, name):.1f} -> {played.deviation(name):.1f}" for name in RESOURCES]
+    (steer,), (start, end) = played.steers, played.rows
     sys.stdout.write(
-        f"{nodes} nodes: {sum(played.evictions)} moves in {steer.waves} waves, {played.seconds:.1f} s of CPU; "
-        f"{steer.on_avoided} landed on avoided nodes; deviation of {', '.join(even)}; "
-        f"over {len(over(played.start, played.bounds))} -> {played.outside['over']}\n"
+        f"{nodes} nodes: {played.evictions} moves in {steer.waves} waves, {played.seconds:.1f} s of CPU; "
+        f"{steer.on_avoided} landed on avoided nodes; deviation of cpu {start.cpu_deviation:.1f} -> "
+        f"{end.cpu_deviation:.1f}, memory {start.memory_deviation:.1f} -> {end.memory_deviation:.1f}; "
+        f"over {start.over} -> {end.over}\n"
     )
 
 

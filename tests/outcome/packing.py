@@ -8,7 +8,6 @@ All rules begin with the same pods on the same nodes.  A node is empty if only i
 import random
 import statistics
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,10 +15,11 @@ from rebalancer.cluster.cluster import Cluster
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.measured import PACKS
-from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODE_PODS, Workload, make_load, nodes_needed
-from tests.outcome.policies import in_reference_words
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODE_PODS, Workload, make_load
+from tests.outcome.policies import bounds_of, configured, in_reference_words
+from tests.outcome.result import Result
 from tests.outcome.scenarios import SCENARIOS, Scenario
-from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, PlayedSteer, Simulation
+from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, Simulation
 
 OFFERED = (NODE_CPU, NODE_MEMORY)
 
@@ -74,39 +74,9 @@ def _most_allocated(asked: Asked, workload: Workload) -> int:
     return sum((there + more) * 100 // offered for there, more, offered in shares) // 2
 
 
-@dataclass(frozen=True)
-class Packed:
-    """What the cycles came to."""
-
-    pods: Mapping[str, int]  # by node, how many there were at the start
-    needed: int  # how many nodes bin packing needs at least, by the larger resource
-    evictions: Sequence[int]  # by cycle
-    emptied: int  # how many nodes were empty in the end
-
-    @property
-    def per_eviction(self) -> float:
-        """Nodes emptied per eviction; 0 if nothing was evicted."""
-        return self.emptied / sum(self.evictions) if any(self.evictions) else 0.0
-
-    @property
-    def most(self) -> int:
-        """How many nodes could be empty at most."""
-        return len(self.pods) - self.needed
-
-    @property
-    def best_per_eviction(self) -> float:
-        """Nodes emptied per eviction if only the nodes with the fewest pods had lost them, once."""
-        return self.emptied / self.fewest_evictions if self.emptied else 0.0
-
-    @property
-    def fewest_evictions(self) -> int:
-        """How many pods had to go at least for so many empty nodes."""
-        return sum(sorted(self.pods.values())[: self.emptied])
-
-
 def play_packing(
     scenario: Scenario, seed: int, *, plain: bool = False, packs: bool = False, half: bool = False
-) -> Packed:
+) -> Result:
     """Play a scenario's cycles.
 
     Args:
@@ -116,25 +86,19 @@ def play_packing(
         packs: whether the scheduler packs.
         half: whether thresholds are such that the emptier half of the nodes is underutilized, not the policy's.
     """
-    policy = scenario.policy
-    policy = in_reference_words(policy) if plain else policy
-    configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
-    args = dict(configured["HighNodeUtilization"])
+    policy = in_reference_words(scenario.policy) if plain else scenario.policy
+    args = dict(configured(policy, "HighNodeUtilization"))
     simulation = PackedCluster(make_load(seed, scenario.pods, scenario.spread), random.Random(seed))
     simulation.fill(NAMES)
     simulation.packs = packs
     if half:
         args["thresholds"] = dict.fromkeys(("cpu", "memory"), _median_share(simulation))
-    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args))
-    start, evictions = _counts(simulation), []
-    for _ in range(scenario.cycles):
-        steer = None if plain or packs else PlayedSteer(simulation, 1.5)
-        evictor = configured["DefaultEvictor"]
-        _, replaced = simulation.cycle(simulation.cluster(), strategy, NAMES, steer, evictor=evictor)
-        simulation.clock += 330
-        evictions.append(len(replaced))
-    emptied = sum(not count for count in _counts(simulation).values())
-    return Packed(start, nodes_needed(simulation.load), evictions, emptied)
+    strategy, min_gain = (
+        HighNodeUtilization(HighNodeUtilizationArgs.model_validate(args)),
+        None if plain or packs else 1.5,
+    )
+    evictor = configured(policy, "DefaultEvictor")
+    return simulation.played(strategy, evictor, bounds_of(policy), scenario.cycles, 330.0, min_gain)
 
 
 def _median_share(simulation: PackedCluster) -> float:
@@ -143,11 +107,6 @@ def _median_share(simulation: PackedCluster) -> float:
         max(100 * cpu / NODE_CPU, 100 * memory / NODE_MEMORY) for cpu, memory, _ in requested(simulation).values()
     )
     return statistics.median(shares)
-
-
-def _counts(simulation: Simulation) -> Mapping[str, int]:
-    counts = Counter(pod.node for pod in simulation.pods.values())
-    return {name: counts[name] for name in NAMES}
 
 
 def main(seeds: Sequence[int]) -> None:
@@ -159,9 +118,10 @@ def main(seeds: Sequence[int]) -> None:
                 rule = "the descheduler's rule" if plain else "compaction" if packs else "compaction, steered"
                 sys.stdout.write(
                     f"load {seed}, thresholds {'of half the nodes' if half else 'of all nodes'}, "
-                    f"{'packing' if packs else 'spreading'} scheduler, {rule}: evictions {played.evictions}, "
-                    f"{played.emptied} of at most {played.most} nodes empty, {played.per_eviction:.3f} per eviction "
-                    f"(at best {played.best_per_eviction:.3f})\n"
+                    f"{'packing' if packs else 'spreading'} scheduler, {rule}: evictions {played.by_cycle}, "
+                    f"{played.end.empty} of at most {len(NAMES) - played.needed} nodes empty, "
+                    f"{played.emptied_per_eviction:.3f} per eviction "
+                    f"(at best {played.end.empty / max(played.fewest_evictions, 1):.3f})\n"
                 )
                 sys.stdout.flush()
 

@@ -22,7 +22,7 @@ class Bounds:
 
 def bounds_of(policy: Object) -> Bounds:
     """Return what the policy's strategy aims at; where nodes are emptied, what pods may fill, or else 100 %."""
-    args = _args(policy)
+    args = configured(policy, *STRATEGIES)
     high = args.get("targetThresholds") or args.get("destinationThresholds") or dict.fromkeys(args["thresholds"], 100)
     return Bounds(args["thresholds"], high, args.get("useDeviationThresholds", False))
 
@@ -31,7 +31,7 @@ def in_reference_words(policy: Object) -> Object:
     """Return the policy without what only this project knows: of metricsUtilization the source stays."""
     plain = copy.deepcopy(policy)
     plain.pop("steering", None)
-    args = _args(plain)
+    args = configured(plain, *STRATEGIES)
     for name in OURS:
         args.pop(name, None)
     if "metricsUtilization" in args:
@@ -39,7 +39,8 @@ def in_reference_words(policy: Object) -> Object:
     return plain
 
 
-def _args(policy: Object) -> Object:
-    configured = [entry for profile in policy["profiles"] for entry in profile["pluginConfig"]]
-    found: Object = next(entry["args"] for entry in configured if entry["name"] in STRATEGIES)
+def configured(policy: Object, *names: str) -> Object:
+    """Return the arguments of the first plugin with one of these names."""
+    entries = [entry for profile in policy["profiles"] for entry in profile["pluginConfig"]]
+    found: Object = next(entry["args"] for entry in entries if entry["name"] in names)
     return found

@@ -5,12 +5,13 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import nan
 from operator import attrgetter
-from subprocess import CompletedProcess
 from typing import Any
 
-from tests.outcome.greedy import NO_MOVES, Greedy
+from tests.outcome.greedy import Greedy, greedy
+from tests.outcome.load import Workload, nodes_needed, points
 from tests.outcome.policies import Bounds
 from tests.outcome.state import Moved, State, below_band, moved_twice, over
 from tests.outcome.zones import skews, worse
@@ -39,8 +40,10 @@ class Cycle:
     start: State  # the cluster before it
     end: State  # the cluster after it, when all pods are at rest
     moved: Moved  # the pods that went and came
-    refused: int  # how often the Eviction API said no
-    ran: "CompletedProcess[str]"  # what the program said
+    refused: int = 0  # how often the Eviction API said no
+    failed: bool = False  # whether the program did
+    # How many replacements came where the program had foreseen them, and for how many it had foreseen any node.
+    foreseen: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -64,23 +67,47 @@ class Row:
     landed_over: int = 0  # those of them that came to a node above target, before the cycle or after it
     spread_worse: int = 0  # owners whose pods are spread less evenly over zones than at the start
 
+    @property
+    def outside(self) -> int:
+        """How many nodes are outside their band, or over target."""
+        return self.over + self.below
+
 
 @dataclass(frozen=True)
 class Result:
-    """All rows of a trial."""
+    """What a trial came to."""
 
-    rows: Sequence[Row]  # in order
-    failures: int  # cycles whose program failed
+    rows: Sequence[Row]
+    start: State
+    bounds: Bounds
+    points: Mapping[str, Sequence[tuple[float, float]]]  # by node, what each pod used at the start
+    failures: int = 0  # cycles whose program failed
     needed: int = 0  # how many nodes the pods need at least
-    # How many replacements came where the report had foreseen them, and of how many it did.
-    as_foreseen: tuple[int, int] = (0, 0)
-    yardstick: Greedy = NO_MOVES  # what a greedy plan comes to from the same start
+    as_foreseen: tuple[int, int] = (0, 0)  # as of a cycle
+    steers: Sequence[Any] = ()  # in a simulation, what carried the waves out
+    seconds: float = 0.0  # of CPU, to decide on all of it
+
+    @cached_property
+    def yardstick(self) -> Greedy:
+        """What a greedy plan comes to from the same start."""
+        return greedy(self.start.truth, self.points, self.bounds)
 
     @property
     def foreseen(self) -> float:
-        """The share of replacements that came where the report had foreseen them, in percent; all if there was none."""
+        """The share of replacements that came where they had been foreseen, in percent; all if there was none."""
         hits, told = self.as_foreseen
         return 100 * hits / told if told else 100.0
+
+    @property
+    def by_cycle(self) -> list[int]:
+        """Evictions by cycle."""
+        return [row.evictions for row in self.rows[1:]]
+
+    @property
+    def fewest_evictions(self) -> int:
+        """How many pods had to go at least for so many empty nodes."""
+        counts = Counter(self.start.places.values())
+        return sum(sorted(counts[name] for name in self.start.shares)[: self.end.empty])
 
     @property
     def end(self) -> Row:
@@ -128,7 +155,7 @@ class Result:
         return 100 * sum(row.landed_over for row in self.rows) / replacements if replacements else 0.0
 
 
-def result_of(cycles: Sequence[Cycle], bounds: Bounds, needed: int = 0, yardstick: Greedy = NO_MOVES) -> Result:
+def result_of(cycles: Sequence[Cycle], bounds: Bounds, load: Sequence[Workload], **more: Any) -> Result:
     """Return a trial in numbers."""
     start = cycles[0].start
     first = skews(start.by_owner)
@@ -148,9 +175,9 @@ def result_of(cycles: Sequence[Cycle], bounds: Bounds, needed: int = 0, yardstic
                 spread_worse=len(worse(first, skews(cycle.end.by_owner))),
             )
         )
-    hits = [as_foreseen(cycle.ran.stdout, cycle.end.places, cycle.moved.replacements) for cycle in cycles]
-    landed_as_told = (sum(hit for hit, _ in hits), sum(told for _, told in hits))
-    return Result(rows, sum(cycle.ran.returncode != 0 for cycle in cycles), needed, landed_as_told, yardstick)
+    foreseen = (sum(cycle.foreseen[0] for cycle in cycles), sum(cycle.foreseen[1] for cycle in cycles))
+    failures, used = sum(cycle.failed for cycle in cycles), points(load, start.by_owner)
+    return Result(rows, start, bounds, used, failures, nodes_needed(load), foreseen, **more)
 
 
 def _figures(state: State, bounds: Bounds) -> dict[str, Any]:

@@ -7,12 +7,10 @@ evicted in the cycle still end: their requests count, and spreading does not cou
 
 import math
 import random
-import statistics
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from rebalancer.cluster.cluster import Cluster
@@ -24,18 +22,17 @@ from rebalancer.cluster.snapshot import DisruptionBudget
 from rebalancer.engine.ledger import Ledger
 from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
 from rebalancer.eviction.verdict import Verdict
-from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.scheduling.simulator.sampling import nodes_to_score
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import KEYS
 from tests.outcome import zones
-from tests.outcome.greedy import Greedy, greedy
-from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, points, varied
-from tests.outcome.policies import Bounds, bounds_of
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, varied
+from tests.outcome.policies import Bounds, bounds_of, configured
+from tests.outcome.result import Cycle, Result, result_of
 from tests.outcome.scenarios import Scenario
-from tests.outcome.state import Moved, Shares, below_band, deviation, moved_twice, over
-from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, skews, worse, zone_of
+from tests.outcome.state import Moved, Shares, State
+from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, zone_of
 
 MEBIBYTE = 1 << 20
 NAMES = [f"node-{number:02}" for number in range(NODES)]
@@ -139,6 +136,38 @@ class Simulation:
         snapshot = make.snapshot(built, [*pods.values(), *agents], budgets=tuple(self._budgets()), **self._volumes())
         return Cluster(snapshot, measure=lambda *_: Measured(nodes=nodes, peaks=nodes, pods=usage))
 
+    def state(self) -> State:
+        """Return the cluster as figures."""
+        shares = self.shares()
+        return State(shares, shares, {pod.name: pod.node for pod in self.pods.values()})
+
+    def played(
+        self,
+        strategy: Any,
+        evictor: Mapping[str, Any],
+        bounds: Bounds,
+        cycles: int,
+        interval: float,
+        min_gain: float | None = None,
+        vary: Callable[[int], None] = lambda _: None,
+    ) -> Result:
+        """Let a strategy decide in so many cycles, and return what they came to (for the arguments see `play`)."""
+        done: list[Cycle] = []
+        steers: list[PlayedSteer] = []
+        seconds = 0.0
+        for number in range(cycles):
+            vary(number)
+            steer = None if min_gain is None else PlayedSteer(self, min_gain)
+            start, cluster, begun = self.state(), self.cluster(), time.process_time()
+            _, found = self.cycle(cluster, strategy, self.names, steer, evictor=evictor)
+            seconds += time.process_time() - begun
+            end, gone = self.state(), frozenset(each.gone.name for each in found)
+            moved = Moved(frozenset(start.places), gone, frozenset(end.places))
+            done.append(Cycle(start, end, moved, foreseen=(sum(each.foreseen for each in found), len(found))))
+            steers += [steer] if steer else []
+            self.clock += interval
+        return result_of(done, bounds, self.load, steers=steers, seconds=seconds)
+
     def _pod(self, pod: Running) -> Pod:
         workload = pod.workload
         return make.pod(
@@ -207,10 +236,6 @@ class Simulation:
         counts = Counter(pod.node for pod in self.pods.values() if pod.workload is workload)
         counts.subtract(self.pods[name].node for name in self.ending if self.pods[name].workload is workload)
         return counts
-
-    def skews(self) -> Mapping[str, int]:
-        """Return how unevenly the pods of each owner are spread over the zones."""
-        return skews((pod.workload.name, pod.node) for pod in self.pods.values())
 
 
 _AGENT_OWNER = [make.owner("agent", kind="DaemonSet")]
@@ -287,50 +312,6 @@ class PlayedSteer(Steer):
         self._simulation.avoid = {}
 
 
-@dataclass(frozen=True)
-class Played:
-    """What the cycles came to."""
-
-    cycles: Sequence[Moved]
-    start: Shares
-    end: Shares
-    bounds: Bounds
-    points: Mapping[str, Sequence[tuple[float, float]]]  # by node, what each pod used at the start
-    seconds: float  # of CPU, to decide on all of it
-    replaced: Sequence[Replaced]
-    steers: Sequence[PlayedSteer] = ()
-    spread_worse: Collection[str] = ()
-
-    def deviation(self, resource: str) -> float:
-        """The standard deviation of the nodes' shares in the end, in points."""
-        return deviation(self.end, resource)
-
-    @cached_property
-    def yardstick(self) -> Greedy:
-        """What a greedy plan comes to from the same start."""
-        return greedy(self.start, self.points, self.bounds)
-
-    @property
-    def foreseen(self) -> float:
-        """The share of replacements that landed as foreseen."""
-        return statistics.fmean(each.foreseen for each in self.replaced) if self.replaced else 1.0
-
-    @property
-    def evictions(self) -> list[int]:
-        """Evictions by cycle."""
-        return [len(each.evicted) for each in self.cycles]
-
-    @property
-    def twice(self) -> int:
-        """How many pods were moved twice in three cycles."""
-        return sum(map(len, moved_twice(self.cycles)))
-
-    @property
-    def outside(self) -> Counter[str]:
-        """How many nodes are over target in the end, and how many below their band."""
-        return Counter(over=len(over(self.end, self.bounds)), below=len(below_band(self.end, self.bounds)))
-
-
 def play(
     scenario: Scenario,
     seed: int,
@@ -339,7 +320,7 @@ def play(
     min_gain: float | None = None,
     cycles: int | None = None,
     nodes: int = NODES,
-) -> Played:
+) -> Result:
     """Play a scenario's cycles.
 
     Args:
@@ -352,37 +333,19 @@ def play(
         nodes: how many; there are as many pods for each as in the scenario.
     """
     policy = scenario.policy
-    configured = {each["name"]: each["args"] for profile in policy["profiles"] for each in profile["pluginConfig"]}
-    args = dict(configured["LowNodeUtilization"])
+    args, evictor = configured(policy, "LowNodeUtilization"), configured(policy, "DefaultEvictor")
     # Not the policy's rest, which is for cycles half a minute apart, but that of life.
     args["metricsUtilization"] = {"source": "KubernetesMetrics", "selection": "relief", "scheduler": scheduler}
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args))
-    evictor = DefaultEvictorArgs.model_validate(configured["DefaultEvictor"]).model_dump(by_alias=True)
-
     names = [f"node-{number:0{max(len(str(nodes - 1)), 2)}}" for number in range(nodes)]
-    opened = names[1::2] if scenario.half else names
     load = make_load(seed, scenario.pods * nodes // NODES, scenario.spread)
     wishes = make_wishes(load, seed) if scenario.zones else {}
     simulation = Simulation(load, random.Random(seed), wishes=wishes, names=names)
-    simulation.fill(opened)
-    start, spread = simulation.shares(), simulation.skews()
-    used = points(load, [(pod.workload.name, pod.node) for pod in simulation.pods.values()])
-    moves: list[Moved] = []
-    steers: list[PlayedSteer] = []
-    replaced: list[Replaced] = []
-    seconds = 0.0
-    for number in range(cycles or scenario.cycles):
+    simulation.fill(names[1::2] if scenario.half else names)
+
+    def vary(number: int) -> None:
         if scenario.varies:
             varying = varied(load, seed, number, scenario.varies)
             simulation.factors = {each.name: varying[each.name].uses_cpu / each.uses_cpu for each in load}
-        before = frozenset(simulation.pods)
-        steer = None if min_gain is None else PlayedSteer(simulation, min_gain)
-        cluster, begun = simulation.cluster(), time.process_time()
-        _, found = simulation.cycle(cluster, strategy, names, steer, evictor=evictor)
-        seconds += time.process_time() - begun
-        replaced += found
-        moves.append(Moved(before, frozenset(each.gone.name for each in found), frozenset(simulation.pods)))
-        steers += [steer] if steer else []
-        simulation.clock += interval
-    spread_worse = worse(spread, simulation.skews()) if scenario.zones else set()
-    return Played(moves, start, simulation.shares(), bounds_of(policy), used, seconds, replaced, steers, spread_worse)
+
+    return simulation.played(strategy, evictor, bounds_of(policy), cycles or scenario.cycles, interval, min_gain, vary)

@@ -17,11 +17,10 @@ from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.e2e.load_aware import LoadAware
 from tests.e2e.waiting import wait_for
-from tests.outcome.greedy import greedy
-from tests.outcome.load import make_load, nodes_needed, points, scattered, varied
+from tests.outcome.load import make_load, scattered, varied
 from tests.outcome.policies import bounds_of
 from tests.outcome.program import Program
-from tests.outcome.result import Cycle, Result, result_of
+from tests.outcome.result import Cycle, Result, as_foreseen, result_of
 from tests.outcome.scenarios import Scenario
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import Moved, State
@@ -116,8 +115,7 @@ def play(
         written = plane.directory / "policy.yaml"
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
-        state, bounds = stage.state(), bounds_of(policy)
-        yardstick = greedy(state.truth, points(load, state.by_owner), bounds)
+        state = stage.state()
         for number in range(cycles):
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
@@ -127,7 +125,7 @@ def play(
             done.append(_cycle(plane, stage, program, written, state, options))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")
-    return placed, result_of(done, bounds, nodes_needed(load), yardstick)
+    return placed, result_of(done, bounds_of(policy), load)
 
 
 def _cycle(
@@ -143,4 +141,7 @@ def _cycle(
     moved = Moved(frozenset(start.places), evicted, after)
     if moved.unexplained:
         raise AssertionError(f"pods went without an eviction, or stayed in spite of one: {sorted(moved.unexplained)}")
-    return Cycle(start, stage.state(), moved, sum(request.status == REFUSED for request in asked), ran)
+    end, refused = stage.state(), sum(request.status == REFUSED for request in asked)
+    return Cycle(
+        start, end, moved, refused, ran.returncode != 0, as_foreseen(ran.stdout, end.places, moved.replacements)
+    )

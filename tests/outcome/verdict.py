@@ -128,7 +128,7 @@ def _steered(scenario: str, runs: Results) -> list[Verdict]:
         worse = sum(run.end.spread_worse for run in runs)
         found += [at_most("owners spread worse over zones than at first, all runs", worse, 0)]
     if scenario in MOVES:
-        outside = max(run.end.over + run.end.below for run in runs)
+        outside = max(run.end.outside for run in runs)
         moves = median(runs, lambda run: run.evictions / max(run.yardstick.moves, 1))
         found += [
             at_most("moves beside the greedy plan's, times", round(moves, 2), MOVES[scenario]),

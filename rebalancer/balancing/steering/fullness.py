@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.usage import FollowedUsage
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
@@ -115,7 +116,7 @@ class Fullness:
         self._usage = usage
         self._names = tuple(names)
         self.sources: dict[str, NodeUtilization] = {
-            each.node.name: each for each in usage.sources() if each.node.name in compared
+            each.node.name: each for each in usage.sources(rises=True) if each.node.name in compared
         }
         self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
         self._fills: dict[str, Fill] = {}
@@ -124,6 +125,7 @@ class Fullness:
         self._offered = {
             name: [each.offered.get(resource, 0) for resource in self._names] for name, each in self.sources.items()
         }
+        cluster.follow(FollowedUsage(self.peaks.values(), usage.of_pod, falls=usage.of_one_moment, rises=True))
         cluster.follow(self)
 
     def fill(self, name: str) -> Fill:
@@ -183,21 +185,15 @@ class Fullness:
         of_pod = self._usage.of_pod
         return self.peaks[name].exchanged(*([arriving(of_pod(pod)) for pod in pods] for pods in (fewer, more)))
 
-    def left(self, pod: Pod, sign: int) -> None:
-        """Note that a pod has gone, or is back; the sources themselves follow, too."""
+    def left(self, pod: Pod, _sign: int) -> None:
+        """Look anew at a node that a pod has left, or where it is back."""
         self._fills.pop(pod.node, None)
-        if self._usage.of_one_moment and pod.active and pod.node in self.peaks:
-            self.peaks[pod.node].charge(self._usage.of_pod(pod), -sign)
-            self._peak_fills.pop(pod.node, None)
+        self._peak_fills.pop(pod.node, None)
 
-    def came(self, pod: Pod, node: Node, sign: int) -> None:
-        """Charge a pod that is expected on a node, or take it off."""
-        if node.name in self.sources:
-            amounts = arriving(self._usage.of_pod(pod))
-            self.sources[node.name].charge(amounts, sign)
-            self.peaks[node.name].charge(amounts, sign)
-            self._fills.pop(node.name, None)
-            self._peak_fills.pop(node.name, None)
+    def came(self, _pod: Pod, node: Node, _sign: int) -> None:
+        """Look anew at a node where a pod is expected, or is not any more."""
+        self._fills.pop(node.name, None)
+        self._peak_fills.pop(node.name, None)
 
 
 def percents(amounts: Fills, offered: Fills) -> Fills:

@@ -10,7 +10,7 @@ With thousands of nodes it would take too long to look at every pod for every no
 at as sources, and those with most room as destinations.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from math import floor, log
@@ -20,10 +20,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from rebalancer.balancing.candidates import Candidate
+from rebalancer.balancing.band import Band
+from rebalancer.balancing.candidates import Candidate, Selection
+from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.relief import FREE, Deal, Worth
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
-from rebalancer.balancing.steering.fullness import Costs, Fills, Fullness, Goal, Mask, percents
+from rebalancer.balancing.steering.fullness import MARGIN, Costs, Fills, Fullness, Goal, Mask, percents
 from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.balancing.utilization import Percentages
@@ -31,6 +33,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import Evict, eviction_class
+from rebalancer.eviction.steering import Steer
 from rebalancer.scheduling.simulator.answer import Answer
 
 #: So many sources and destinations are looked at, and so many pairs of them.
@@ -245,3 +248,23 @@ class Planning:
     foresight: Foresight  # where they would land
     ceilings: Percentages  # how full destinations may become
     zones: ZoneSpread  # how owners' pods are spread, which must not get worse
+
+    @classmethod
+    def of(
+        cls,
+        evict: Evict,
+        usage: MeasuredUsage,
+        selection: Selection,
+        band: Band,
+        steer: Steer,
+        compared: Collection[str],  # pods are moved among these nodes
+        limit: int | None,  # the most pods that one of them loses
+    ) -> "Planning":
+        """Put all parts together."""
+        cluster, goal = selection.cluster, Goal.of(band, MARGIN * steer.min_gain)
+        fullness = Fullness(cluster, usage, goal.names, compared)
+        pool = Pool(selection, fullness, band.high, limit)
+        inner = dict(zip(goal.names, goal.inner_high, strict=True))
+        offers = Offers(goal, fullness, steer.min_gain, Worth(evict.outlook, band.floors, band.high, inner))
+        foresight = Foresight(cluster, steer.keys)
+        return cls(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))

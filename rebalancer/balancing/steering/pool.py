@@ -8,7 +8,6 @@ from rebalancer.balancing.candidates import Candidate, Selection
 from rebalancer.balancing.cause_details import why_relieved
 from rebalancer.balancing.steering.fullness import Fullness
 from rebalancer.balancing.utilization import Percentages
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 
@@ -19,14 +18,7 @@ class Pool:
     On nodes above the targets, pods that stay are recorded with the reason.  Each node loses `limit` pods at most.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        selection: Selection,
-        fullness: Fullness,
-        targets: Percentages,
-        limit: int | None,
-    ) -> None:
+    def __init__(self, selection: Selection, fullness: Fullness, targets: Percentages, limit: int | None) -> None:
         self._selection = selection
         self._fullness = fullness
         self._targets = targets
@@ -35,7 +27,7 @@ class Pool:
         self._lost = Counter[str]()
         self._gone: defaultdict[str, set[Pod]] = defaultdict(set)  # or excluded
         self._present: dict[str, tuple[AbstractSet[Pod], list[Candidate]]] = {}
-        cluster.follow(self)
+        selection.cluster.follow(self)
 
     def on(self, nodes: Iterable[str]) -> list[Candidate]:
         """Return the candidates of nodes; of pods that are all alike on one node, only the oldest."""
