@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rebalancer.balancing.band import Band, Bounds, offsets, pooled
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse
-from rebalancer.balancing.destinations import Destinations, placements_by
+from rebalancer.balancing.destinations import Destinations, simulation_by
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_for
 from rebalancer.balancing.placement_choice import SteeredPlacement, destination_order
@@ -76,7 +76,7 @@ class ByUsage:
             for pool in pools if stay and pools else [nodes]:
                 names = {each.node.name for each in pool}
                 steer = self._evict.steer if self._usage.pods_known else None
-                if steer is not None and placements_by(self._args, self._cluster, self._evict):
+                if steer is not None and simulation_by(self._args, self._cluster):
                     planning = Planning.of(self._evict, self._usage, self._selection, band, steer, names, limit)
                     Steered(planning, steer, Waves(planning), band.mean).run()
                 else:
@@ -100,11 +100,12 @@ class ByUsage:
         evict = self._evict
         destinations = Destinations(
             self._cluster,
+            evict,
+            simulation_by(self._args, self._cluster),
             under,
             band.above(FIRST_CEILING) if band.deviation else band.high,
             self._usage.of_pod,
             others=[peak for peak in peaks if peak not in under],
-            placements=placements_by(self._args, self._cluster, evict),
             floors=band.floors,
             elsewhere={each.node.name for each in nodes[-1]}.difference(names),
         )
@@ -132,11 +133,12 @@ class ByUsage:
                 return
             destinations = Destinations(
                 self._cluster,
+                self._evict,
+                simulation_by(args, self._cluster),
                 [self._usage.destination(each.node) for each in others],
                 {**_PACKED, **ceilings},
                 self._usage.of_pod,
                 packed=True,
-                placements=placements_by(self._args, self._cluster, self._evict),
                 emptied=idle,
             )
             Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
@@ -157,13 +159,13 @@ class ByUsage:
             if not may_go:
                 return
             bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
-            placements = placements_by(args, cluster, evict)
+            simulation = simulation_by(args, cluster)
             peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
-            destinations = Destinations(cluster, peaks, bounds, usage.of_pod, packed=True, placements=placements)
+            destinations = Destinations(cluster, evict, simulation, peaks, bounds, usage.of_pod, packed=True)
             # Without steering, evictions are carried out without marks, and the scheduler places replacements.
             steer = Steer(0.0, ("", ""))
             steered = None
-            if evict.steer is not None and placements is not None:
+            if evict.steer is not None and simulation is not None:
                 steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
                 order = destination_order(open_nodes, candidates)
                 steered = SteeredPlacement(cluster, order, destinations, bounds, foresight)

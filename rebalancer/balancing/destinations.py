@@ -24,8 +24,8 @@ destination that is the most free by requests, or the least free where pods are 
 """
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from rebalancer.balancing.cause_details import arrival
@@ -47,31 +47,12 @@ from rebalancer.scheduling.simulator.configuration import ConfigurationError
 from rebalancer.scheduling.worlds import Worlds
 
 
-class Placements:
-    """The simulated scheduler: asked about the plan, and about what may happen besides (`worlds`)."""
-
-    def __init__(self, cluster: Cluster, evict: Evict) -> None:
-        self._simulation = cluster.index(Simulation)
-        self._evict = evict
-        self.worlds = cluster.index(Worlds)
-
-    def of(self, pod: Pod) -> Iterator[Answer]:
-        """Yield where a pod's replacement would land: soon, and later, when pods that are going have gone.
-
-        Each answer counts.  A pod that could only come in by preempting others has nowhere to go, even if the scheduler
-        would preempt them.
-        """
-        for notice in self._simulation.notices:
-            self._evict.warn(notice)
-        yield from self._simulation.in_turn(pod)
-
-
-def placements_by(args: UtilizationArgs, cluster: Cluster, evict: Evict) -> Placements | None:
-    """Return where replacements land; None if the arguments say that the scheduler is unknown."""
+def simulation_by(args: UtilizationArgs, cluster: Cluster) -> Simulation | None:
+    """Return the simulated scheduler; None if the arguments say that the scheduler is unknown."""
     if args.metrics_utilization is not None and args.metrics_utilization.scheduler == "unknown":
         return None
     try:
-        return Placements(cluster, evict)
+        return cluster.index(Simulation)
     except ConfigurationError as error:
         raise StrategyError(str(error)) from None
 
@@ -88,13 +69,14 @@ class Destinations:
     def __init__(
         self,
         cluster: Cluster,
+        evict: Evict,
+        simulation: Simulation | None,  # None: it is not known where replacements land
         nodes: Iterable[NodeUtilization],
         ceilings: Percentages,
         of_pod: Callable[[Pod], Resources],
         *,
         packed: bool = False,  # whether pods go to the fullest that takes them, not the emptiest
         others: Iterable[NodeUtilization] = (),
-        placements: Placements | None = None,  # None: it is not known where replacements land
         floors: Percentages | None = None,  # below which a node uses too little
         emptied: Collection[str] = (),  # nodes that are to lose all their pods; none of them takes a pod
         elsewhere: Collection[str] = (),  # nodes of other pools, which pods must not go to
@@ -110,7 +92,8 @@ class Destinations:
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
-        self._placements = placements
+        self._evict, self._simulation = evict, simulation
+        self._worlds = cluster.index(Worlds) if simulation else None
         self._ranks = {name: self._rank(each.node) for name, each in self._destinations.items()}
         self._order = sorted(self._ranks.values())
         cluster.follow(self)
@@ -139,7 +122,11 @@ class Destinations:
             return refused(Code.NO_DESTINATION, nodes=len(self._destinations), **obstacles(causes))
         # Where would the scheduler put it, and which of these nodes would that harm?
         found: dict[str, Node] = {}
-        for answer in self._placements.of(pod) if self._placements else ():
+        for notice in self._simulation.notices if self._simulation else ():
+            self._evict.warn(notice)
+        # Each answer counts: soon, and later, when pods that are going have gone.  A pod that could only come in by
+        # preempting others has nowhere to go, even if the scheduler would preempt them.
+        for answer in self._simulation.in_turn(pod) if self._simulation else ():
             nodes = self._judge(answer, pod, usage)
             if isinstance(nodes, Refused):
                 return nodes  # the later answer is not asked for then
@@ -154,7 +141,8 @@ class Destinations:
             return refused(Code.NO_DESTINATION, unknown=answer.unknown)
         nodes = [node for name in answer.nodes if (node := self._cluster.node(name))]
         for node in nodes:
-            with self._in_world(world, node):
+            more, fewer = (map(self._of_pod, pods) for pods in self._others(world, node.name))
+            with self.on(node).exchanged(fewer, more) if node.name in self._known else nullcontext():
                 harm = self._harm(pod, node, usage)
             if harm:
                 chosen = {"likely": node.name} if world is None else {"may_choose": node.name}
@@ -167,14 +155,14 @@ class Destinations:
         To be asked of a pod before it is expected anywhere.  Empty where no history is looked at: if the scheduler is
         not known, or the eviction will not be granted.
         """
-        if self._placements is None or not goes():
+        if self._worlds is None or not goes():
             return {}
         usage = self._of_pod(pod)
-        for seen in self._placements.worlds.placements(pod):
+        for seen in self._worlds.placements(pod):
             nodes = self._judge(seen.answer, pod, usage, seen.number)
             if isinstance(nodes, Refused):
                 return nodes
-        return self._placements.worlds.shares(pod)
+        return self._worlds.shares(pod)
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`)."""
@@ -238,15 +226,9 @@ class Destinations:
         passed = utilization.passed(usage, self._ceilings)
         return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
 
-    def _in_world(self, number: int | None, node: Node) -> AbstractContextManager[None]:
-        """Let a node use what it would use in a possible history, within the block."""
-        utilization = self._known.get(node.name)
-        if number is None or utilization is None or self._placements is None:
-            return nullcontext()
-        more, fewer = self._placements.worlds.others_on(number, node.name)
-        if not more and not fewer:  # as a rule
-            return nullcontext()
-        return utilization.exchanged(map(self._of_pod, fewer), map(self._of_pod, more))
+    def _others(self, world: int | None, name: str) -> tuple[Collection[Pod], Collection[Pod]]:
+        """Return whose replacements are on a node in a possible history alone, and whose are in the plan alone."""
+        return ((), ()) if world is None or self._worlds is None else self._worlds.others_on(world, name)
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):

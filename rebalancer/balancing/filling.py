@@ -200,10 +200,8 @@ class Filling:
         expected = min(gains) if len(self._low) <= _FEW else max(gains)
         equal = [node for node, gain in zip(likely, gains, strict=True) if gain == expected]
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
-        return _Offer(gain, candidate, likely, max(equal, key=self._lacking))
-
-    def _lacking(self, destination: Node) -> float:
-        return round(self._destinations.on(destination).short_of(self._band.mean, {}), _DECIMALS)
+        lacking = max(equal, key=lambda node: self._destinations.on(node).short_of(self._band.mean, {}))
+        return _Offer(gain, candidate, likely, lacking)
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:
         """Return what a pod brings on one node: the points by which it fills that up to the mean."""

@@ -87,7 +87,10 @@ class Waves:
             pod = offer.candidate.pod
             if asked == _FIRST_TRIES:
                 break
-            if not self._spreads_well(offer) or not self._may_go(pod):
+            if not self._spreads_well(offer):
+                continue
+            if self._planning.evict.first_refusal([pod]):  # not even by itself
+                self._planning.pool.exclude(pod)
                 continue
             asked += 1
             if self._planning.foresight.simulation.ask(pod).sampled:
@@ -148,13 +151,6 @@ class Waves:
         """Return whether the owner's pods are spread over zones no worse after a move."""
         node = self._planning.cluster.node(offer.destination)
         return node is not None and not self._planning.zones.worsened_by(offer.candidate.pod, node)
-
-    def _may_go(self, pod: Pod) -> bool:
-        """Return whether a pod would be let go by itself; one that would not is offered no more."""
-        refusal = self._planning.evict.first_refusal([pod])
-        if refusal:
-            self._planning.pool.exclude(pod)
-        return refusal is None
 
     def _empty_drafts(self, destinations: Sequence[str]) -> Iterator[Draft]:
         """Yield empty waves to this node: with others that receive too, then alone, with more and more taints."""
