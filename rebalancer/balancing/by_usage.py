@@ -9,7 +9,7 @@ from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse
 from rebalancer.balancing.destinations import Destinations, simulation_by
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_for
-from rebalancer.balancing.placement_choice import SteeredPlacement, destination_order
+from rebalancer.balancing.placement_choice import SteeredPlacement
 from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.offers import Planning
@@ -167,8 +167,7 @@ class ByUsage:
             steered = None
             if evict.steer is not None and simulation is not None:
                 steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
-                order = destination_order(open_nodes, candidates)
-                steered = SteeredPlacement(cluster, order, destinations, bounds, foresight)
+                steered = SteeredPlacement(cluster, open_nodes, candidates, destinations, bounds, foresight)
             parts = (usage, self._selection, destinations, low, steer, in_use, steered)
             Compaction(cluster, evict, *parts).run(candidates)
 

@@ -5,10 +5,8 @@ from math import isfinite
 from typing import Any
 
 from rebalancer.balancing.utilization import NodeUtilization, Percentages, Points
-from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.verdict import Refused
 
 
 def why_relieved(source: NodeUtilization, targets: Percentages, *, filling: bool) -> Cause:
@@ -34,11 +32,6 @@ def above_caps(source: NodeUtilization, targets: Percentages) -> Cause | None:
 def underutilized(source: NodeUtilization, thresholds: Percentages) -> Cause:
     """Return why a node is emptied: how full it is, and the thresholds that it does not exceed."""
     return cause(Code.UNDERUTILIZED, node=source.node.name, measured=_measured(source, sorted(thresholds), thresholds))
-
-
-def keeping(node: Node, refusal: Refused) -> Refused:
-    """Return a pod's refusal with the node that this pod keeps from being emptied."""
-    return Refused(refusal.cause.with_details(keeps_node=node.name))
 
 
 def with_pod_gone(why: Cause, points: Points) -> Cause:

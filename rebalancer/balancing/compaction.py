@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from rebalancer.balancing.candidates import Selection, occupants
-from rebalancer.balancing.cause_details import keeping, underutilized, with_pod_gone
+from rebalancer.balancing.cause_details import underutilized, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.placement_choice import Choice, Kept, SteeredPlacement
@@ -76,7 +76,8 @@ class Emptying:
     def _leave(self, source: NodeUtilization, kept: Kept | None) -> None:
         if kept:
             pod, refusal = kept
-            self.evict.refuse(pod, self._why(source), keeping(source.node, refusal))
+            keeping = Refused(refusal.cause.with_details(keeps_node=source.node.name))
+            self.evict.refuse(pod, self._why(source), keeping)
             # The nodes that follow have as many pods or more: the limit would stop them, too.
             self._is_over = refusal.cause.code is Code.TOTAL_LIMIT
 

@@ -53,31 +53,28 @@ class Choice:
     avoid: Avoid = field(default_factory=dict)  # by name, how many soft taints nodes carry meanwhile
 
 
-def destination_order(destinations: Sequence[NodeUtilization], candidates: Sequence[NodeUtilization]) -> list[Node]:
-    """Return the nodes that are not to be emptied, the fullest first, and then those that would be emptied last."""
-    emptied = {each.node.name for each in candidates}
-    others = [each for each in destinations if each.node.name not in emptied]
-    fullest = sorted(others, key=lambda each: (-each.fullness, each.node.name))
-    open_candidates = [each for each in reversed(candidates) if not each.node.unschedulable]
-    return [each.node for each in (*fullest, *open_candidates)]
-
-
 class SteeredPlacement:
     """Replacements go to nodes of our choice, as far as the scheduler follows.
 
-    Of all nodes of the cycle some may receive, in an order; those that others have given soft taints never do.
+    Those that are not to be emptied receive first, the fullest one first, and then those that would be emptied last;
+    nodes that others have given soft taints never do.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        order: Iterable[Node],
+        used: Iterable[NodeUtilization],  # the nodes in use
+        candidates: Sequence[NodeUtilization],  # those to be emptied, in this order
         destinations: Destinations,
         ceilings: Percentages,
         foresight: Foresight,
     ) -> None:
         self._open = [node.name for node in cluster.nodes if not node.unschedulable]
-        self._takers = [node for node in order if takes_pods(node)]
+        emptied = {each.node.name for each in candidates}
+        others = [each for each in used if each.node.name not in emptied]
+        fullest = sorted(others, key=lambda each: (-each.fullness, each.node.name))
+        last = [each for each in reversed(candidates) if not each.node.unschedulable]
+        self._takers = [each.node for each in (*fullest, *last) if takes_pods(each.node)]
         self._destinations = destinations
         self._ceilings = ceilings
         self._foresight = foresight

@@ -1,10 +1,12 @@
 """Random clusters with measured usage, uneven enough that something has to move."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from random import Random
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from tests.models.relief import LowRelief
 from tests.properties import clusters
 
 MEBIBYTE = 1 << 20
+Model = TypeVar("Model", bound=LowRelief)
 
 #: What pods are spread by default by.
 SERVICES = {(namespace, "x"): make.selector(app="x") for namespace in clusters.NAMESPACES}
@@ -54,32 +57,41 @@ class Scene:
         nodes, pods = (dice.sample(each, len(each)) for each in (self.nodes, self.pods))
         return type(self)(nodes, pods, Measured(*parts, window=figures.window), self.args)
 
-    def model(self) -> LowRelief:
-        gone: dict[str, dict[str, int]] = {}
-        for key, name in self.measured.pod_nodes.items():
-            for resource, amount in (self.measured.pods or {})[key].items():
-                gone.setdefault(name, {}).setdefault(resource, 0)
-                gone[name][resource] += amount
+    def model(
+        self,
+        kind: type[Model],
+        measured: Measured | None = None,
+        targets: Mapping[str, float] | None = None,
+        **more: Any,
+    ) -> Model:
+        """Return the model of a strategy: with other figures than a source's, and targets, if these are given."""
+        figures, args = measured or self.measured, self.args
+        gone: dict[str, Counter[str]] = {}
+        for key, name in figures.pod_nodes.items():
+            gone.setdefault(name, Counter()).update((figures.pods or {})[key])
         homes = {pod.key for pod in self.pods}
-        usage = self.measured.pods
-        limits = self.args.get("evictionLimits", {})
-        return LowRelief(
+        return kind(
             World(self.nodes, list(self.pods)),
             make.NOW,
-            self.measured.nodes,
-            self.measured.peaks,
-            None if usage is None else {key: each for key, each in usage.items() if key in homes},
+            figures.nodes,
+            figures.peaks,
+            None if figures.pods is None else {key: each for key, each in figures.pods.items() if key in homes},
             gone,
-            self.measured.window,
-            {name: Fraction(each) for name, each in self.args["thresholds"].items()},
-            {name: Fraction(each) for name, each in self.args["targetThresholds"].items()},
-            self.args.get("useDeviationThresholds", False),
-            self.args.get("numberOfNodes", 0),
-            limits.get("node"),
-            self.args["metricsUtilization"].get("scheduler") != "unknown",
+            figures.window,
+            exact(args["thresholds"]),
+            exact(targets or args["targetThresholds"]),
+            args.get("useDeviationThresholds", False),
+            args.get("numberOfNodes", 0),
+            args.get("evictionLimits", {}).get("node"),
+            args.get("metricsUtilization", {}).get("scheduler") != "unknown",
             [(namespace, selector) for (namespace, _), selector in SERVICES.items()],
-            cluster=self.cluster(),
+            **more,
         )
+
+
+def exact(percents: Mapping[str, float]) -> dict[str, Fraction]:
+    """Return percentages without rounding."""
+    return {name: Fraction(each) for name, each in percents.items()}
 
 
 def destination(entry: Entry) -> str:

@@ -1,7 +1,6 @@
 """Compaction against a slow and obvious model, and what it never does."""
 
 from collections import Counter
-from fractions import Fraction
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -13,8 +12,7 @@ from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtiliz
 from tests import make
 from tests.measured import KEYS, PACKS
 from tests.models.compaction import Compacting
-from tests.models.placement import World
-from tests.properties.measured_clusters import READ, SERVICES, destination, sparse_scenes, verdicts
+from tests.properties.measured_clusters import READ, destination, exact, sparse_scenes, verdicts
 
 
 def decide(scene, *, packs=True, steer=None):
@@ -40,40 +38,24 @@ def requested(scene):
     return Measured(nodes, nodes, pods)
 
 
+def ceilings(scene):
+    given = scene.args.get("destinationThresholds", {})
+    return dict.fromkeys(("cpu", "memory"), 70 if "metricsUtilization" in scene.args else 100) | given
+
+
 def model(scene, *, packs):
-    args, measures = scene.args, scene.args.get("metricsUtilization")
-    measured = scene.measured if measures else requested(scene)
-    gone: dict[str, Counter[str]] = {}
-    for key, name in measured.pod_nodes.items():
-        gone.setdefault(name, Counter()).update((measured.pods or {})[key])
-    here = {pod.key for pod in scene.pods}
-    percents = {name: Fraction(70 if measures else 100) for name in ("cpu", "memory")} | _exact(
-        args.get("destinationThresholds", {})
-    )
-    groups = args.get("nodeGroups", {"label": "", "keep": 0})
-    return Compacting(
-        World(scene.nodes, list(scene.pods)),
-        make.NOW,
-        measured.nodes,
-        measured.peaks,
-        None if measured.pods is None else {key: each for key, each in measured.pods.items() if key in here},
-        gone,
-        measured.window,
-        _exact(args["thresholds"]),
-        percents,
-        number_of_nodes=args.get("numberOfNodes", 0),
-        scheduler_known=not measures or measures["scheduler"] == "default",
-        services=[(namespace, selector) for (namespace, _), selector in SERVICES.items()],
-        keep_free=_exact(args.get("keepFree", {})),
+    args, groups = scene.args, scene.args.get("nodeGroups", {"label": "", "keep": 0})
+    by_requests = "metricsUtilization" not in args
+    return scene.model(
+        Compacting,
+        requested(scene) if by_requests else scene.measured,
+        ceilings(scene),
+        keep_free=exact(args.get("keepFree", {})),
         label=groups["label"],
         keep_nodes=groups["keep"],
         packs=packs,
-        by_requests=not measures,
+        by_requests=by_requests,
     )
-
-
-def _exact(percents):
-    return {name: Fraction(each) for name, each in percents.items()}
 
 
 @given(sparse_scenes(), st.booleans())
@@ -147,9 +129,7 @@ def test_steering_brings_no_owners_pods_onto_one_node(scene):
 def test_no_destination_passes_its_ceiling_or_what_it_has(scene, run):
     """By the peaks, or by requests; and by requests every node has room for what it gets."""
     offered = {node.name: node.allocatable for node in scene.nodes}
-    measures = "metricsUtilization" in scene.args
-    figures = scene.measured if measures else requested(scene)
-    ceilings = dict.fromkeys(("cpu", "memory"), 70 if measures else 100) | scene.args.get("destinationThresholds", {})
+    figures = scene.measured if "metricsUtilization" in scene.args else requested(scene)
     peaks = {name: Counter(amounts) for name, amounts in figures.peaks.items()}
     asked = {name: Counter(amounts) for name, amounts in requested(scene).nodes.items()}
     ledger = run(scene)
@@ -158,6 +138,6 @@ def test_no_destination_passes_its_ceiling_or_what_it_has(scene, run):
         asked[destination(each)].update(each.pod.spec.requests)
 
     for name in {destination(each) for each in ledger.evictions}:
-        for resource, ceiling in ceilings.items():
+        for resource, ceiling in ceilings(scene).items():
             assert peaks[name][resource] * 100 <= ceiling * offered[name][resource]
             assert asked[name][resource] <= offered[name][resource]

@@ -13,6 +13,7 @@ from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtiliz
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import RELIEF
+from tests.models.relief import LowRelief
 from tests.properties.measured_clusters import destination, scenes, verdicts
 
 
@@ -51,7 +52,7 @@ def settled(scene):
 @given(scenes())
 def test_the_same_pods_go_to_the_same_nodes_as_in_the_model(scene):
     """Whatever the cluster, the figures and the arguments, the program decides like the model."""
-    assert moves(decide(scene)) == scene.model().evictions()
+    assert moves(decide(scene)) == scene.model(LowRelief, cluster=scene.cluster()).evictions()
 
 
 def pooled(scene, label, *, steered):

@@ -57,9 +57,8 @@ class BroadWaves:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._turns: Counter[object] = Counter()
-        self._unfit: defaultdict[object, set[Pod]] = defaultdict(
-            set
-        )  # by places that receive; no pod becomes fit later
+        # By the places that receive; no pod becomes fit later.
+        self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
 
     def next_wave(self, nodes: Sequence[Node], open_to: Sequence[Node]) -> Draft | None:
         """Return the next wave; None if no move pays.
@@ -75,16 +74,13 @@ class BroadWaves:
         groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
         givers = self._planning.offers.givers()
         for place, group in groups:
-            if draft := self._wave(nodes, group, givers):
+            avoid = avoiding_others(sorted(node.name for node in nodes), frozenset(group))
+            with self._planning.foresight.avoiding(avoid):
+                draft = self._filled(Draft((), avoid, group), givers)
+            if draft:
                 self._turns[place] += 1
                 return draft
         return None
-
-    def _wave(self, nodes: Sequence[Node], destinations: tuple[str, ...], givers: Sequence[str]) -> Draft | None:
-        avoided = frozenset(node.name for node in nodes).difference(destinations)
-        avoid = avoiding_others(sorted(avoided), ())
-        with self._planning.foresight.avoiding(avoid):
-            return self._filled(Draft((), avoid, destinations), givers)
 
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         by_place = self._planning.zones.by_place(empty.destinations)
