@@ -1,23 +1,15 @@
 """What the metrics API tells of nodes and pods, and whether it has seen the latest change."""
 
-import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kubernetes.utils.quantity import parse_quantity
 
+from rebalancer.policy.arguments import parse_duration
 from tests.e2e.api import Object
 from tests.outcome.state import RESOURCES, Shares
 
 Used = Mapping[str, Mapping[str, float]]
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-
-
-def duration(text: str) -> timedelta:
-    """Read a duration as Go prints it: "10.023s", "1m3.5s"."""
-    parts = re.findall(r"([0-9.]+)(h|ms|us|µs|ns|m|s)", text)
-    return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
 
 
 def window_start(metrics: Object) -> datetime:
@@ -25,7 +17,7 @@ def window_start(metrics: Object) -> datetime:
 
     CPU is a rate between two readings, the first of which is the window's start.
     """
-    return datetime.fromisoformat(metrics["timestamp"]) - duration(metrics["window"])
+    return datetime.fromisoformat(metrics["timestamp"]) - parse_duration(metrics["window"])
 
 
 def unsettled(metrics: Iterable[Object], names: Iterable[str], since: datetime) -> set[str]:

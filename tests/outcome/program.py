@@ -24,7 +24,7 @@ class Program:
     """A program under measurement."""
 
     name: str  # in the tables
-    command: str  # A command line; {kubeconfig} and {policy} stand for files
+    command: str  # a command line; {kubeconfig} and {policy} stand for files
     # Where ours is run; another program gets its policies in the descheduler's words, and no options of ours.
     tree: Path | None = None
 

@@ -76,7 +76,7 @@ class Scenario:
     load_aware: bool = False  # whether a second scheduler, which knows load, places the pods
     # Whether they begin on nodes drawn at random, which no scheduler has chosen; see `scattered`.
     scattered: bool = False
-    scheduler: Object | None = None  # A KubeSchedulerConfiguration of the scheduler; None for its defaults
+    scheduler: Object | None = None  # the scheduler's KubeSchedulerConfiguration; None for its defaults
 
 
 OPEN = {"pods": 900, "half": False}

@@ -3,7 +3,8 @@
 import pytest
 
 from rebalancer.balancing.cause_details import above_caps, underutilized
-from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.relief import furthest_first
+from rebalancer.balancing.utilization import Excess, NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.report.words import text as words_of
@@ -31,13 +32,13 @@ def test_a_percentage_is_a_share_of_what_the_node_offers(used, offered, percent)
 
 
 def test_what_is_not_offered_or_not_used_has_no_percentage():
-    """It counts as unused where thresholds ask for it."""
+    """It counts as unused where thresholds ask for it, and there is no room for any of it."""
     some = load({"example.com/gpu": "2"})
 
     assert some.percent("example.com/gpu") is None
     assert some.percent("memory") is None
     assert some.within({"example.com/gpu": 0})
-    assert not some.above({"example.com/gpu": 0}).points
+    assert load({"example.com/gpu": "0"}).passed({"example.com/gpu": 1}, {}) == ("example.com/gpu", 100.0)
 
 
 def test_allocatable_counts_and_capacity_only_in_its_place():
@@ -92,3 +93,35 @@ def test_slack_in_words():
         words_of(underutilized(some, {"memory": 20, "cpu": 25, "pods": 1}))
         == "n1 at cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
     )
+
+
+def test_points_above_target_are_summed():
+    """70 and 65 with targets of 50 and 60 are 25 over; 10 of cpu and 9 of memory leave 10."""
+    excess = load({"cpu": "7", "memory": "65"}, cpu="10", memory="100").above({"cpu": 50, "memory": 60})
+
+    assert excess == Excess({"cpu": 20.0, "memory": 5.0})
+    assert excess.total == 25
+    assert excess.left({"cpu": 10.0, "memory": 9.0}) == 10
+    assert excess.left({"cpu": 21.0, "memory": 7.0, "pods": 1.0}) == 0
+    assert excess.beyond({"cpu": 21.0, "memory": 7.0, "pods": 1.0}) == 3
+
+
+@pytest.mark.parametrize("percent", range(1, 100))
+def test_noise_is_no_excess(percent):
+    """7 / 100 * 100 is more than 7 in floating point: the same share is neither above nor without room for itself."""
+    here, empty, more = (load({"cpu": f"{used}m"}, cpu="10") for used in (percent * 100, 0, percent * 100 + 1))
+
+    assert here.within({"cpu": percent})
+    assert empty.passed({"cpu": percent * 100}, {"cpu": percent}) is None
+    assert empty.headroom({"cpu": percent}) == {"cpu": percent * 100}
+    assert not more.within({"cpu": percent})
+    assert empty.passed({"cpu": percent * 100 + 1}, {"cpu": percent}) == ("cpu", percent)
+
+
+def test_nodes_that_are_equally_far_above_go_by_name() -> None:
+    """Both are 121.79 points above, which floating point adds up to two numbers that differ in their last digit."""
+    targets = {"cpu": 86.96428571428572, "memory": 100.0}
+    used = {"n0": {"cpu": 2425, "memory": 187_500_000}, "n1": {"cpu": 2675, "memory": 175_000_000}}
+    nodes = [NodeUtilization(node(name, extra={"cpu": "2", "memory": "100M"}), used[name]) for name in ("n1", "n0")]
+
+    assert [each.node.name for each in furthest_first(nodes, targets)] == ["n0", "n1"]

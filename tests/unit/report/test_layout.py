@@ -1,10 +1,11 @@
 """Text on a terminal: names stay whole at any width."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rebalancer.report.layout import bar, hanging, listed
+from rebalancer.report.layout import bar, hanging, listed, number_text
 
 NAMES = st.text(st.sampled_from("abcxyz-0123"), min_size=1, max_size=60)
 PROSE = st.lists(NAMES, max_size=12).map(" ".join)
@@ -61,3 +62,9 @@ def test_a_bar_is_full_at_a_hundred_percent():
 def test_a_list_names_the_first_and_counts_the_others():
     assert listed(["a", "b", "c", "d"], 3) == "a, b, c and 1 more"
     assert listed(["a", "b"], 3) == "a, b"
+
+
+@pytest.mark.parametrize(("number", "text"), [(6.14, "6.1"), (6.0, "6"), (0.04, "0"), (33, "33")])
+def test_numbers_have_one_decimal_at_most(number, text):
+    """And none if it is nought."""
+    assert number_text(number) == text
