@@ -45,11 +45,12 @@ def slow(parts):
     To the scheduler all nodes but the avoided are alike, so about a pod alone only room and PDBs decide.
     """
     mean = parts.goal.mean[0]
-    peaks = sorted((parts.fullness.peak(each.name)[0] - mean, each.name) for each in parts.cluster.nodes)
-    receivers = [name for above, name in peaks if above <= 0]
+    names = [each.name for each in parts.cluster.nodes]
+    peaks = sorted(zip(parts.fullness.peak_fills(names)[0], names, strict=True))
+    receivers = [name for peak, name in peaks if peak <= mean]
     middle = receivers[len(receivers) // 2]
     offers = parts.offers.in_order(parts.offers.offers(parts.pool.on(parts.offers.givers()), [middle]))
-    room = 50 - parts.fullness.peak(receivers[-1])[0]
+    room = 50 - dict(map(reversed, peaks))[receivers[-1]]
     chosen, held = [], set()
     for offer in offers:
         pods, each = [other.candidate.pod for other in chosen], offer.candidate.pod

@@ -72,7 +72,8 @@ def test_a_move_brings_what_its_two_nodes_cost_less(on):
     parts = planner(on, LOW, HIGH, deviation=True, min_gain=LEAST)
     fullness, names = parts.fullness, [each.name for each in on.nodes]
     sides = {
-        each.name: Plain(parts.goal, each, fullness.fill(each.name), fullness.peak(each.name)) for each in on.nodes
+        each.name: Plain(parts.goal, each, fill, peak)
+        for each, fill, peak in zip(on.nodes, fullness.fills(names).T, fullness.peak_fills(names).T, strict=True)
     }
     candidates = parts.pool.on(names)
     expected = {(each.pod.name, name): gain for each in candidates for name, gain in plain(parts, each, sides)}

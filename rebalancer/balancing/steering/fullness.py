@@ -128,27 +128,19 @@ class Fullness:
         cluster.follow(FollowedUsage(self.peaks.values(), usage.of_pod, falls=usage.of_one_moment, rises=True))
         cluster.follow(self)
 
-    def fill(self, name: str) -> Fill:
-        """Return how full a node is as a source."""
-        return self._kept(self._fills, self.sources, name)
-
-    def peak(self, name: str) -> Fill:
-        """Return how full a node is as a destination."""
-        return self._kept(self._peak_fills, self.peaks, name)
-
-    def _kept(self, fills: dict[str, Fill], nodes: Mapping[str, NodeUtilization], name: str) -> Fill:
-        known = fills.get(name)
-        if known is None:
-            known = fills[name] = tuple([nodes[name].level(each) for each in self._names])
-        return known
-
-    def fills(self, names: Iterable[str]) -> Fills:
+    def fills(self, names: Sequence[str]) -> Fills:
         """Return how full nodes are as sources."""
-        return np.array([self.fill(name) for name in names]).reshape(-1, len(self._names)).T
+        return self._of(self._fills, self.sources, names)
 
-    def peak_fills(self, names: Iterable[str]) -> Fills:
+    def peak_fills(self, names: Sequence[str]) -> Fills:
         """Return how full nodes are as destinations."""
-        return np.array([self.peak(name) for name in names]).reshape(-1, len(self._names)).T
+        return self._of(self._peak_fills, self.peaks, names)
+
+    def _of(self, fills: dict[str, Fill], nodes: Mapping[str, NodeUtilization], names: Sequence[str]) -> Fills:
+        for name in names:
+            if name not in fills:
+                fills[name] = tuple([nodes[name].level(each) for each in self._names])
+        return np.array([fills[name] for name in names]).reshape(-1, len(self._names)).T
 
     def offered(self, names: Iterable[str]) -> Fills:
         """Return what nodes have of each resource."""

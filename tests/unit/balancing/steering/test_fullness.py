@@ -20,6 +20,6 @@ def test_a_pod_that_goes_makes_room_only_where_the_figures_are_of_one_moment(win
     with on.scope():
         on.remove(a)
         on.place(a, on.node("n2"))
-        assert (fullness.peak("n1"), fullness.fill("n1")) == ((left,), (20,))
-        assert (fullness.peak("n2"), fullness.fill("n2")) == ((30,), (30,))
-    assert (fullness.peak("n1"), fullness.peak("n2")) == ((50,), (0,))
+        assert fullness.peak_fills(["n1", "n2"]).tolist() == [[left, 30]]
+        assert fullness.fills(["n1", "n2"]).tolist() == [[20, 30]]
+    assert fullness.peak_fills(["n1", "n2"]).tolist() == [[50, 0]]
