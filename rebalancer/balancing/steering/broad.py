@@ -88,7 +88,8 @@ class BroadWaves:
         may_go = self._may_go(empty, [names[-1] for names in by_place.values()], unfit)
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.destinations[len(empty.destinations) // 2]
-            fit = [each for each in self._planning.pool.on(givers[:count]) if each.pod not in unfit]
+            there = self._planning.pool.on(givers[:count])
+            fit = [each for each in there if each.pod not in unfit] if unfit else there
             offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
             if (draft := self._together(empty, offers, may_go)).offers:
                 return draft
