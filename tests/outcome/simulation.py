@@ -314,26 +314,16 @@ class PlayedSteer(Steer):
 
 def play(
     scenario: Scenario,
-    seed: int,
-    interval: float,
-    scheduler: str = "default",
-    min_gain: float | None = None,
-    cycles: int | None = None,
-    nodes: int = NODES,
+    seed: int,  # of the load and of the scheduler's chance
+    interval: float,  # seconds between two cycles
+    scheduler: str = "default",  # what the policy says of the scheduler
+    min_gain: float | None = None,  # replacements are steered, and a move has to bring so much; None steers nothing
+    cycles: int | None = None,  # how many, if not as many as the scenario has
+    nodes: int = NODES,  # how many; there are as many pods for each as in the scenario
 ) -> Result:
-    """Play a scenario's cycles.
-
-    Args:
-        scenario: the situation.
-        seed: of the load and of the scheduler's chance.
-        interval: seconds between two cycles.
-        scheduler: what the policy says of the scheduler.
-        min_gain: replacements are steered, and a move has to bring so many points; None steers nothing.
-        cycles: how many, if not as many as the scenario has.
-        nodes: how many; there are as many pods for each as in the scenario.
-    """
+    """Play a scenario's cycles."""
     policy = scenario.policy
-    args, evictor = configured(policy, "LowNodeUtilization"), configured(policy, "DefaultEvictor")
+    args, evictor = dict(configured(policy, "LowNodeUtilization")), configured(policy, "DefaultEvictor")
     # Not the policy's rest, which is for cycles half a minute apart, but that of life.
     args["metricsUtilization"] = {"source": "KubernetesMetrics", "selection": "relief", "scheduler": scheduler}
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(args))

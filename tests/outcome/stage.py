@@ -45,13 +45,8 @@ class Stage:
     def set_up(self, load: Sequence[Workload], placement: Placement | None, *, half: bool) -> Placement:
         """Create nodes and pods, and open all nodes when all pods run.
 
-        Args:
-            load: What is to run.
-            placement: Where each pod goes; else the scheduler decides.
-            half: Whether half of the nodes are closed until all pods run.
-
-        Returns:
-            Where the pods are.
+        With a placement pods go there; else the scheduler decides, with half of the nodes closed until all pods run.
+        Return where the pods are.
         """
         self._load = load
         closed = set(self.names[::2]) if half else set()

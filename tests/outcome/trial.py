@@ -68,26 +68,16 @@ class SecondScheduler(LoadAware):
 
 
 def play(
-    binaries: Path,
-    scenario: Scenario,
-    program: Program,
+    binaries: Path,  # the control plane's executables
+    scenario: Scenario,  # the situation
+    program: Program,  # what is measured
     *,
-    seed: int,
-    cycles: int,
-    placement: Placement | None,
-    told: Callable[[str], None],
+    seed: int,  # of the load
+    cycles: int,  # how many
+    placement: Placement | None,  # where the pods are at the start; else the scheduler decides
+    told: Callable[[str], None],  # gets a line about how far it is
 ) -> tuple[Placement, Result]:
-    """Play one trial in a control plane of its own; return where the pods were at the start, and what it came to.
-
-    Args:
-        binaries: The control plane's executables.
-        scenario: The situation.
-        program: What is measured.
-        seed: Of the load.
-        cycles: How many.
-        placement: Where the pods are at the start; else the scheduler decides.
-        told: Gets a line about how far it is.
-    """
+    """Play one trial in a control plane of its own; return where the pods were at the start, and what it came to."""
     policy = scenario.policy
     load = make_load(seed, scenario.pods, scenario.spread)
     with ExitStack() as stack:
