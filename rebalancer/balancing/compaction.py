@@ -252,7 +252,7 @@ class Compaction(Emptying):
         reason = self._why(source)
         # This is tried out in the cluster's picture of the future, and taken back.  For each pod all of the node have
         # gone or are about to, and the replacements of those before it are there.
-        with self.steered.avoiding(choice) if self.steered else nullcontext(), self.cluster.scope():
+        with self.steered.foresight.avoiding(choice.avoid) if self.steered else nullcontext(), self.cluster.scope():
             for pod in pods:
                 self.cluster.remove(pod)
             found = self._moves(source, pods, reason)

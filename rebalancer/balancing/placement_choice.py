@@ -16,7 +16,6 @@ may go to n5, n4, n3 and n2, and only n1 is avoided.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from rebalancer.balancing.destinations import Destinations
@@ -77,8 +76,7 @@ class SteeredPlacement:
         self._takers = [each.node for each in (*fullest, *last) if takes_pods(each.node)]
         self._destinations = destinations
         self._ceilings = ceilings
-        self._foresight = foresight
-        self._nodes = {node.name: node for node in self._takers}
+        self.foresight = foresight
         self._received: set[str] = set()
         self._replicas: dict[_Key, Counter[str]] = {}  # how many pods of each owner are on each node
         for pod in cluster.pods():
@@ -90,20 +88,17 @@ class SteeredPlacement:
         hot = frozenset((*empty, node.name))
         ranked = sorted(self._takers, key=lambda each: each.name not in self._received)
         others = [self._destinations.on(each) for each in ranked if each.name not in hot]
-        able = [each.node.name for each in others if each.passed(usage[0], self._ceilings) is None]
+        able = [each for each in others if each.passed(usage[0], self._ceilings) is None]
+        names = tuple(each.node.name for each in able)
         if wide:
-            yield Choice(hot, tuple(able), avoiding_others(self._open, able, hot))
+            yield Choice(hot, names, avoiding_others(self._open, names, hot))
             return
         least = self._enough(able, usage)
         for count in sorted({least * each for each in _GROWTH if least * each < len(able)}):
-            chosen = tuple(able[:count])
+            chosen = names[:count]
             for most in (hot, None):
                 avoid = avoiding_others(self._open, chosen, most)
                 yield Choice({*hot, *avoid}, chosen, avoid)
-
-    def avoiding(self, choice: Choice) -> AbstractContextManager[None]:
-        """Answer within this context as if the nodes of a choice were avoided."""
-        return self._foresight.avoiding(choice.avoid)
 
     def objection(self, node: Node, moves: Sequence[Move]) -> Kept | None:
         """Return why these moves off a node must not be: all pods of an owner would come from several nodes to one."""
@@ -138,14 +133,14 @@ class SteeredPlacement:
         self._received.add(placement.node)
         return (placement.node,)
 
-    def _enough(self, able: Sequence[str], usage: Sequence[Resources]) -> int:
+    def _enough(self, able: Sequence[NodeUtilization], usage: Sequence[Resources]) -> int:
         """Return how many of the first nodes have room for all these pods, added up; all, if that is not enough."""
         wanted: dict[str, int] = {}
         for amounts in usage:
             add(wanted, amounts)
         room: dict[str, int] = {}
-        for count, name in enumerate(able, start=1):
-            add(room, self._destinations.on(self._nodes[name]).headroom(self._ceilings))
+        for count, each in enumerate(able, start=1):
+            add(room, each.headroom(self._ceilings))
             if all(amount >= wanted.get(name, 0) for name, amount in room.items()):
                 return count
         return len(able)
