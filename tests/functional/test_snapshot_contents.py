@@ -126,7 +126,7 @@ def read_paths(wire: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
             yield from read_paths(each, path)
     elif isinstance(found, msgspec.inspect.ListType):
         yield from read_paths(found.item_type, path)
-    elif isinstance(found, msgspec.inspect.StructType):
+    elif isinstance(found, msgspec.inspect.StructType) and found.fields:
         for each in found.fields:
             yield from read_paths(each.type, (*path, each.encode_name))
     elif not isinstance(found, msgspec.inspect.NoneType):

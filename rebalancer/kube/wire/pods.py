@@ -125,7 +125,7 @@ class PodDecoder:
             phase=intern(status.phase or ""),
             reason=status.reason or "",
             qos=intern(status.qos_class or pod_spec.qos),
-            ready=("Ready", "True") in [(each.type, each.status) for each in conditions],
+            ready=any([each.type == "Ready" and each.status == "True" for each in conditions]),
             conditions=conditions,
             containers=self._container_statuses(status.container_statuses),
             init_containers=self._container_statuses(status.init_container_statuses),

@@ -1,6 +1,7 @@
 """Fields that several kinds share: decoded into the model as they are, where the two have the same shape."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -26,8 +27,9 @@ def decode(raw: bytes, kind: type[T]) -> T | None:
     return msgspec.json.decode(raw, type=kind) if raw and raw != b"null" else None
 
 
+@lru_cache(maxsize=4096)
 def decode_model(raw: bytes, kind: type[T], never_null: frozenset[str] = _NEVER_NULL) -> T | None:
-    """Decode the bytes of an optional part into the model: selectors are parsed, and keys that are null left out."""
+    """Decode the bytes of an optional part into the model: selectors are parsed, and null keys left out."""
     return msgspec.convert(_tidied(msgspec.json.decode(raw), never_null), kind) if raw and raw != b"null" else None
 
 

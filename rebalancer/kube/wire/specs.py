@@ -1,8 +1,9 @@
 """The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,65 +19,44 @@ class _ClaimByName(msgspec.Struct, gc=False, rename="camel"):
     claim_name: str = ""
 
 
-class _ImageVolume(msgspec.Struct, gc=False):
+class _Given(msgspec.Struct, frozen=True, gc=False):
+    """An object of which it matters only that it is there."""
+
+
+class _ImageVolume(msgspec.Struct, frozen=True, gc=False):
     reference: str | None = None
 
 
 class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
     """A volume of a pod, narrowed to what is used."""
 
-    host_path: msgspec.Raw = msgspec.Raw()
-    empty_dir: msgspec.Raw = msgspec.Raw()
-    persistent_volume_claim: _ClaimByName | None = None
     name: str = ""
-    ephemeral: dict[str, msgspec.Raw] | None = None
+    persistent_volume_claim: _ClaimByName | None = None
+    ephemeral: _Given | None = None
+    host_path: _Given | None = None
+    empty_dir: _Given | None = None
     image: _ImageVolume | None = None
-    gce_persistent_disk: msgspec.Raw = msgspec.Raw()
-    aws_elastic_block_store: msgspec.Raw = msgspec.Raw()
-    iscsi: msgspec.Raw = msgspec.Raw()
-    rbd: msgspec.Raw = msgspec.Raw()
+    iscsi: IscsiDisk | None = None  # named in the pod itself, without a claim; this is rare
+    gce_persistent_disk: _Given | None = None
+    aws_elastic_block_store: _Given | None = None
+    rbd: _Given | None = None
 
 
+#: What matters of a volume beside claims: kinds that Kubernetes has removed, which nobody simulates, and then others.
+_SOURCES = attrgetter(
+    "gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi", "image", "host_path", "empty_dir"
+)
 _REMOVED = ("gcePersistentDisk", "awsElasticBlockStore", "rbd")
-#: The removed kinds in this order, and then the others.
-_SOURCES = attrgetter("gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi", "host_path", "empty_dir")
 
 
 def claims(volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
     """Return the names of the claims that volumes name."""
-    return tuple([claim.claim_name for each in volumes or () if (claim := each.persistent_volume_claim) is not None])
+    return tuple([claim.claim_name for each in volumes or () if (claim := each.persistent_volume_claim)])
 
 
 def own_claims(pod: str, volumes: Iterable[PodVolumeWire] | None) -> tuple[str, ...]:
     """Return the claims of generic ephemeral volumes, which are made for the pod and named after it."""
-    return tuple([f"{pod}-{each.name}" for each in volumes or () if each.ephemeral is not None])
-
-
-class _OfSpec(NamedTuple):
-    """What matters of a spec's volumes beside claims; nobody simulates kinds that Kubernetes has removed."""
-
-    local: bool = False  # whether one is on the node itself: a hostPath or an emptyDir
-    images: tuple[str, ...] = ()  # the images that are mounted
-    disks: tuple[bytes, ...] = ()  # the iSCSI disks that are named in the pod itself, without a claim; this is rare
-    removed: tuple[str, ...] = ()
-
-
-def _of_spec(volumes: Sequence[PodVolumeWire] | None) -> _OfSpec:
-    given = [each for each in volumes or () if each.image is not None or any(map(_is_given, _SOURCES(each)))]
-    if not given:
-        return _OfSpec()
-    return _OfSpec(
-        local=any(_is_given(each.host_path) or _is_given(each.empty_dir) for each in given),
-        images=tuple(each.image.reference or "" for each in given if each.image is not None),
-        disks=tuple(bytes(each.iscsi) for each in given if _is_given(each.iscsi)),
-        removed=tuple(
-            kind for each in given for kind, raw in zip(_REMOVED, _SOURCES(each), strict=False) if _is_given(raw)
-        ),
-    )
-
-
-def _is_given(raw: msgspec.Raw) -> bool:
-    return bool(raw) and bytes(raw) != b"null"
+    return tuple([f"{pod}-{each.name}" for each in volumes or () if each.ephemeral])
 
 
 class _ContainerWire(msgspec.Struct, gc=False, rename="camel"):
@@ -137,7 +117,6 @@ class Specs:
 
     def of(self, spec: SpecWire) -> PodSpec:
         """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
-        declared = _of_spec(spec.volumes)
         key = (
             tuple([_container_key(each) for each in spec.containers or ()]),
             tuple([_container_key(each) for each in spec.init_containers]) if spec.init_containers else (),
@@ -145,11 +124,11 @@ class Specs:
             *_VALUES(spec),
             bool(spec.resource_claims),
             bool(spec.scheduling_gates),
-            declared,
+            tuple([given for each in spec.volumes or () if any(given := _SOURCES(each))]),
         )
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = _spec_or_problem(spec, declared)
+            known = self._known[key] = _spec_or_problem(spec)
         return known
 
 
@@ -158,68 +137,56 @@ def _container_key(container: _ContainerWire) -> Hashable:
     return container.image, bytes(container.resources), restarts, bytes(container.ports)
 
 
-def _spec_or_problem(spec: SpecWire, declared: _OfSpec) -> PodSpec:
+def _spec_or_problem(spec: SpecWire) -> PodSpec:
+    told: dict[str, Any] = {
+        "images": tuple(container.image or "" for container in spec.containers or ()),
+        "priority": spec.priority,
+        "priority_class": spec.priority_class_name or "",
+        "local_storage": any(each.host_path or each.empty_dir for each in spec.volumes or ()),
+        "resource_claims": bool(spec.resource_claims),
+    }
     try:
-        return _spec(spec, declared)
+        return PodSpec(**told, **_decoded(spec))
     except (msgspec.MsgspecError, ValueError) as error:
-        return PodSpec(
-            requests={},
-            images=_images(spec),
-            priority=spec.priority,
-            priority_class=spec.priority_class_name or "",
-            local_storage=declared.local,
-            resource_claims=bool(spec.resource_claims),
-            problem=str(error),
-        )
+        return PodSpec(requests={}, problem=str(error), **told)
 
 
-def _spec(spec: SpecWire, declared: _OfSpec) -> PodSpec:
-    sources = _sources(spec)
+def _decoded(spec: SpecWire) -> dict[str, Any]:
+    """Return the fields of a spec whose texts are decoded, each text once."""
+    sources = _Sources(
+        containers=tuple(map(_container, spec.containers or ())),
+        init_containers=tuple(map(_container, spec.init_containers or ())),
+        pod_level=_resources(bytes(spec.resources))[0],
+        overhead=parse_resources(decode(bytes(spec.overhead), shared_fields.Quantities) or {}),
+    )
     every = (*sources.containers, *sources.init_containers)
     affinity = decode_model(bytes(spec.affinity), shared_fields.AffinityWire) or shared_fields.AffinityWire()
     node = affinity.node_affinity or shared_fields.NodeAffinityWire()
-    return PodSpec(
-        requests=_requests(sources, {}),
-        requested=frozenset(name for each in every for name in each.requests),
-        images=_images(spec),
-        node_selector=decode(bytes(spec.node_selector), dict[str, str]),
-        node_terms=node.required.terms if node.required else None,
-        preferred=node.preferred,
-        node_affinity=affinity.node_affinity is not None,
+    return {
+        "requests": _requests(sources, {}),
+        "requested": frozenset(name for each in every for name in each.requests),
+        "node_selector": decode(bytes(spec.node_selector), dict[str, str]),
+        "node_terms": node.required.terms if node.required else None,
+        "preferred": node.preferred,
+        "node_affinity": affinity.node_affinity is not None,
         # of tolerations a key that is null is one that is absent, and tolerates any
-        tolerations=decode_model(bytes(spec.tolerations), tuple[Toleration, ...], frozenset()) or (),
-        anti_affinity=affinity.pod_anti_affinity.required,
-        spread=decode_model(bytes(spec.topology_spread_constraints), tuple[SpreadConstraint, ...]) or (),
-        priority=spec.priority,
-        priority_class=spec.priority_class_name or "",
-        local_storage=declared.local,
-        resource_claims=bool(spec.resource_claims),
-        qos=quality_of_service([(each.requests, each.limits) for each in every]),
-        placement=_placement(spec, declared, sources, affinity),
-    )
-
-
-def _images(spec: SpecWire) -> tuple[str, ...]:
-    return tuple(container.image or "" for container in spec.containers or ())
-
-
-def _sources(spec: SpecWire) -> _Sources:
-    return _Sources(
-        containers=tuple(map(_container, spec.containers or ())),
-        init_containers=tuple(map(_container, spec.init_containers or ())),
-        pod_level=_resources(spec.resources)[0],
-        overhead=parse_resources(decode(bytes(spec.overhead), shared_fields.Quantities) or {}),
-    )
+        "tolerations": decode_model(bytes(spec.tolerations), tuple[Toleration, ...], frozenset()) or (),
+        "anti_affinity": affinity.pod_anti_affinity.required,
+        "spread": decode_model(bytes(spec.topology_spread_constraints), tuple[SpreadConstraint, ...]) or (),
+        "qos": quality_of_service([(each.requests, each.limits) for each in every]),
+        "placement": _placement(spec, sources, affinity),
+    }
 
 
 def _container(wire: _ContainerWire) -> _ContainerParts:
-    requests, limits = _resources(wire.resources)
+    requests, limits = _resources(bytes(wire.resources))
     restartable = wire.restart_policy == "Always"
     return _ContainerParts(wire.image or "", requests, restartable, bytes(wire.ports), limits)
 
 
-def _resources(raw: msgspec.Raw) -> tuple[Resources, Resources]:
-    wire = decode(bytes(raw), shared_fields.ResourcesWire) or shared_fields.ResourcesWire()
+@lru_cache(maxsize=1024)
+def _resources(raw: bytes) -> tuple[Resources, Resources]:
+    wire = decode(raw, shared_fields.ResourcesWire) or shared_fields.ResourcesWire()
     return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})
 
 
@@ -239,7 +206,8 @@ class _Port(msgspec.Struct, gc=False, rename={"address": "hostIP", "port": "host
     address: str | None = None
 
 
-def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: shared_fields.AffinityWire) -> Placement:
+def _placement(spec: SpecWire, sources: _Sources, affinity: shared_fields.AffinityWire) -> Placement:
+    volumes = spec.volumes or ()
     sidecars = [each for each in sources.init_containers if each.restartable]
     return Placement(
         scheduler=spec.scheduler_name or "default-scheduler",
@@ -249,7 +217,7 @@ def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: s
         requests_of_containers=_of_containers(sources),
         images=tuple(_tagged(each.image) for each in sources.containers),
         init_images=tuple(_tagged(each.image) for each in sources.init_containers),
-        volume_images=tuple(map(_tagged, declared.images)),
+        volume_images=tuple(_tagged(each.image.reference or "") for each in volumes if each.image),
         host_ports=tuple(_host_ports(sources.containers)),
         sidecar_ports=tuple(_host_ports(sidecars)),
         affinity=affinity.pod_affinity.required,
@@ -259,8 +227,10 @@ def _placement(spec: SpecWire, declared: _OfSpec, sources: _Sources, affinity: s
         preempts=spec.preemption_policy != "Never",
         cpus=tuple(ContainerCpu(each.limits.get(CPU), each.requests.get(CPU)) for each in sources.containers),
         overhead_cpu=sources.overhead.get(CPU, 0),
-        disks=tuple(msgspec.json.decode(raw, type=IscsiDisk) for raw in declared.disks),
-        removed_volumes=declared.removed,
+        disks=tuple(each.iscsi for each in volumes if each.iscsi),
+        removed_volumes=tuple(
+            kind for each in volumes for kind, given in zip(_REMOVED, _SOURCES(each), strict=False) if given
+        ),
     )
 
 
