@@ -1,6 +1,6 @@
 """The spec of a pod or of a template of pods as the API server writes it; equal ones make one shared `PodSpec`."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -43,9 +43,8 @@ class PodVolumeWire(msgspec.Struct, gc=False, rename="camel"):
 
 
 #: What matters of a volume beside claims: kinds that Kubernetes has removed, which nobody simulates, and then others.
-_SOURCES = attrgetter(
-    "gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi", "image", "host_path", "empty_dir"
-)
+_OTHERS = ("gce_persistent_disk", "aws_elastic_block_store", "rbd", "iscsi", "image", "host_path", "empty_dir")
+_SOURCES, _USED = attrgetter(*_OTHERS), attrgetter("persistent_volume_claim", "ephemeral", *_OTHERS)
 _REMOVED = ("gcePersistentDisk", "awsElasticBlockStore", "rbd")
 
 
@@ -86,6 +85,10 @@ class SpecWire(msgspec.Struct, gc=False, rename="camel"):
     scheduling_gates: list[msgspec.Raw] | None = None
     preemption_policy: str | None = None
 
+    def __post_init__(self) -> None:
+        """Leave out volumes of which nothing is used: nearly every pod has one, with a token."""
+        self.volumes = [each for each in self.volumes if any(_USED(each))] if self.volumes else None
+
 
 class _ContainerParts(NamedTuple):
     image: str
@@ -104,37 +107,25 @@ class _Sources(NamedTuple):
     overhead: Resources
 
 
-#: What else matters of a spec: texts of JSON, which become bytes, and values.
-_TEXTS = attrgetter("resources", "overhead", "node_selector", "affinity", "tolerations", "topology_spread_constraints")
-_VALUES = attrgetter("priority", "priority_class_name", "scheduler_name", "preemption_policy")
+#: What matters of a spec beside its volumes, as JSON.
+_KEY = attrgetter(*(name for name in SpecWire.__struct_fields__ if name not in ("node_name", "volumes")))
+_encoded = msgspec.json.Encoder().encode
 
 
 class Specs:
     """Turns specs into the model; specs that are equal in what is used share one object."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, PodSpec] = {}
+        self._known: dict[bytes, PodSpec] = {}
 
     def of(self, spec: SpecWire) -> PodSpec:
         """Return the spec; one that cannot be understood in full carries its `problem` and is not to be trusted."""
-        key = (
-            tuple([_container_key(each) for each in spec.containers or ()]),
-            tuple([_container_key(each) for each in spec.init_containers]) if spec.init_containers else (),
-            *map(bytes, _TEXTS(spec)),
-            *_VALUES(spec),
-            bool(spec.resource_claims),
-            bool(spec.scheduling_gates),
-            tuple([given for each in spec.volumes or () if any(given := _SOURCES(each))]),
-        )
+        given = [found for each in spec.volumes if any(found := _SOURCES(each))] if spec.volumes else ()
+        key = _encoded((*_KEY(spec), given))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = _spec_or_problem(spec)
         return known
-
-
-def _container_key(container: _ContainerWire) -> Hashable:
-    restarts = container.restart_policy == "Always"
-    return container.image, bytes(container.resources), restarts, bytes(container.ports)
 
 
 def _spec_or_problem(spec: SpecWire) -> PodSpec:
