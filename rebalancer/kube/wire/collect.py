@@ -89,7 +89,9 @@ class Collection:
             cluster_uid=next((uid for name, _, _, uid in namespaces or () if name == "kube-system"), ""),
             budgets=self._tuple("PodDisruptionBudget"),
             priority_classes=None if classes is None else dict(classes),
-            claims=None if claims is None else {key: claim.storage_class or None for key, claim in claims},
+            claims=None
+            if claims is None
+            else {(each.namespace, each.name): each.storage_class or None for each in claims},
             scheduler_inputs=scheduler_inputs.scheduler_inputs(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
+from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -11,19 +12,12 @@ import msgspec
 from rebalancer.cluster import scheduler_inputs as model
 from rebalancer.cluster.resources import parse_quantity
 from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs, Template
-from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement, parse_label_selector
 from rebalancer.kube.wire import workloads as work
+from rebalancer.kube.wire.fields import LABELS, NAME, NAMESPACE, TERMINATING, At, Reader
 from rebalancer.kube.wire.objects import aware
 from rebalancer.kube.wire.pages import SPOILT, Kind
-from rebalancer.kube.wire.shared_fields import (
-    AnnotatedMetadata,
-    Metadata,
-    NodeSelectorWire,
-    Quantities,
-    SelectingWire,
-    decode_model,
-    selector,
-)
+from rebalancer.kube.wire.shared_fields import NodeSelectorWire, Quantities, as_model
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -33,44 +27,35 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
-class _ClaimResources(msgspec.Struct):
-    requests: Quantities | None = None
+_ANNOTATIONS = dict[str, str]
+_SELECTOR, _ATTRIBUTES_CLASS = dict[str, Any], At("spec.volumeAttributesClassName")
+_FILESYSTEM = At("spec.volumeMode", str, lambda mode: mode != "Block")
 
 
-class _ClaimSpec(msgspec.Struct, rename="camel"):
-    storage_class_name: str | None = None
-    volume_name: str | None = None
-    access_modes: list[str] | None = None
-    resources: _ClaimResources | None = None
-    selector: dict[str, Any] | None = None
-    volume_mode: str | None = None
-    volume_attributes_class_name: str | None = None
+def _storage(amounts: Mapping[str, str | float]) -> int:
+    return parse_quantity(amounts.get("storage", 0))
 
 
-class _ClaimWire(msgspec.Struct):
-    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
-    spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
+def _claim(*, volume: str = "", bound: bool = False, **fields: Any) -> model.Claim:
+    return model.Claim(volume=volume, bound=bool(volume) and bound, **fields)
 
 
-def _claim(wire: _ClaimWire) -> tuple[tuple[str, str], model.Claim]:
-    (namespace, name), spec = wire.metadata.key, wire.spec
-    annotations = wire.metadata.annotations or {}
-    requests = (spec.resources and spec.resources.requests) or {}
-    return (namespace, name), model.Claim(
-        namespace=namespace,
-        name=name,
-        uid=wire.metadata.uid,
-        storage_class=spec.storage_class_name or "",
-        volume=spec.volume_name or "",
-        bound=bool(spec.volume_name) and _BIND_COMPLETED in annotations,
-        access_modes=frozenset(spec.access_modes or ()),
-        requested=parse_quantity(requests.get("storage", 0)),
-        selector=selector(spec.selector),
-        selected_node=annotations.get(_SELECTED_NODE, ""),
-        filesystem=spec.volume_mode != "Block",
-        terminating=wire.metadata.deletion_timestamp is not None,
-        attributes_class=spec.volume_attributes_class_name or "",
-    )
+_CLAIM = Reader(
+    _claim,
+    namespace=NAMESPACE,
+    name=NAME,
+    uid=At("metadata.uid"),
+    storage_class=At("spec.storageClassName"),
+    volume=At("spec.volumeName"),
+    bound=At("metadata.annotations", _ANNOTATIONS, lambda found: _BIND_COMPLETED in found),
+    access_modes=At("spec.accessModes", frozenset[str]),
+    requested=At("spec.resources.requests", Quantities, _storage),
+    selector=At("spec.selector", _SELECTOR, parse_label_selector),
+    selected_node=At("metadata.annotations", _ANNOTATIONS, lambda found: found.get(_SELECTED_NODE, "")),
+    filesystem=_FILESYSTEM,
+    terminating=TERMINATING,
+    attributes_class=_ATTRIBUTES_CLASS,
+)
 
 
 class _ClaimReference(msgspec.Struct):
@@ -83,81 +68,51 @@ class _VolumeAffinity(msgspec.Struct):
     required: NodeSelectorWire | None = None
 
 
-class _Csi(msgspec.Struct, rename="camel"):
-    driver: str = ""
-    volume_handle: str = ""
+def _terms(affinity: object) -> tuple[NodeSelectorTerm, ...] | None:
+    required = as_model(affinity, _VolumeAffinity).required
+    return required.terms if required else None
 
 
-class _VolumeSpec(msgspec.Struct, rename="camel"):
-    storage_class_name: str | None = None
-    capacity: Quantities | None = None
-    access_modes: list[str] | None = None
-    node_affinity: msgspec.Raw = msgspec.Raw()
-    claim_ref: _ClaimReference | None = None
-    csi: _Csi | None = None
-    volume_mode: str | None = None
-    volume_attributes_class_name: str | None = None
-
-
-class _VolumeStatus(msgspec.Struct):
-    phase: str | None = None
-
-
-class _VolumeWire(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: _VolumeSpec = msgspec.field(default_factory=_VolumeSpec)
-    status: _VolumeStatus | None = None
-
-
-def _volume(wire: _VolumeWire) -> tuple[str, model.Volume]:
-    spec, reference = wire.spec, wire.spec.claim_ref
-    required = (decode_model(bytes(spec.node_affinity), _VolumeAffinity) or _VolumeAffinity()).required
-    csi = spec.csi or _Csi()
-    return wire.metadata.name, model.Volume(
-        name=wire.metadata.name,
-        labels=wire.metadata.labels or {},
-        storage_class=spec.storage_class_name or "",
-        capacity=parse_quantity((spec.capacity or {}).get("storage", 0)),
-        access_modes=frozenset(spec.access_modes or ()),
-        node_terms=required.terms if required else None,
-        claim=(reference.namespace, reference.name, reference.uid) if reference else None,
-        phase=(wire.status and wire.status.phase) or "",
-        driver=csi.driver,
-        handle=csi.volume_handle,
-        filesystem=spec.volume_mode != "Block",
-        terminating=wire.metadata.deletion_timestamp is not None,
-        attributes_class=spec.volume_attributes_class_name or "",
-    )
+_VOLUME = Reader(
+    model.Volume,
+    name=NAME,
+    labels=LABELS,
+    storage_class=At("spec.storageClassName"),
+    capacity=At("spec.capacity", Quantities, _storage),
+    access_modes=At("spec.accessModes", frozenset[str]),
+    node_terms=At("spec.nodeAffinity", _SELECTOR, _terms),
+    claim=At("spec.claimRef", _ClaimReference, msgspec.structs.astuple),
+    phase=At("status.phase"),
+    driver=At("spec.csi.driver"),
+    handle=At("spec.csi.volumeHandle"),
+    filesystem=_FILESYSTEM,
+    terminating=TERMINATING,
+    attributes_class=_ATTRIBUTES_CLASS,
+)
 
 
 class _TopologyRequirement(msgspec.Struct):
     key: str = ""
-    values: list[str] | None = None
+    values: tuple[str, ...] | None = None
 
 
 class _Topology(msgspec.Struct, rename="camel"):
     match_label_expressions: list[_TopologyRequirement] | None = None
 
 
-class _StorageClassWire(msgspec.Struct, rename="camel"):
-    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
-    provisioner: str = ""
-    volume_binding_mode: str | None = None
-    allowed_topologies: list[_Topology] | None = None
+def _term(topology: _Topology) -> NodeSelectorTerm:
+    asked = topology.match_label_expressions or ()
+    return NodeSelectorTerm(tuple(Requirement(each.key, "In", each.values or ()) for each in asked))
 
 
-def _storage_class(wire: _StorageClassWire) -> tuple[str, model.StorageClass]:
-    topologies = (
-        tuple(Requirement(each.key, "In", tuple(each.values or ())) for each in topology.match_label_expressions or ())
-        for topology in wire.allowed_topologies or ()
-    )
-    return wire.metadata.name, model.StorageClass(
-        name=wire.metadata.name,
-        provisioner=wire.provisioner,
-        waits=wire.volume_binding_mode == model.WAIT_FOR_FIRST_CONSUMER,
-        topologies=tuple(map(NodeSelectorTerm, topologies)),
-        default=(wire.metadata.annotations or {}).get(DEFAULT_CLASS) == "true",
-    )
+_STORAGE_CLASS = Reader(
+    model.StorageClass,
+    name=NAME,
+    provisioner=At("provisioner"),
+    waits=At("volumeBindingMode", str, lambda mode: mode == model.WAIT_FOR_FIRST_CONSUMER),
+    topologies=At("allowedTopologies", list[_Topology], lambda found: tuple(map(_term, found))),
+    default=At("metadata.annotations", _ANNOTATIONS, lambda found: found.get(DEFAULT_CLASS) == "true"),
+)
 
 
 class _Allocatable(msgspec.Struct):
@@ -169,78 +124,53 @@ class _NodeDriver(msgspec.Struct):
     allocatable: _Allocatable | None = None
 
 
-class _CsiNodeSpec(msgspec.Struct):
-    drivers: list[_NodeDriver] | None = None
+_CSI_NODE = Reader(
+    model.CsiNode,
+    name=NAME,
+    limits=At(
+        "spec.drivers",
+        list[_NodeDriver],
+        lambda drivers: {each.name: each.allocatable.count if each.allocatable else None for each in drivers},
+    ),
+    migrated=At(
+        "metadata.annotations", _ANNOTATIONS, lambda found: frozenset(filter(None, found.get(MIGRATED, "").split(",")))
+    ),
+)
+_CSI_DRIVER = Reader(
+    model.CsiDriver,
+    name=NAME,
+    capacity=At("spec.storageCapacity", bool),
+    needed=At("spec.preventPodSchedulingIfMissing", bool),
+)
+_STORAGE_CAPACITY = Reader(
+    model.StorageCapacity,
+    storage_class=At("storageClassName", absent=""),
+    nodes=At("nodeTopology", _SELECTOR, parse_label_selector),
+    capacity=At("capacity", str, parse_quantity),
+    largest=At("maximumVolumeSize", str, parse_quantity),
+)
+_ATTACHMENT = Reader(
+    model.Attachment,
+    node=At("spec.nodeName", absent=""),
+    driver=At("spec.attacher"),
+    volume=At("spec.source.persistentVolumeName"),
+)
+#: Namespace and `Kind/name` of what is scaled, and when it was scaled last.
+_AUTOSCALER = Reader(
+    lambda namespace, kind, name, time=None: ((namespace, f"{kind}/{name}"), time),
+    namespace=NAMESPACE,
+    kind=At("spec.scaleTargetRef.kind", absent=""),
+    name=At("spec.scaleTargetRef.name", absent=""),
+    time=At("status.lastScaleTime", datetime, aware),
+)
+_SERVICE = Reader(
+    lambda namespace, name, selector=None: ((namespace, name), selector),
+    namespace=NAMESPACE,
+    name=NAME,
+    selector=At("spec.selector", _SELECTOR, work.by_labels),
+)
 
-
-class _CsiNodeWire(msgspec.Struct):
-    metadata: AnnotatedMetadata = msgspec.field(default_factory=AnnotatedMetadata)
-    spec: _CsiNodeSpec = msgspec.field(default_factory=_CsiNodeSpec)
-
-
-def _csi_node(wire: _CsiNodeWire) -> tuple[str, model.CsiNode]:
-    migrated = (wire.metadata.annotations or {}).get(MIGRATED, "")
-    return wire.metadata.name, model.CsiNode(
-        name=wire.metadata.name,
-        limits={each.name: each.allocatable.count if each.allocatable else None for each in wire.spec.drivers or ()},
-        migrated=frozenset(filter(None, migrated.split(","))),
-    )
-
-
-class _CsiDriverSpec(msgspec.Struct, rename="camel"):
-    storage_capacity: bool | None = None
-    prevent_pod_scheduling_if_missing: bool | None = None
-
-
-class _CsiDriverWire(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: _CsiDriverSpec = msgspec.field(default_factory=_CsiDriverSpec)
-
-
-def _csi_driver(wire: _CsiDriverWire) -> tuple[str, model.CsiDriver]:
-    return wire.metadata.name, model.CsiDriver(
-        name=wire.metadata.name,
-        capacity=bool(wire.spec.storage_capacity),
-        needed=bool(wire.spec.prevent_pod_scheduling_if_missing),
-    )
-
-
-class _StorageCapacityWire(msgspec.Struct, rename="camel"):
-    storage_class_name: str = ""
-    node_topology: dict[str, Any] | None = None
-    capacity: str | None = None
-    maximum_volume_size: str | None = None
-
-
-def _storage_capacity(wire: _StorageCapacityWire) -> model.StorageCapacity:
-    return model.StorageCapacity(
-        storage_class=wire.storage_class_name,
-        nodes=selector(wire.node_topology),
-        capacity=None if wire.capacity is None else parse_quantity(wire.capacity),
-        largest=None if wire.maximum_volume_size is None else parse_quantity(wire.maximum_volume_size),
-    )
-
-
-class _AttachmentSource(msgspec.Struct, rename="camel"):
-    persistent_volume_name: str | None = None
-
-
-class _AttachmentSpec(msgspec.Struct, rename="camel"):
-    attacher: str = ""
-    node_name: str = ""
-    source: _AttachmentSource = msgspec.field(default_factory=_AttachmentSource)
-
-
-class _AttachmentWire(msgspec.Struct):
-    spec: _AttachmentSpec = msgspec.field(default_factory=_AttachmentSpec)
-
-
-def _attachment(wire: _AttachmentWire) -> model.Attachment:
-    spec = wire.spec
-    return model.Attachment(node=spec.node_name, driver=spec.attacher, volume=spec.source.persistent_volume_name or "")
-
-
-_FIRST, _ITSELF = itemgetter(0), lambda item: item
+_NAME, _KEY, _ITSELF = attrgetter("name"), attrgetter("namespace", "name"), lambda item: item
 
 
 OWNERS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job")  # owners whose annotations count
@@ -260,70 +190,40 @@ Items = Callable[[str], tuple[Any, ...] | None]  # returns the objects of a kind
 _LASTING = ("StatefulSet", "Job")
 
 
-class _ScaleTarget(msgspec.Struct):
-    kind: str = ""
-    name: str = ""
-
-
-class _AutoscalerSpec(msgspec.Struct, rename="camel"):
-    scale_target_ref: _ScaleTarget = msgspec.field(default_factory=_ScaleTarget)
-
-
-class _AutoscalerStatus(msgspec.Struct, rename="camel"):
-    last_scale_time: datetime | None = None
-
-
-class _AutoscalerWire(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: _AutoscalerSpec = msgspec.field(default_factory=_AutoscalerSpec)
-    status: _AutoscalerStatus = msgspec.field(default_factory=_AutoscalerStatus)
-
-
-def _autoscaler(wire: _AutoscalerWire) -> tuple[tuple[str, str], datetime | None]:
-    target = wire.spec.scale_target_ref
-    return (wire.metadata.key[0], f"{target.kind}/{target.name}"), aware(wire.status.last_scale_time)
-
-
-class _ServiceWire(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    spec: SelectingWire = msgspec.field(default_factory=SelectingWire)
-
-
-def _service(wire: _ServiceWire) -> tuple[tuple[str, str], LabelSelector | None]:
-    return wire.metadata.key, work.by_labels(wire.spec.selector)
-
-
 #: Objects whose name is not read are compared as a whole.
-KINDS: tuple[Kind[Any, Any], ...] = (
-    Kind("PersistentVolumeClaim", _ClaimWire, _claim, _FIRST, otherwise="its storage class counts as unknown"),
-    Kind("PersistentVolume", _VolumeWire, _volume, _FIRST, otherwise=SPOILT),
-    Kind("StorageClass", _StorageClassWire, _storage_class, _FIRST, otherwise=SPOILT),
-    Kind("CSINode", _CsiNodeWire, _csi_node, _FIRST, otherwise=SPOILT),
-    Kind("CSIDriver", _CsiDriverWire, _csi_driver, _FIRST, otherwise=SPOILT),
-    Kind("CSIStorageCapacity", _StorageCapacityWire, _storage_capacity, _ITSELF, otherwise=SPOILT),
-    Kind("VolumeAttachment", _AttachmentWire, _attachment, _ITSELF, otherwise=SPOILT),
-    Kind("HorizontalPodAutoscaler", _AutoscalerWire, _autoscaler, _ITSELF, otherwise="what it scales is unknown"),
-    Kind("Service", _ServiceWire, _service, _FIRST, otherwise=SPOILT),
+KINDS: tuple[Kind[Any, Any], ...] = tuple(
+    Kind(name, reader.wire, reader, key, otherwise=otherwise)
+    for name, reader, key, otherwise in (
+        ("PersistentVolumeClaim", _CLAIM, _KEY, "its storage class counts as unknown"),
+        ("PersistentVolume", _VOLUME, _NAME, SPOILT),
+        ("StorageClass", _STORAGE_CLASS, _NAME, SPOILT),
+        ("CSINode", _CSI_NODE, _NAME, SPOILT),
+        ("CSIDriver", _CSI_DRIVER, _NAME, SPOILT),
+        ("CSIStorageCapacity", _STORAGE_CAPACITY, _ITSELF, SPOILT),
+        ("VolumeAttachment", _ATTACHMENT, _ITSELF, SPOILT),
+        ("HorizontalPodAutoscaler", _AUTOSCALER, _ITSELF, "what it scales is unknown"),
+        ("Service", _SERVICE, itemgetter(0), SPOILT),
+    )
 )
 
 
 def scheduler_inputs(items: Items, whole: Items) -> SchedulerInputs:
     """Return the objects: `whole` has those of a kind, but None also if one of them could not be read."""
 
-    def mapped(kind: str) -> dict[Any, Any] | None:
+    def mapped(
+        kind: str, key: Callable[[Any], Any] = _NAME, value: Callable[[Any], Any] = _ITSELF
+    ) -> dict[Any, Any] | None:
         found = whole(kind)
-        return None if found is None else dict(found)
+        return None if found is None else {key(each): value(each) for each in found}
 
-    def selectors(kind: str) -> dict[tuple[str, str], LabelSelector | None] | None:
-        found = whole(kind)
-        return None if found is None else {each.key: each.selector for each in found}
+    selectors = partial(mapped, key=attrgetter("key"), value=attrgetter("selector"))
 
     return SchedulerInputs(
-        services=mapped("Service"),
+        services=mapped("Service", itemgetter(0), itemgetter(1)),
         replica_sets=selectors("ReplicaSet"),
         replication_controllers=selectors("ReplicationController"),
         stateful_sets=selectors("StatefulSet"),
-        claims=mapped("PersistentVolumeClaim"),
+        claims=mapped("PersistentVolumeClaim", _KEY),
         volumes=mapped("PersistentVolume"),
         storage_classes=mapped("StorageClass"),
         csi_nodes=mapped("CSINode"),

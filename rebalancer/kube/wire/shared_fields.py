@@ -29,8 +29,13 @@ def decode(raw: bytes, kind: type[T]) -> T | None:
 
 @lru_cache(maxsize=4096)
 def decode_model(raw: bytes, kind: type[T], never_null: frozenset[str] = _NEVER_NULL) -> T | None:
-    """Decode the bytes of an optional part into the model: selectors are parsed, and null keys left out."""
-    return msgspec.convert(_tidied(msgspec.json.decode(raw), never_null), kind) if raw and raw != b"null" else None
+    """Decode the bytes of an optional part as `as_model` does."""
+    return as_model(msgspec.json.decode(raw), kind, never_null) if raw and raw != b"null" else None
+
+
+def as_model(value: object, kind: type[T], never_null: frozenset[str] = _NEVER_NULL) -> T:
+    """Return a part as what the model has for it: selectors are parsed, and keys that are null left out."""
+    return msgspec.convert(_tidied(value, never_null), kind)
 
 
 def _tidied(value: Any, never_null: frozenset[str]) -> Any:

@@ -1,0 +1,51 @@
+"""Objects read field by field: where each field of the model stands in the API server's JSON."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class At(NamedTuple):
+    """Where a field stands, as what it is decoded, and what is made of it."""
+
+    path: str
+    kind: Any = str
+    made: Callable[[Any], Any] = lambda value: value
+    absent: Any = msgspec.UNSET  # what stands for it where it is null or absent, if not the model's default
+
+
+NAME, NAMESPACE = At("metadata.name", absent=""), At("metadata.namespace", absent="default")
+LABELS, TERMINATING = At("metadata.labels", dict[str, str]), At("metadata.deletionTimestamp", str, bool)
+
+
+class Reader(Generic[T]):
+    """Makes the model of objects that are decoded as `wire`, which has the fields that are named and no others."""
+
+    def __init__(self, model: Callable[..., T], **fields: At) -> None:
+        self.wire = _struct([(each.path.split("."), each.kind) for each in fields.values()])
+        self._model = model
+        self._fields = [(name, each, each.path.split(".")) for name, each in fields.items()]
+
+    def __call__(self, wire: msgspec.Struct) -> T:
+        """Return the model of an object; raise ValueError where a field cannot be understood."""
+        found: dict[str, Any] = {}
+        for name, field, path in self._fields:
+            value: Any = wire
+            for step in path:
+                value = None if value is None else getattr(value, step)
+            if value is not None:
+                found[name] = field.made(value)
+            elif field.absent is not msgspec.UNSET:
+                found[name] = field.absent
+        return self._model(**found)
+
+
+def _struct(paths: Iterable[tuple[list[str], Any]]) -> type[msgspec.Struct]:
+    below: dict[str, list[tuple[list[str], Any]]] = {}
+    for (first, *rest), kind in paths:
+        below.setdefault(first, []).append((rest, kind))
+    fields = [(name, (_struct(parts) if parts[0][0] else parts[0][1]) | None, None) for name, parts in below.items()]
+    return msgspec.defstruct("Object", fields, gc=False)
