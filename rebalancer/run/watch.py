@@ -41,7 +41,7 @@ from rebalancer.kube.rollouts import Rollouts
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire import collect
 from rebalancer.kube.wire.annotations import OwnerMetadata
-from rebalancer.kube.wire.objects import NodeWire, OwnerObject, node
+from rebalancer.kube.wire.objects import NODE, OwnerObject
 from rebalancer.kube.wire.pages import PATHS, Items
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
@@ -236,7 +236,7 @@ def why_closed(client: Client, before: Node, keys: Collection[str], deadline: De
     """
     path = NODES + path_of(before.name)
     try:
-        now = node(decode_json(client.get(path, deadline=deadline), NodeWire))
+        now = NODE(decode_json(client.get(path, deadline=deadline), NODE.wire))
     except NotFound:
         return "it is gone"
     except ValueError as error:

@@ -3,6 +3,7 @@
 A PodDisruptionBudget that cannot be read allows nothing.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any
@@ -11,12 +12,13 @@ import msgspec
 
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node, NodeImage
-from rebalancer.cluster.resources import Resources, add, parse_resources
+from rebalancer.cluster.resources import Resources, parse_resources
 from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.cluster.selectors import EVERYTHING, Labels
 from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerMetadata
+from rebalancer.kube.wire.fields import LABELS, NAME, NAMESPACE, TERMINATING, At, Reader
 from rebalancer.kube.wire.pages import Kind
 from rebalancer.kube.wire.shared_fields import Metadata, NamedObject, Quantities, SelectingWire, named, selector
 
@@ -29,15 +31,9 @@ def _name_of(raw: bytes) -> str:
     return named(msgspec.json.decode(raw, type=NamedObject).metadata.name)
 
 
-class _Taint(msgspec.Struct):
-    key: str = ""
-    value: str | None = None
-    effect: str | None = None
-
-
-class _NodeSpec(msgspec.Struct):
-    unschedulable: bool | None = None
-    taints: list[_Taint] | None = None
+def aware(time: datetime | None) -> datetime | None:
+    """Return a time with its zone: UTC where it has none."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 class _NodeCondition(msgspec.Struct, rename="camel"):
@@ -52,67 +48,65 @@ class _Address(msgspec.Struct):
     address: str = ""
 
 
-class _NodeInfo(msgspec.Struct, rename="camel"):
-    kubelet_version: str | None = None
+class _Taint(msgspec.Struct):
+    key: str = ""
+    value: str | None = None
+    effect: str | None = None
 
 
 class _Image(msgspec.Struct, gc=False, rename="camel"):
-    names: list[str] | None = None
+    names: tuple[str, ...] | None = None
     size_bytes: int = 0
 
 
-class _NodeStatus(msgspec.Struct, rename="camel"):
-    allocatable: Quantities | None = None
-    capacity: Quantities | None = None
-    conditions: list[_NodeCondition] | None = None
-    addresses: list[_Address] | None = None
-    node_info: _NodeInfo | None = None
-    images: list[_Image] | None = None
+def _is_ready(conditions: list[_NodeCondition]) -> bool:
+    return all(each.status == "True" for each in conditions if each.type == "Ready")
 
 
-class _NodeMetadata(Metadata):
-    creation_timestamp: datetime | None = None
-    annotations: NodeAnnotations | None = None
+def _newest(conditions: list[_NodeCondition]) -> datetime | None:
+    times = [aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time)]
+    return max((time for time in times if time is not None), default=None)
 
 
-class NodeWire(msgspec.Struct):
-    """A node as the API server writes it."""
-
-    metadata: _NodeMetadata = msgspec.field(default_factory=_NodeMetadata)
-    spec: _NodeSpec | None = None
-    status: _NodeStatus | None = None
+def _node(*, name: str, **fields: Any) -> Node:
+    return Node(name=named(name), **fields)
 
 
-def node(wire: NodeWire) -> Node:
-    """Return the node; raise ValueError if it has no name, or a quantity in its status cannot be read."""
-    spec, status = wire.spec or _NodeSpec(), wire.status or _NodeStatus()
-    conditions, annotations = status.conditions or [], wire.metadata.annotations or NodeAnnotations()
-    times = (aware(time) for each in conditions for time in (each.last_heartbeat_time, each.last_transition_time))
-    return Node(
-        name=named(wire.metadata.name),
-        labels=wire.metadata.labels or {},
-        unschedulable=bool(spec.unschedulable),
-        ready=all(each.status == "True" for each in conditions if each.type == "Ready"),
-        taints=tuple(Taint(each.key, each.value or "", each.effect or "") for each in spec.taints or ()),
-        allocatable=parse_resources(status.allocatable or {}),
-        capacity=parse_resources(status.capacity or {}),
-        # The first of a type counts.
-        addresses={each.type: each.address for each in reversed(status.addresses or ())},
-        created=aware(wire.metadata.creation_timestamp),
-        seen=max((time for time in times if time is not None), default=None),
-        kubelet_version=(status.node_info or _NodeInfo()).kubelet_version or "",
-        images=tuple(NodeImage(tuple(each.names or ()), each.size_bytes) for each in status.images or ()),
-        keeping=annotations.keeping,
-        pressure=annotations.marks,
-        held_until=annotations.held_until,
-        avoided=annotations.avoid is not msgspec.UNSET,  # by a run that steers, whatever the keys of its taints
-        terminating=wire.metadata.deletion_timestamp is not None,
-    )
+def _annotations(made: Callable[[NodeAnnotations], object]) -> At:
+    return At("metadata.annotations", NodeAnnotations, made)
 
 
-def aware(time: datetime | None) -> datetime | None:
-    """Return a time with its zone: UTC where it has none."""
-    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
+#: Reads a node; a ValueError if it has no name, or a quantity in its status cannot be read.
+NODE = Reader(
+    _node,
+    name=NAME,
+    labels=LABELS,
+    unschedulable=At("spec.unschedulable", bool),
+    ready=At("status.conditions", list[_NodeCondition], _is_ready),
+    taints=At(
+        "spec.taints",
+        list[_Taint],
+        lambda taints: tuple(Taint(each.key, each.value or "", each.effect or "") for each in taints),
+    ),
+    allocatable=At("status.allocatable", Quantities, parse_resources),
+    capacity=At("status.capacity", Quantities, parse_resources),
+    # The first of a type counts.
+    addresses=At("status.addresses", list[_Address], lambda found: {each.type: each.address for each in found[::-1]}),
+    created=At("metadata.creationTimestamp", datetime, aware),
+    seen=At("status.conditions", list[_NodeCondition], _newest),
+    kubelet_version=At("status.nodeInfo.kubeletVersion"),
+    images=At(
+        "status.images",
+        list[_Image],
+        lambda images: tuple(NodeImage(each.names or (), each.size_bytes) for each in images),
+    ),
+    keeping=_annotations(attrgetter("keeping")),
+    pressure=_annotations(attrgetter("marks")),
+    held_until=_annotations(attrgetter("held_until")),
+    # by a run that steers, whatever the keys of its taints
+    avoided=_annotations(lambda found: found.avoid is not msgspec.UNSET),
+    terminating=TERMINATING,
+)
 
 
 class _PriorityClassWire(msgspec.Struct):
@@ -130,32 +124,30 @@ def _namespace(wire: OwnerObject) -> tuple[str, Labels, Notes | None, str]:
     return wire.metadata.name, wire.metadata.labels or {}, wire.metadata.notes, wire.metadata.uid
 
 
+def _sampled(usage: Mapping[str, str | float]) -> Resources:
+    return {name: amount for name, amount in parse_resources(usage).items() if amount >= 0}
+
+
 class _UsedContainer(msgspec.Struct):
     usage: Quantities | None = None
 
 
-class _NodeMetricsWire(_UsedContainer):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    timestamp: datetime | None = None
+def _sum(containers: list[_UsedContainer]) -> Resources:
+    """Return what containers use together of what was measured of all of them."""
+    used = [_sampled(each.usage or {}) for each in containers]
+    common = set.intersection(*map(set, used)) if used else set()
+    return {name: sum(each[name] for each in used) for name in sorted(common)}
 
 
-class _PodMetricsWire(msgspec.Struct):
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
-    timestamp: datetime | None = None
-    containers: list[_UsedContainer] | None = None
-
-
-def _pod_metrics(wire: _PodMetricsWire) -> PodMetrics:
-    containers = [_sampled(each.usage) for each in wire.containers or ()]
-    common = set.intersection(*(set(each) for each in containers)) if containers else set()
-    sums: dict[str, int] = {}
-    for each in containers:
-        add(sums, {name: each[name] for name in sorted(common)})
-    return PodMetrics(*wire.metadata.key, sums, aware(wire.timestamp))
-
-
-def _sampled(usage: Quantities | None) -> Resources:
-    return {name: amount for name, amount in parse_resources(usage or {}).items() if amount >= 0}
+_TAKEN = At("timestamp", datetime, aware)
+_NODE_METRICS = Reader(NodeMetrics, name=NAME, usage=At("usage", Quantities, _sampled, {}), taken=_TAKEN)
+_POD_METRICS = Reader(
+    PodMetrics,
+    namespace=NAMESPACE,
+    name=NAME,
+    usage=At("containers", list[_UsedContainer], _sum, {}),
+    taken=_TAKEN,
+)
 
 
 _POLICIES = ("IfHealthyBudget", "AlwaysAllow")
@@ -229,8 +221,8 @@ _NAME, _FIRST = attrgetter("name"), itemgetter(0)
 KINDS: tuple[Kind[Any, Any], ...] = (
     Kind(
         "Node",
-        NodeWire,
-        node,
+        NODE.wire,
+        NODE,
         _NAME,
         lambda raw, problem: Node(name=_name_of(raw), ready=False, unschedulable=True, problem=problem),
         "left alone, and so are its pods",
@@ -253,11 +245,6 @@ KINDS: tuple[Kind[Any, Any], ...] = (
         lambda raw, _problem: (_name_of(raw), LOWEST),
         "counts as the lowest, so that no priority is below it",
     ),
-    Kind(
-        "NodeMetrics",
-        _NodeMetricsWire,
-        lambda wire: NodeMetrics(wire.metadata.name, _sampled(wire.usage), aware(wire.timestamp)),
-        _NAME,
-    ),
-    Kind("PodMetrics", _PodMetricsWire, _pod_metrics, attrgetter("namespace", "name")),
+    Kind("NodeMetrics", _NODE_METRICS.wire, _NODE_METRICS, _NAME),
+    Kind("PodMetrics", _POD_METRICS.wire, _POD_METRICS, attrgetter("namespace", "name")),
 )
