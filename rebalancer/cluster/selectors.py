@@ -4,8 +4,8 @@ Sources: the Kubernetes documentation (Labels and Selectors; Assigning Pods to N
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 import msgspec
 
@@ -103,54 +103,34 @@ def check_label_value(value: str) -> None:
         raise ValueError(f"{value!r} is not a label value")
 
 
+class _Expression(msgspec.Struct, forbid_unknown_fields=True):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] | None = None
+
+
+class _Selector(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[_Expression] | None = None
+
+
 def parse_label_selector(value: Mapping[str, Any]) -> LabelSelector:
     """Read a LabelSelector object; raises ValueError for an unknown key or operator, or bad keys or values."""
-    unknown = sorted(set(value) - {"matchLabels", "matchExpressions"})
-    if unknown:
-        raise ValueError(f"unknown key {unknown[0]!r} in a label selector: matchLabels and matchExpressions")
-    labels = _absent_if_null(value.get("matchLabels"), {})
-    expressions = _absent_if_null(value.get("matchExpressions"), ())
-    if not isinstance(labels, Mapping) or not _is_list(expressions):
-        raise ValueError("matchLabels is a map and matchExpressions a list")
-    requirements = [_label_requirement(key, "In", (text,)) for key, text in labels.items()]
-    requirements += [_expression(each) for each in expressions]
+    asked = msgspec.convert(value, _Selector)
+    requirements = [_label_requirement(key, "In", (text,)) for key, text in (asked.match_labels or {}).items()]
+    requirements += [
+        _label_requirement(each.key, each.operator, each.values or ()) for each in asked.match_expressions or ()
+    ]
     return LabelSelector(tuple(sorted(requirements)))
 
 
-def _absent_if_null(value: Any, absent: Any) -> Any:
-    """Return the value; null counts as absent, but other empty things do not: they may be a mistake."""
-    return absent if value is None else value
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _expression(value: object) -> Requirement:
-    if not isinstance(value, Mapping) or not set(value) <= {"key", "operator", "values"}:
-        raise ValueError("a match expression has key, operator and values")
-    values = _absent_if_null(value.get("values"), ())
-    if not _is_list(values):
-        raise ValueError("the values of a match expression are a list")
-    return _label_requirement(value.get("key", ""), value.get("operator", ""), tuple(values))
-
-
-def _label_requirement(key: object, operator: object, values: tuple[object, ...]) -> Requirement:
-    if not isinstance(key, str) or not isinstance(operator, str):
-        raise ValueError("key and operator of a label selector are text")  # noqa: TRY004
-    if not all(isinstance(each, str) for each in values):
-        raise ValueError(f"the values for {key!r} in a label selector are text")
-    if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
-        raise ValueError(f"{operator!r} is not an operator of a label selector: In, NotIn, Exists, DoesNotExist")
-    if operator in ("In", "NotIn") and not values:
-        raise ValueError(f"{operator} for {key!r} needs values")
-    if operator in ("Exists", "DoesNotExist") and values:
-        raise ValueError(f"{operator} for {key!r} takes no values")
+def _label_requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    if (operator in ("In", "NotIn")) != bool(values):
+        raise ValueError(f"{operator} for {key!r} {'takes no' if values else 'needs'} values")
     check_label_key(key)
-    texts = tuple(each for each in values if isinstance(each, str))
-    for each in texts:
+    for each in values:
         check_label_value(each)
-    return Requirement(key, operator, texts)
+    return Requirement(key, operator, values)
 
 
 _TERM = re.compile(

@@ -1,7 +1,7 @@
 """The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
 from datetime import datetime
-from typing import Annotated, TypedDict, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -30,7 +30,7 @@ def read_note(text: str | msgspec.Raw | None, kind: type[T]) -> T | None:
     """Return what an annotation of ours says; None where there is none, or one that cannot be read."""
     try:
         return msgspec.json.decode(text or "", type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 
@@ -50,20 +50,8 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
     do_not_disrupt: _Text = msgspec.field(default=msgspec.UNSET, name=_DO_NOT_DISRUPT)
 
 
-class Noted(TypedDict):
-    """The fields of a pod that come from its annotations alone."""
-
-    mirror: bool
-    static: bool
-    evict_annotation: bool
-    prefer_no_eviction: bool
-    marked_critical: bool
-    remark: str
-    holding: str
-
-
-def noted(given: Annotations) -> Noted:
-    """Return what annotations say of a pod; where only one value of theirs means yes, it may be in any case."""
+def noted(given: Annotations) -> dict[str, Any]:
+    """Return the fields of a pod that annotations make; where only one value means yes, it may be in any case."""
     evict = (given.evict or "").lower()
     keeps = "" if _says(given.do_not_disrupt, _FALSE) else _DO_NOT_DISRUPT
     return {

@@ -4,6 +4,7 @@ A PodDisruptionBudget that cannot be read allows nothing.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.resources import Resources, parse_resources
 from rebalancer.cluster.scheduler_inputs import Notes
-from rebalancer.cluster.selectors import EVERYTHING, Labels
+from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.snapshot import EVERY_NAMESPACE, DisruptionBudget
 from rebalancer.cluster.taints import Taint
 from rebalancer.kube.wire.annotations import NodeAnnotations, OwnerMetadata
@@ -190,28 +191,19 @@ def _budget(wire: _BudgetWire) -> DisruptionBudget:
     )
 
 
-class _PlainBudget(msgspec.Struct):
-    metadata: Any = None
-    spec: Any = None
-
-
 def _budget_stand_in(raw: bytes, problem: str) -> DisruptionBudget:
     """Return a PDB that allows nothing for the pods of its selector, else its namespace, else all, as can be read."""
-    try:
-        plain = msgspec.json.decode(raw, type=_PlainBudget)
-    except (ValueError, msgspec.MsgspecError):
-        plain = _PlainBudget()
-    name = namespace = None
-    if isinstance(plain.metadata, dict):
-        name, namespace = plain.metadata.get("name"), plain.metadata.get("namespace")
-        namespace = "default" if namespace in (None, "") else namespace
-    try:
+    plain = NamedObject()
+    selected: LabelSelector | None = EVERYTHING
+    with suppress(ValueError):
+        plain = msgspec.json.decode(raw, type=NamedObject)
         selected = selector(msgspec.convert(plain.spec, SelectingWire).selector)
-    except (ValueError, msgspec.MsgspecError):
-        selected = EVERYTHING
+    name, namespace = plain.metadata.name, plain.metadata.namespace
+    namespace = "default" if namespace in (None, "") else namespace
+    is_named = isinstance(name, str) and isinstance(namespace, str)
     return DisruptionBudget(
-        namespace=namespace if isinstance(namespace, str) else EVERY_NAMESPACE,
-        name=name if isinstance(name, str) else "",
+        namespace=namespace if is_named else EVERY_NAMESPACE,
+        name=name if is_named else "",
         selector=selected,
         problem=problem,
     )

@@ -103,7 +103,7 @@ def items_of(page: ListPage[W], kind: str) -> list[W]:
 
 _MOST_NAMES = 3
 #: What decoding and converting an object may raise.
-MALFORMED = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+MALFORMED = (ValueError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from datetime import datetime
 from functools import cache
 from sys import intern
-from typing import Any
 
 import msgspec
 
@@ -84,15 +83,6 @@ class ListedPod(PodWire, gc=False, rename="camel"):
     items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _PlainMetadata(shared_fields.Naming):
-    uid: Any = None
-
-
-class _PlainPod(msgspec.Struct):
-    metadata: _PlainMetadata = msgspec.field(default_factory=_PlainMetadata)
-    spec: Any = None
-
-
 class PodDecoder:
     """Turns pods into the model, sharing what replicas have in common, and specs with other kinds that have them."""
 
@@ -140,7 +130,7 @@ class PodDecoder:
 
     def malformed(self, raw: bytes, problem: str) -> Pod:
         """Return what stands for a pod that cannot be decoded: its names and its node; the pod stays."""
-        plain = msgspec.json.decode(raw, type=_PlainPod)
+        plain = msgspec.json.decode(raw, type=shared_fields.NamedObject)
         node = plain.spec.get("nodeName") if isinstance(plain.spec, dict) else None
         return Pod(
             namespace=str(plain.metadata.namespace or _DEFAULT_NAMESPACE),

@@ -100,12 +100,14 @@ class Naming(msgspec.Struct):
 
     name: Any = None
     namespace: Any = None
+    uid: Any = None
 
 
 class NamedObject(msgspec.Struct):
     """An object that cannot be read in full."""
 
     metadata: Naming = msgspec.field(default_factory=Naming)
+    spec: Any = None
 
 
 def named(name: object) -> str:

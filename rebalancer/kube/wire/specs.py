@@ -138,7 +138,7 @@ def _spec_or_problem(spec: SpecWire) -> PodSpec:
     }
     try:
         return PodSpec(**told, **_decoded(spec))
-    except (msgspec.MsgspecError, ValueError) as error:
+    except ValueError as error:
         return PodSpec(requests={}, problem=str(error), **told)
 
 

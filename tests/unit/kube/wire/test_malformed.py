@@ -193,7 +193,7 @@ def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
     )
 
     assert [pod.name for pod in collector.items] == ["b"]
-    assert collector.warnings[0].startswith("2 Pod objects (a, without a name): each is malformed")
+    assert collector.warnings[0].startswith("2 Pod objects (without a name, without a name): each is malformed")
 
 
 @pytest.mark.parametrize(
