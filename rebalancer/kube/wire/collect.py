@@ -6,12 +6,13 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire import objects, scheduler_inputs, shared_fields
-from rebalancer.kube.wire.pages import KINDS, Kind, ListCollector, ListPage, PageMetadata, grouped, is_of, items_of
+from rebalancer.kube.wire import objects, pages, scheduler_inputs, shared_fields
+from rebalancer.kube.wire.pages import Kind, ListCollector, ListPage, is_of
 from rebalancer.kube.wire.pods import ListedPod, PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
 from rebalancer.kube.wire.workloads import WorkloadDecoder
@@ -26,8 +27,8 @@ class Collection:
 
     def __init__(self) -> None:
         specs = Specs()
-        pods, workloads = PodDecoder(specs), WorkloadDecoder(specs).kinds()
-        pod: Kind[Any, Any] = Kind("Pod", PodWire, pods.convert, attrgetter("key"), pods.malformed)
+        self._pods, workloads = PodDecoder(specs), WorkloadDecoder(specs).kinds()
+        pod: Kind[Any, Any] = Kind("Pod", PodWire, self._pods.convert, attrgetter("key"), self._pods.malformed)
         self._kinds = {each.name: each for each in (*objects.KINDS, pod, *workloads, *scheduler_inputs.KINDS)}
         self.collectors: dict[str, ListCollector[Any, Any]] = {kind: self.collector(kind) for kind in self._kinds}
         self.seen: set[str] = set()  # the kinds of which objects or lists were read
@@ -50,16 +51,15 @@ class Collection:
 
     def add_pod(self, raw: msgspec.Raw, kind: str, version: str) -> bool:
         """Take in an object if it is a pod that can be read; most are, and so they are looked at once."""
-
-        def decode() -> ListedPod | None:
+        try:
             pod = _LISTED_POD.decode(raw)
-            named = (pod.kind or kind) == "Pod" and is_of("Pod", pod.api_version or version)
-            return pod if named and pod.items is msgspec.UNSET else None
-
-        added = self.collectors["Pod"].add_if(decode)
-        if added:
-            self.seen.add("Pod")
-        return added
+            if (pod.kind or kind) == "Pod" and pod.items is UNSET and is_of("Pod", pod.api_version or version):
+                self.collectors["Pod"].items.append(self._pods.convert(pod))
+                self.seen.add("Pod")
+                return True
+        except pages.MALFORMED:
+            pass  # it is read again, and something will stand for it
+        return False
 
     def check(self) -> None:
         """Raise ValueError if a list is not complete, or an object occurs twice and the two differ."""
@@ -70,7 +70,7 @@ class Collection:
 
     def take_list(self, kind: str, page: ListPage[msgspec.Raw]) -> None:
         """Note that a list of a known kind was read, or raise ValueError; its objects are added one by one."""
-        items_of(page, kind)
+        pages.items_of(page, kind)
         self.seen.add(kind)
         (self.unfinished.add if page.token else self.unfinished.discard)(kind)
 
@@ -95,7 +95,7 @@ class Collection:
             scheduler_inputs=scheduler_inputs.scheduler_inputs(self._tuple, self._whole),
             node_metrics=self._tuple("NodeMetrics"),
             pod_metrics=self._tuple("PodMetrics"),
-            warnings=(*warnings, *told, *grouped("Pod", _about(pods))),
+            warnings=(*warnings, *told, *pages.grouped("Pod", _about(pods))),
         )
 
     def _tuple(self, kind: str) -> tuple[Any, ...] | None:
@@ -120,11 +120,11 @@ class Document(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: str = ""
     metadata: msgspec.Raw = msgspec.Raw()
-    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = UNSET
 
     def page(self) -> ListPage[msgspec.Raw]:
         """Return this list as the page that it is."""
-        metadata = shared_fields.decode(bytes(self.metadata), PageMetadata) or PageMetadata()
+        metadata = shared_fields.decode(bytes(self.metadata), pages.PageMetadata) or pages.PageMetadata()
         return ListPage(self.kind, self.api_version, metadata, self.items)
 
 
@@ -155,13 +155,13 @@ def add_document(
     version = document.api_version or inherited[1]
     if not isinstance(document.items, list) and not document.kind.endswith("List"):
         kind = document.kind or inherited[0]
-        if kind in KINDS and is_of(kind, version):
+        if kind in pages.KINDS and is_of(kind, version):
             collection.add(kind, raw)
         if done_with is not None:
             done_with(len(raw))
         return
     kind = document.kind.removesuffix("List")
-    if kind in KINDS and is_of(kind, version):
+    if kind in pages.KINDS and is_of(kind, version):
         collection.take_list(kind, document.page())
     for item in document.items or ():
         if not collection.add_pod(item, kind, version):

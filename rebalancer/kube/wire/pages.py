@@ -175,15 +175,6 @@ class ListCollector(Items[W, T]):
         except MALFORMED as error:
             self._add_malformed(raw, in_words(error))
 
-    def add_if(self, decode: Callable[[], W | None]) -> bool:
-        """Add one object if it can be read and is one of this kind; None stands for one of another kind."""
-        try:
-            if (decoded := decode()) is not None:
-                self.items.append(self._kind.convert(decoded))
-        except MALFORMED:
-            return False
-        return decoded is not None
-
     def unique(self) -> tuple[T, ...]:
         """Return the objects; one that occurs twice and is the same both times counts once, else it is a ValueError."""
         found: dict[Hashable, T] = {}

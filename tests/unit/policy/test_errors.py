@@ -151,7 +151,7 @@ def test_one_wrong_value_is_one_problem(text):
     {states: [Running], namespaces: [a]} | .namespaces: a map (key: value) is expected, not a list
     {states: [Running], namespaces: {include: [a], exclude: [b]}} | .namespaces: give either include or exclude, not
     {states: [Running], labelSelector: a=b} | .labelSelector: a map (key: value) is expected, not 'a=b'
-    {states: [Running], labelSelector: {matchLabel: {a: b}}} | .labelSelector: Object contains unknown field `matchLabel`
+    {states: [Running], labelSelector: {matchLabel: {a: b}}} | .labelSelector: Object contains unknown field
     {states: [Running], namespaces: {include: [~]}} | .namespaces.include[0]: text is expected, not null
     """),
 )
