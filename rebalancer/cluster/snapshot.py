@@ -13,7 +13,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import LONG_AGO, Pod
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.selectors import Labels, LabelSelector
-from rebalancer.cluster.taints import PREFER_NO_SCHEDULE, Taint
+from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
 
 #: A kubelet reports every five minutes at least: nothing in a snapshot is much later than the median report.
 _HEARTBEAT_LAG = timedelta(minutes=10)
@@ -59,32 +59,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         """Return this snapshot with another clock."""
         return replace(self, now=now)
 
-    def without_soft_taints(self, keys: Collection[str]) -> "Snapshot":
-        """Return this snapshot without the soft taints of these keys."""
+    def unmarked(self, avoid: Collection[str], hold: str, pressure: str) -> "Snapshot":
+        """Return this snapshot without our own soft taints and labels, which are told by their keys.
 
-        def is_kept(taint: Taint) -> bool:
-            return taint.key not in keys or taint.effect != PREFER_NO_SCHEDULE
-
-        nodes = tuple(
-            node if all(map(is_kept, node.taints)) else replace(node, taints=tuple(filter(is_kept, node.taints)))
-            for node in self.nodes
-        )
+        Those that steer are gone altogether.  Those that hold emptied nodes, and the marks of `rebalancer mark`, stay
+        in the scheduler's view; a hold that has expired, or that no annotation explains, does not: it holds nothing,
+        and a live run takes it off.
+        """
+        nodes = tuple(_unmarked(node, avoid, hold, pressure, self.now) for node in self.nodes)
         return replace(self, nodes=nodes)
-
-    def with_holds(self, key: str) -> "Snapshot":
-        """Return this snapshot with the taints of this key, which hold emptied nodes, in the scheduler's view only.
-
-        One that has expired, or that no annotation explains, holds nothing, and the scheduler is taken to see it no
-        more: a live run takes it off.
-        """
-        return replace(self, nodes=tuple(_with_hold(node, key, self.now) for node in self.nodes))
-
-    def without_pressure(self, key: str) -> "Snapshot":
-        """Return this snapshot without the marks of `rebalancer mark`; the scheduler's view keeps them.
-
-        Labels and soft taints of this key are always ours; others are named by each node's `pressure`.
-        """
-        return replace(self, nodes=tuple(_without_pressure(node, key) for node in self.nodes))
 
     def newest(self) -> datetime | None:
         """Return the best estimate of the snapshot's time from its objects; None if they hold no time.
@@ -104,23 +87,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return max(times, default=None)
 
 
-def _with_hold(node: Node, key: str, now: datetime) -> Node:
-    taints = tuple(each for each in node.taints if each.key != key or each.effect != PREFER_NO_SCHEDULE)
-    is_tainted = len(taints) < len(node.taints)
-    if is_tainted and node.held_until is not None and node.held_until > now:
-        return replace(node, taints=taints, as_marked=node)
-    return replace(node, taints=taints, held_until=None) if is_tainted or node.held_until else node
+def _unmarked(node: Node, avoid: Collection[str], hold: str, pressure: str, now: datetime) -> Node:
+    def is_pressure(key: str, value: str) -> bool:
+        """Labels and soft taints of this key are always ours; others are named by the node's `pressure`."""
+        return key == pressure or f"{key}={value}" in node.pressure
 
-
-def _without_pressure(node: Node, own: str) -> Node:
-    """Return the node without labels and soft taints of pressure; the same object where it has none."""
-
-    def is_ours(key: str, value: str) -> bool:
-        return key == own or f"{key}={value}" in node.pressure
-
-    labels = {key: value for key, value in node.labels.items() if not is_ours(key, value)}
-    taints = tuple(
-        each for each in node.taints if each.effect != PREFER_NO_SCHEDULE or not is_ours(each.key, each.value)
-    )
-    is_same = len(labels) == len(node.labels) and len(taints) == len(node.taints)
-    return node if is_same else replace(node, labels=labels, taints=taints, as_marked=node.as_scheduled)
+    soft = {taint for taint in node.taints if taint.effect == PREFER_NO_SCHEDULE}
+    holding = {taint for taint in soft if taint.key == hold}
+    until = node.held_until if holding and node.held_until and node.held_until > now else None
+    gone = {taint for taint in soft if taint.key in avoid or (taint in holding and until is None)}
+    ours = {taint for taint in soft if taint in holding or is_pressure(taint.key, taint.value)}
+    seen = replace(node, taints=tuple(each for each in node.taints if each not in gone), held_until=until)
+    labels = {key: value for key, value in node.labels.items() if not is_pressure(key, value)}
+    if len(labels) == len(node.labels) and not ours.intersection(seen.taints):
+        return seen
+    return replace(seen, labels=labels, taints=tuple(each for each in seen.taints if each not in ours), as_marked=seen)

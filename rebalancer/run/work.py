@@ -128,7 +128,7 @@ class Work:
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
         """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
         keys = avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
-        unmarked = snapshot.without_soft_taints(keys).with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)
+        unmarked = snapshot.unmarked(keys, HOLD_KEY, PRESSURE_KEY)
         return Cluster(unmarked, self.policy.node_selector, measure)
 
 

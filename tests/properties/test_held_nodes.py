@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.steering import Held, Steer
-from rebalancer.policy.moving import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY, PRESSURE_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
@@ -25,7 +25,7 @@ def cluster(scene, names, **more):
         msgspec.structs.replace(each, taints=(*each.taints, TAINT), held_until=UNTIL) if each.name in names else each
         for each in scene.nodes
     ]
-    snapshot = make.snapshot(nodes, scene.pods, scheduler_inputs=READ, **more).with_holds(HOLD_KEY)
+    snapshot = make.snapshot(nodes, scene.pods, scheduler_inputs=READ, **more).unmarked((), HOLD_KEY, PRESSURE_KEY)
     return Cluster(snapshot, measure=lambda *_: scene.measured)
 
 

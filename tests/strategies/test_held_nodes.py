@@ -9,7 +9,7 @@ import pytest
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import Held
-from rebalancer.policy.moving import HOLD_KEY
+from rebalancer.policy.moving import HOLD_KEY, PRESSURE_KEY
 from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
@@ -30,7 +30,7 @@ def held(cluster, *names):
         else each
         for each in cluster.snapshot.nodes
     ]
-    snapshot = msgspec.structs.replace(cluster.snapshot, nodes=tuple(nodes)).with_holds(HOLD_KEY)
+    snapshot = msgspec.structs.replace(cluster.snapshot, nodes=tuple(nodes)).unmarked((), HOLD_KEY, PRESSURE_KEY)
     return Cluster(snapshot, measure=lambda _, wanted: cluster.measure(wanted))
 
 

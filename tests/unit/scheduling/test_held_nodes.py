@@ -22,7 +22,7 @@ def cluster(more=(), **fields):
     pod = make.pod("a", node="n2", cpu="1", owners=(make.owner("a", "StatefulSet"),))
     nodes = (make.node("n1", **fields), make.node("n2"), *more)
     snapshot = make.cluster(nodes, [pod, make.pod("b", node="n2", cpu="2")]).snapshot
-    return Cluster(snapshot.with_holds(HOLD_KEY).without_pressure(PRESSURE_KEY)), pod
+    return Cluster(snapshot.unmarked((), HOLD_KEY, PRESSURE_KEY)), pod
 
 
 @pytest.mark.parametrize(("taint", "held"), [(TAINT, {"n1"}), (PRESSURE, set())], ids=["held", "marked"])
