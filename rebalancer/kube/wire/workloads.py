@@ -69,12 +69,6 @@ class _PodMakerWire(_Workload, gc=False):
     spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
     status: _WorkloadStatus = msgspec.field(default_factory=_WorkloadStatus)
 
-    @property
-    def controller(self) -> Owner | None:
-        return next(
-            (shared_fields.checked(each) for each in self.metadata.owner_references or () if each.controller), None
-        )
-
 
 class _RollingUpdate(msgspec.Struct, gc=False, rename="camel"):
     max_surge: int | str | None = None
@@ -166,20 +160,16 @@ class WorkloadDecoder:
         # With a podFailurePolicy the API server sets `Failed`; older ones act so without setting it.
         only_failed = spec.pod_replacement_policy == "Failed" or spec.pod_failure_policy is not None
         ends = wire.metadata.deletion_timestamp is not None or _ends(wire)
-        return PodMaker(
-            key=wire.metadata.key,
-            uid=wire.metadata.uid,
+        return _maker(
+            wire,
             template=None if ends else self._made(spec.template, changing=False, only_failed=only_failed),
             finishing=(spec.completions or 1) - wire.status.succeeded <= wire.status.active,
-            notes=wire.metadata.notes,
         )
 
     def _without_template(self, raw: bytes, _problem: str) -> PodMaker:
         """Return what stands for a workload whose template cannot be read, if the rest can."""
         wire = msgspec.json.decode(raw, type=_PodMakerWire)
-        return PodMaker(
-            key=wire.metadata.key, uid=wire.metadata.uid, selector=shared_fields.selector(wire.spec.selector)
-        )
+        return _maker(wire, selector=shared_fields.selector(wire.spec.selector))
 
     def _workload(
         self,
@@ -193,13 +183,12 @@ class WorkloadDecoder:
         idle = not wire.status.replicas and wire.spec.replicas == 0
         shrinks = wanted < wire.status.replicas  # so that a pod that goes is not replaced
         changing = changing or shrinks or metadata.deletion_timestamp is not None
-        return PodMaker(
-            key=wire.metadata.key,
-            uid=metadata.uid,
+        controllers = (shared_fields.checked(each) for each in metadata.owner_references or () if each.controller)
+        return _maker(
+            wire,
             selector=selector(wire.spec.selector),
             template=None if idle else self._made(wire.spec.template, changing=changing),
-            owner=wire.controller,
-            notes=wire.metadata.notes,
+            owner=next(controllers, None),
         )
 
     def _made(self, raw: msgspec.Raw, *, changing: bool, only_failed: bool = False) -> Template | None:
@@ -219,15 +208,13 @@ class WorkloadDecoder:
         )
 
 
+def _maker(wire: _Workload, **fields: Any) -> PodMaker:
+    return PodMaker(key=wire.metadata.key, uid=wire.metadata.uid, notes=wire.metadata.notes, **fields)
+
+
 def _deployment(wire: DeploymentWire) -> PodMaker:
     """Return a Deployment, which says whether the templates of its ReplicaSets change; one that is paused may go on."""
-    return PodMaker(
-        key=wire.metadata.key,
-        uid=wire.metadata.uid,
-        changing=_is_rolled_out(wire),
-        surges=surges(wire),
-        notes=wire.metadata.notes,
-    )
+    return _maker(wire, changing=_is_rolled_out(wire), surges=surges(wire))
 
 
 def _is_rolled_out(wire: DeploymentWire) -> bool:
