@@ -55,8 +55,6 @@ class Follower(Protocol):
 
 Index = TypeVar("Index")
 
-_ONE_POD = {resources.PODS: 1}
-
 
 class Cluster:
     """Nodes in the order of their names, pods by age, namespace and name; both with indices."""
@@ -233,7 +231,7 @@ class Cluster:
             follower.came(pod, node, -1)
 
     def _count_requests(self, pod: Pod, name: str, sign: int) -> None:
-        change = resources.add if sign > 0 else resources.subtract
         used = self._used.setdefault(name, {})
-        change(used, pod.spec.requests)
-        change(used, _ONE_POD)
+        for resource, amount in pod.spec.requests.items():
+            used[resource] = used.get(resource, 0) + sign * amount
+        used[resources.PODS] = used.get(resources.PODS, 0) + sign

@@ -71,12 +71,6 @@ def add(into: dict[str, int], amounts: Resources) -> None:
         into[name] = into.get(name, 0) + amount
 
 
-def subtract(into: dict[str, int], amounts: Resources) -> None:
-    """Take these amounts off a vector in place."""
-    for name, amount in amounts.items():
-        into[name] = into.get(name, 0) - amount
-
-
 def at_least(into: dict[str, int], amounts: Resources) -> None:
     """Raise a vector in place to the greater of itself and these amounts, name by name."""
     for name, amount in amounts.items():
@@ -102,14 +96,12 @@ def effective_requests(
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for requests, restartable in init_containers:
+        here = dict(sidecars)
+        add(here, requests)
+        at_least(peak, here)
         if restartable:
+            sidecars = here
             add(together, requests)
-            add(sidecars, requests)
-            at_least(peak, sidecars)
-        else:
-            here = dict(sidecars)
-            add(here, requests)
-            at_least(peak, here)
     at_least(together, peak)
     counting = [name for name in pod_level if name in (CPU, MEMORY) or name.startswith("hugepages-")]
     together |= {name: pod_level[name] for name in counting}
