@@ -10,58 +10,34 @@ from typing import Any
 
 import pytest
 
-from tests.unit.kube.wire.documents import read
+from tests.unit.kube.wire.documents import pod_document, read
 
 Object = dict[str, Any]
 
 #: The versions (1.x) whose fields stand below.
 VERSIONS = range(29, 37)
-OWNED = {
-    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}]
-}
+REQUESTS = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
 BASE: dict[str, Object] = {
     "Node": {
-        "metadata": {"name": "n1", "labels": {"zone": "a"}},
-        "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]},
-        "status": {
-            "allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"},
-            "capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"},
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "nodeInfo": {"kubeletVersion": "v1.30.0"},
-        },
+        "metadata": {"name": "n1"},
+        "status": {"allocatable": {"cpu": "4", "pods": "110"}, "nodeInfo": {"kubeletVersion": "v1.30.0"}},
     },
-    "Pod": {
-        "metadata": {"name": "web-1", "namespace": "default", "uid": "p", "labels": {"app": "web"}, **OWNED},
-        "spec": {
-            "nodeName": "n1",
-            "priority": 7,
-            "containers": [{"name": "web", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}],
-            "initContainers": [
-                {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}
-            ],
-            "tolerations": [{"key": "k", "operator": "Exists"}],
-        },
-        "status": {
+    "Pod": pod_document(
+        "web-1",
+        spec={"nodeName": "n1", "containers": [{"name": "web", **REQUESTS}]},
+        status={
             "phase": "Running",
             "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "web", "ready": True, "restartCount": 2, "state": {"running": {}}}],
+            "containerStatuses": [{"name": "web", "restartCount": 2, "state": {"running": {}}}],
         },
-    },
-    "PodDisruptionBudget": {
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "unhealthyPodEvictionPolicy": "AlwaysAllow"},
-        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2},
-    },
+    ),
     "ReplicaSet": {
         "metadata": {"name": "web", "namespace": "default", "uid": "1"},
-        "spec": {
-            "replicas": 2,
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web"}]}},
-        },
+        "spec": {"replicas": 2, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{}]}}},
         "status": {"replicas": 2},
     },
-    "CSIDriver": {"metadata": {"name": "disk"}, "spec": {"attachRequired": True, "storageCapacity": True}},
-}  # fmt: skip
+    "CSIDriver": {"metadata": {"name": "disk"}, "spec": {"storageCapacity": True}},
+}
 
 #: Kind, where, and what some of these versions have there; nothing of this decides where a pod goes.
 FIELDS: tuple[tuple[str, tuple[Any, ...], Any], ...] = (

@@ -26,6 +26,12 @@ CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
             {"annotations": {"kubernetes.io/config.mirror": 1}}, "Expected `str | null`", id="bad annotations"
         ),
         pytest.param({"ownerReferences": [{"kind": 1}]}, "Expected `str`, got `int`", id="a bad owner"),
+        pytest.param({"ownerReferences": [{"name": "d", "uid": "u"}]}, "an owner has no kind", id="an owner, no kind"),
+        pytest.param({"ownerReferences": [{"kind": "", "name": "d"}]}, "an owner has no kind", id="a blank kind"),
+        pytest.param({"ownerReferences": ["DaemonSet"]}, "Expected `object`", id="an owner that is a text"),
+        pytest.param({"ownerReferences": [None]}, "Expected `object`", id="an owner that is null"),
+        pytest.param({"spec": {"priority": 2**31}}, "Expected `int`", id="a priority that does not fit"),
+        pytest.param({"spec": {"priorityClassName": 5}}, "Expected `str | null`", id="a class that is a number"),
         pytest.param({"spec": {"priority": "high"}}, "Expected `int | null`, got `str`", id="a bad priority"),
         pytest.param({"spec": {"tolerations": {}}}, "Expected `array`", id="bad tolerations"),
         pytest.param({"spec": ["nodeName"]}, "Expected `object`", id="a spec that is a list"),

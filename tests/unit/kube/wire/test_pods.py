@@ -158,22 +158,6 @@ def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(v
     assert "\n" not in warning
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        pytest.param({"ownerReferences": [{"name": "d", "uid": "u"}]}, "an owner has no kind", id="an owner, no kind"),
-        pytest.param({"ownerReferences": [{"kind": "", "name": "d"}]}, "an owner has no kind", id="a blank kind"),
-        pytest.param({"ownerReferences": ["DaemonSet"]}, "Expected `object`", id="an owner that is a text"),
-        pytest.param({"ownerReferences": [None]}, "Expected `object`", id="an owner that is null"),
-        pytest.param({"spec": {"priority": 2**31}}, "Expected `int`", id="a priority that does not fit"),
-        pytest.param({"spec": {"priorityClassName": 5}}, "Expected `str | null`", id="a class that is a number"),
-    ],
-)
-def test_what_may_hide_a_protection_makes_the_pod_one_that_stays(fields: dict[str, Any], problem: str) -> None:
-    """A pod that cannot be read in full is left alone."""
-    assert problem in read_pod(**fields).problem
-
-
 def test_the_priority_class_of_a_pod_is_read() -> None:
     """Its number may be missing."""
     spec = read_pod(spec={"priorityClassName": "system-node-critical"}).spec
