@@ -22,7 +22,7 @@ def cluster(more=(), **fields):
     pod = make.pod("a", node="n2", cpu="1", owners=(make.owner("a", "StatefulSet"),))
     nodes = (make.node("n1", **fields), make.node("n2"), *more)
     snapshot = make.cluster(nodes, [pod, make.pod("b", node="n2", cpu="2")]).snapshot
-    return Cluster(snapshot.unmarked((), HOLD_KEY, PRESSURE_KEY)), pod
+    return Cluster(snapshot.unmarked(KEYS, HOLD_KEY, PRESSURE_KEY)), pod
 
 
 @pytest.mark.parametrize(("taint", "held"), [(TAINT, {"n1"}), (PRESSURE, set())], ids=["held", "marked"])
@@ -50,6 +50,13 @@ def test_a_node_that_has_lost_the_taint_is_not_held():
     on, _ = cluster(held_until=UNTIL)
 
     assert on.held == set()
+
+
+def test_the_taint_of_a_run_that_steered_is_gone_altogether():
+    on, pod = cluster(taints=[f"{KEYS[0]}:PreferNoSchedule"])
+
+    assert on.index(Simulation).ask(pod).nodes == ("n1",)
+    assert on.node("n1").taints == ()
 
 
 def test_a_hard_taint_of_that_key_is_not_ours():
