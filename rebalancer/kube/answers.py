@@ -13,8 +13,6 @@ ClusterError
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from http.client import responses
 from typing import TypeVar
@@ -25,7 +23,6 @@ from rebalancer.errors import ClusterError, Forbidden, Unreachable
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
 T = TypeVar("T")
-_SECONDS = re.compile(r"[0-9]+", re.ASCII)
 TEXT_LIMIT = 256  # texts from the server are cut here, so that neither a log nor a report is flooded by one of them
 
 
@@ -93,7 +90,7 @@ class HttpAnswer:
 
     @property
     def is_success(self) -> bool:
-        """Return whether the server carried out the request."""
+        """Whether the server carried out the request."""
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
     def demanded(self) -> bytes:
@@ -145,19 +142,9 @@ class HttpAnswer:
     def retry_after(self) -> float | None:
         """Return the seconds to wait before the next try (RFC 9110, 10.2.3); None where the server does not say."""
         text = self.headers.get("Retry-After", "").strip()
-        when, now = _time(text), _time(self.headers.get("Date", "")) or datetime.now(UTC)  # its clock may differ
-        until = (when - now).total_seconds() if when else 0
-        found = float(text) if _SECONDS.fullmatch(text) else until
-        details = self.explanation().details.retry_after_seconds
-        return next((seconds for seconds in (found, details) if seconds > 0), None)
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        is_number = text.isascii() and text.isdigit()
+        asked = float(text) if is_number else self.explanation().details.retry_after_seconds
+        return asked if asked > 0 else None
 
 
 def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:
@@ -165,10 +152,10 @@ def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:
     return answer.status == HTTPStatus.NOT_FOUND and answer.explanation().details.kind == plural
 
 
-def decoded(body: bytes, kind: type[T], path: str, what: str) -> T:
-    """Return the object in an answer; raise Rejected if it is none (messages call it `what`)."""
+def decoded(body: bytes, form: type[T], path: str, what: str) -> T:
+    """Return the object in an answer; raise Rejected if it has another form (messages call it `what`)."""
     try:
-        return decode_json(body, kind)
+        return decode_json(body, form)
     except Unreadable as error:
         raise Rejected(f"the API server does not answer {path} with {what}: {error}") from error
 

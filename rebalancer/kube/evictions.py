@@ -3,27 +3,18 @@
 Steps for one pod:
 
 1. POST the Eviction, with the pod's UID and the resourceVersion that was seen last as preconditions.
-2. A definite answer (below) is the verdict.
-3. Where nothing was done, try again, for 30 s at most.
-4. In doubt, look at the pod before each further try: gone, replaced or terminating means granted.
-5. Still in doubt at the end: look for 5 s more, then the verdict is Unknown.
-6. Where the pod has changed meanwhile, read it, ask every protection again, and begin anew, three times at most.
+2. A definite answer is the verdict.  Where nothing was done, try again, for 30 s at most.
+3. In doubt, look at the pod before each further try, and for 5 s in the end: gone, replaced or terminating means
+   granted, else the verdict is Unknown.
+4. Where the pod has changed meanwhile, read it, ask every protection again, and begin anew, three times at most.
 
-How long to wait between two tries is in `tries`, with the settings of `run.live.LiveSink`; when a request counts as
-sent, in `client`.
-
-Example: the answer at 0 s is a 504, which leaves a doubt.  At 0.4 s the pod has a deletionTimestamp: granted, and
-no second request is sent.
-
-The answers of kube-apiserver come from `pkg/registry/core/pod/storage/eviction.go`.
-
-Definite:
+The answers of kube-apiserver come from `pkg/registry/core/pod/storage/eviction.go`.  Definite:
 
     2xx with the Status of a success          granted
     429, the eviction is taken over           granted, in the background: another controller moves the pod later
     404 about the pod                         unknown: it went by itself, or by this request, repeated by a proxy
     409 on the UID in the precondition        unknown for the same reason: a new pod has the name
-    409 on the resourceVersion                the pod has changed: read it (step 6); unknown where it leaves or is gone
+    409 on the resourceVersion                the pod has changed: read it (step 4); unknown where it leaves or is gone
     404 about the subresource                 failed, and so would all others: the API does not offer evictions
     403 in a namespace that is being deleted  gone: its pods are being deleted
     429 with a DisruptionBudget cause         PDB: it allows no disruption, or is not yet up to date (Retry-After 10);
@@ -31,7 +22,6 @@ Definite:
     403 about a poddisruptionbudget           PDB: its status cannot be used, like a negative number
     500, more than one PodDisruptionBudget    PDB
     any code, denied by an admission webhook  Webhook
-    any other 403                             failed: no permission
     401, also with fresh credentials          failed
     any other 429 or 409                      nothing was done; tried again, then failed
     500, a webhook could not be called        nothing was done; tried again, then failed
@@ -42,14 +32,10 @@ In doubt, since a server may answer like this after a successful eviction (for e
     any other 5xx, no answer in time          look at the pod, then try again
     2xx with another body, 3xx, 1xx           from a proxy: look at the pod, do not try again
 
-    not asked --no answer, or one that says nothing--> in doubt --granted, or the pod is seen gone--> Granted
-        |                                                 '--neither, and no time left--> Unknown
-        '--a definite answer--> its verdict
-
-Once in doubt, only "granted" and "gone" still count: either means that we evicted the pod.  No other answer ends a
-doubt, not even a definite no: that is about the latest request, while an earlier one may have succeeded or may still
-be in progress in the server.  Example: the first request gets a 504, the second one a 429 for a PDB.  The refusal may
-come from the first request's own eviction, which used up the budget.
+Once in doubt, only "granted" and "gone" still count: either means that we evicted the pod.  Not even a definite no
+ends a doubt: that is about the latest request, while an earlier one may have succeeded, or may still be in progress.
+Example: the first request gets a 504, the second one a 429 for a PDB, whose budget the first one's own eviction may
+have used up.
 
 A load balancer may send a request twice, and pass on the second answer only.  So an answer from which the pod is gone,
 or leaves, never says that it went without us: that is why it is unknown above, and why it spends a limit.
@@ -61,13 +47,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
+from typing import Annotated, Literal
 
 import msgspec
 
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, decoded, is_not_found
+from rebalancer.kube.answers import HttpAnswer, Transient, cut, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.kube.wire.shared_fields import Metadata
@@ -79,19 +66,16 @@ VERSIONS = 3
 LOOK_SECONDS = 5.0
 #: Given a pod as it is now: the verdict if it may not go any more, else its resourceVersion.
 Recheck = Callable[[bytes], Verdict | str]
-REQUESTED_BY = "sigs.k8s.io/descheduler"
 _KIND = {"apiVersion": "policy/v1", "kind": "Eviction"}
 _LEAVES = "the pod is gone or leaving, by itself or by this request"
-_TAKEN_OVER = "Eviction triggered evacuation"
-_TWO_PDBS = "more than one PodDisruptionBudget"
-_WEBHOOK_NOT_CALLED = "failed calling webhook"
-_NAMESPACE_GOES = "NamespaceTerminating"
 #: In the message of every authorizer (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`).
 _NOT_ALLOWED = " cannot create resource "
 
 
 class Unclear(ClusterError):  # noqa: N818  named like the rest of the tree
     """The answer does not say what the server has done, and another try would not help."""
+
+    maybe_done = True
 
 
 class Modified(Exception):  # noqa: N818  no error: the eviction begins anew
@@ -132,7 +116,10 @@ class Evictions:
         answer of a server makes this raise.
         """
         path = path_of("api", "v1", "namespaces", namespace, "pods", name)
-        annotations = {"requested-by": REQUESTED_BY, "reason": f"triggered by {profile}/{strategy}: {reason}"}
+        annotations = {
+            "requested-by": "sigs.k8s.io/descheduler",
+            "reason": f"triggered by {profile}/{strategy}: {reason}",
+        }
         metadata: dict[str, object] = {"name": name, "namespace": namespace, "annotations": annotations}
         grace = {} if self.grace_period_seconds is None else {"gracePeriodSeconds": self.grace_period_seconds}
         eviction = PodEviction(self.client, path, uid, self.retry_policy)
@@ -164,9 +151,13 @@ class Evictions:
             raise
 
 
-class _EvictedPod(msgspec.Struct):
-    kind: str
-    metadata: Metadata
+class _PodMetadata(Metadata, kw_only=True, rename="camel"):
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Pod(msgspec.Struct):
+    kind: Literal["Pod"]
+    metadata: _PodMetadata
 
 
 @dataclass(slots=True)
@@ -189,7 +180,7 @@ class PodEviction:
         except ClusterError as error:
             if not self.is_in_doubt:
                 return Failed(str(error))
-            if self.is_gone_at_last():
+            if self.is_gone(LOOK_SECONDS):
                 return GRANTED
             return Unknown(f"{error}; the pod may have been evicted all the same")
         if isinstance(verdict, Refused) and verdict.cause.code is Code.PDB and self.is_gone():
@@ -202,11 +193,8 @@ class PodEviction:
             return GRANTED
         try:
             verdict = ask()
-        except Transient as error:
+        except (Transient, Unclear) as error:
             self.is_in_doubt |= error.maybe_done
-            raise
-        except Unclear:
-            self.is_in_doubt = True
             raise
         except Modified as error:
             if self.is_in_doubt:
@@ -227,22 +215,18 @@ class PodEviction:
             return Failed(f"{changed}; it cannot be read again: {error}")
         return Unknown(f"{_LEAVES} ({changed})") if body is None else recheck(body)
 
-    def is_gone(self) -> bool:
-        """Return whether the pod is gone, replaced or terminating; False also where that is not known."""
-        try:
-            return self._look() is None
-        except ClusterError:
-            return False
+    def is_gone(self, seconds: float = 0.0) -> bool:
+        """Return whether the pod is gone, replaced or terminating; False also where that is not known.
 
-    def is_gone_at_last(self) -> bool:
-        """Return the same, but look again for some seconds: a server may carry out an accepted request later."""
+        Look again for so many seconds: a server may carry out an accepted request later.
+        """
 
         def demand_gone() -> None:
             if self._look() is not None:
                 raise Transient("the eviction is in doubt, and the pod is still there")
 
         try:
-            replace(self.retry_policy, seconds=LOOK_SECONDS).call(None, demand_gone)
+            replace(self.retry_policy, seconds=seconds).call(None, demand_gone)
         except ClusterError:
             return False
         return True
@@ -253,10 +237,8 @@ class PodEviction:
         if is_not_found(answer):
             return None
         body = answer.demanded()
-        pod = decoded(body, _EvictedPod, self.path, "a pod")
-        if pod.kind != "Pod" or not pod.metadata.uid:
-            raise Rejected(f"the API server does not answer {self.path} with a pod")
-        is_leaving = pod.metadata.uid != self.uid or pod.metadata.deletion_timestamp is not None
+        pod = decoded(body, _Pod, self.path, "a pod").metadata
+        is_leaving = pod.uid != self.uid or pod.deletion_timestamp is not None
         return None if is_leaving else body
 
 
@@ -270,7 +252,7 @@ def verdict_of(answer: HttpAnswer) -> Verdict:
     if answer.status < HTTPStatus.BAD_REQUEST:
         raise Unclear(f"the API server answers {answer.status} to POST {answer.path}, but not about the eviction")
     said = answer.explanation()
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS and _TAKEN_OVER in said.message:
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS and "Eviction triggered evacuation" in said.message:
         return Granted(background=True)
     if is_not_found(answer) or _is_about(answer, "uid"):
         return Unknown(f"{_LEAVES} ({_words(answer)})")
@@ -279,7 +261,7 @@ def verdict_of(answer: HttpAnswer) -> Verdict:
     error = answer.error()
     if _is_about(answer, "resourceversion"):
         raise Modified(str(error))
-    is_not_called = answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _WEBHOOK_NOT_CALLED in said.message
+    is_not_called = answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and "failed calling webhook" in said.message
     if is_not_called or answer.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.CONFLICT):  # nothing was done
         raise Transient(str(error), retry_after=answer.retry_after())
     if isinstance(error, Transient):
@@ -297,11 +279,11 @@ def _refused_by(answer: HttpAnswer) -> Code | None:
         return Code.WEBHOOK
     if (
         (answer.status == HTTPStatus.TOO_MANY_REQUESTS and said.has_cause("DisruptionBudget"))
-        or (answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and _TWO_PDBS in said.message)
+        or (answer.status == HTTPStatus.INTERNAL_SERVER_ERROR and "more than one PodDisruptionBudget" in said.message)
         or (answer.status == HTTPStatus.FORBIDDEN and said.details.kind.startswith("poddisruptionbudget"))
     ):
         return Code.PDB
-    is_in_ending_namespace = answer.status == HTTPStatus.FORBIDDEN and said.has_cause(_NAMESPACE_GOES)
+    is_in_ending_namespace = answer.status == HTTPStatus.FORBIDDEN and said.has_cause("NamespaceTerminating")
     return Code.GONE if is_in_ending_namespace else None
 
 

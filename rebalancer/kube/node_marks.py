@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -55,13 +55,21 @@ class NodeObject(msgspec.Struct):
     """The fields of a node that are used."""
 
     metadata: AnnotatedMetadata
-    kind: str = ""
     spec: _MarkedSpec = msgspec.field(default_factory=_MarkedSpec)
 
     def marked(self) -> MarkedNode:
         """Return the parts of the node that concern marks."""
         metadata = self.metadata
         return MarkedNode(metadata.name, metadata.uid, self.spec.taints, metadata.annotations, metadata.labels)
+
+
+class _NodeMetadata(AnnotatedMetadata, kw_only=True, rename="camel"):
+    uid: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _OneNode(NodeObject, kw_only=True):
+    kind: Literal["Node"]
+    metadata: _NodeMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +107,7 @@ class NodeMarks:
         answer = self.client.look(path, deadline=deadline)
         if is_not_found(answer, "nodes"):
             return None
-        node = decoded(answer.demanded(), NodeObject, path, "a Node")
-        if node.kind != "Node" or not node.metadata.uid:
-            raise Rejected(f"the API server does not answer {path} with a Node")
-        return node.marked()
+        return decoded(answer.demanded(), _OneNode, path, "a Node").marked()
 
 
 def _judge(answer: HttpAnswer) -> None:

@@ -45,34 +45,22 @@ def test_a_body_that_is_no_status_is_not_repeated(body):
     assert HttpAnswer("GET", "/", 599, {}, body).text() == "no explanation"
 
 
-DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
-
-
 @pytest.mark.parametrize(
-    ("headers", "seconds", "expected"),
+    ("header", "seconds", "expected"),
     [
-        ({"Retry-After": "7"}, None, 7),
-        ({"Retry-After": "7"}, 3, 7),
-        ({"Retry-After": "9" * 5000}, None, math.inf),
-        ({}, 3, 3),
-        ({}, -1, None),
-        ({}, "0.0", None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 GMT", "Date": DATE}, None, 7),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 -0000", "Date": DATE}, None, 7),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:27:00 GMT", "Date": DATE}, None, None),
-        ({"Retry-After": DATE, "Date": DATE}, None, None),
-        ({"Retry-After": "Wed, 99 Oct 2015 07:27:00 GMT", "Date": DATE}, None, None),
-        ({"Retry-After": f"Wed, 21 Oct {10**20} 07:27:00 GMT", "Date": DATE}, None, None),
-        ({"Retry-After": f"Wed, 21 Oct 2015 07:28:07 +{10**20}", "Date": DATE}, None, None),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:07 GMT", "Date": f"Wed, 21 Oct {10**20} 07:27:00 GMT"}, None, None),
-        *(({"Retry-After": text}, None, None) for text in ("-5", "1.5", "\u0663", "", "0")),
+        ("7", None, 7),
+        ("7", 3, 7),
+        ("9" * 5000, None, math.inf),
+        (None, 3, 3),
+        (None, -1, None),
+        (None, "0.0", None),
+        *((text, None, None) for text in ("-5", "1.5", "\u0663", "", "0", "Wed, 21 Oct 2015 07:28:07 GMT")),
     ],
 )
-def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(headers, seconds, expected):
-    """In seconds or by a date of the server's own clock; what is past, or no number of seconds, says nothing."""
-    details = "{}" if seconds is None else f'{{"retryAfterSeconds": {seconds}}}'
+def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(header, seconds, expected):
+    """What is no number of seconds says nothing."""
+    headers = {} if header is None else {"Retry-After": header}
+    details = {} if seconds is None else {"retryAfterSeconds": float(seconds)}
+    answer = HttpAnswer("GET", "/", 429, headers, json.dumps({"kind": "Status", "details": details}).encode())
 
-    assert (
-        HttpAnswer("GET", "/", 429, headers, f'{{"kind": "Status", "details": {details}}}'.encode()).retry_after()
-        == expected
-    )
+    assert answer.retry_after() == expected

@@ -9,7 +9,7 @@ from rebalancer.errors import NoCredentials
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection
-from rebalancer.kube.evictions import Evictions, PodEviction
+from rebalancer.kube.evictions import LOOK_SECONDS, Evictions, PodEviction
 from rebalancer.kube.tries import Halt
 from tests.fake_http import Reply
 from tests.make import says_no
@@ -240,7 +240,7 @@ def test_the_last_looks_take_five_seconds_together(look, server, pod, wait, look
     """However long the policy for evictions goes on: none begins later than that."""
     server.add(pod("a"))
 
-    assert not look(seconds=3600, first_wait=wait).is_gone_at_last()
+    assert not look(seconds=3600, first_wait=wait).is_gone(LOOK_SECONDS)
     assert len(server.requests) == looks
 
 
@@ -248,4 +248,4 @@ def test_the_last_looks_go_on_where_the_server_has_trouble(look, server):
     """An API server that restarts says 503 at first."""
     server.fail("GET", POD, status=503, times=1)
 
-    assert look(first_wait=1.0).is_gone_at_last()
+    assert look(first_wait=1.0).is_gone(LOOK_SECONDS)
