@@ -37,19 +37,12 @@ class Request:
     body: bytes | None = None
     gate: Callable[[], None] = lambda: None  # called before a body is sent; raises to stop it
     largest: int = LARGEST_PAGE  # bytes of the largest answer that is accepted
-    content_type: str = "application/json"
     sent: threading.Event = field(default_factory=threading.Event)
 
     @property
     def path(self) -> str:
         """What is asked for, without the query."""
         return self.target.partition("?")[0]
-
-    def headers(self) -> dict[str, str]:
-        """Return what describes the body."""
-        if self.body is None:
-            return {}
-        return {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
 
     def guarded(self, body: bytes) -> Iterator[bytes]:
         """Yield the body once the connection is established: the last moment at which the gate can stop the request."""
@@ -58,10 +51,6 @@ class Request:
             raise Transient("the time was up before the request was sent", connected=False)
         self.sent.set()
         yield body
-
-
-#: In the words of `http.client` about a proxy's answer 407 to CONNECT.
-_ASKS_WHO_WE_ARE = "Tunnel connection failed: 407"
 
 
 def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) -> ClusterError:
@@ -75,13 +64,13 @@ def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) 
             f"the certificate of {server} is not trusted: {cut(cause.verify_message)}. "
             "Check certificate-authority in the kubeconfig, or tls-server-name."
         )
-    words = _in_words(error)
-    if proxy and _ASKS_WHO_WE_ARE in words:
+    words, connected = _in_words(error), _is_connected(error)
+    if proxy and "Tunnel connection failed: 407" in words:  # in the words of `http.client`
         return Unreachable(unauthorised(proxy))
     if proxy and isinstance(error, ProxyError):
         broken, refused = f"the connection through {named(proxy)} broke", f"{named(proxy)} refuses to connect us"
-        words = f"{broken if _is_connected(error) else refused}: {words}"
-    return Transient(f"no answer from {server}: {words}", connected=sent or _is_connected(error), maybe_done=sent)
+        words = f"{broken if connected else refused}: {words}"
+    return Transient(f"no answer from {server}: {words}", connected=sent or connected, maybe_done=sent)
 
 
 def _is_connected(error: HTTPError) -> bool:
@@ -94,11 +83,11 @@ def _is_connected(error: HTTPError) -> bool:
 
 
 def _in_words(error: HTTPError) -> str:
-    causes = list(_causes_of(error))
-    if system := next((each for each in causes if isinstance(each, OSError)), None):
-        return cut(system.strerror or str(system))
-    if strange := next((each for each in causes if isinstance(each, BadStatusLine)), None):
-        return cut(f"the answer is not HTTP, but begins with {str(strange)!r}")
+    for each in _causes_of(error):
+        if isinstance(each, OSError):
+            return cut(each.strerror or str(each))
+        if isinstance(each, BadStatusLine):
+            return cut(f"the answer is not HTTP, but begins with {str(each)!r}")
     return cut(str(error.args[0]) if error.args else type(error).__name__)
 
 
@@ -126,18 +115,14 @@ _BLINK = 0.001  # the shortest time-out, in seconds: urllib3 does not accept zer
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Speaks to one API server; safe to share between threads.
-
-    Where it is patient, loading credentials may take longer than the request that needs them: short requests would end
-    a slow plugin again and again.
-    """
+    """Speaks to one API server; safe to share between threads."""
 
     connection: Connection
     _: KW_ONLY
     request_timeout: float = 30.0  # seconds without any data from the server after which a request is given up
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     observe: Observe = lambda _method, _path, _status: None
-    is_patient: bool = False
+    is_patient: bool = False  # loading credentials may take longer than the request: short ones end a slow plugin
     ending: Ending = field(default_factory=Ending)
 
     def get(
@@ -150,9 +135,7 @@ class Client:
     ) -> bytes:
         """Read `path`, trying 429, 5xx, lost connections and time-outs again, as retry policy and deadline allow."""
         until = deadline or Deadline.after(LONGEST_READ_SECONDS, self.retry_policy.clock)
-        target = f"{path}?{urlencode(query)}" if query else path
-
-        request = Request("GET", target, until, largest=largest)
+        request = Request("GET", f"{path}?{urlencode(query)}" if query else path, until, largest=largest)
         return self.retry_policy.call(until, lambda: self._send(request).demanded())
 
     def ahead(
@@ -188,8 +171,7 @@ class Client:
         fresh credentials; an error that it raises stops the request.  Without an answer it is Transient.
         """
         until = Deadline.after(self.request_timeout, self.retry_policy.clock).or_sooner(deadline)
-        content_type = "application/json-patch+json" if method == "PATCH" else "application/json"
-        return self._send(Request(method, path, until, body, gate, LARGEST_OBJECT, content_type))
+        return self._send(Request(method, path, until, body, gate, LARGEST_OBJECT))
 
     def _send(self, request: Request) -> HttpAnswer:
         access = self.connection.access(self._loading_seconds(request))
@@ -209,7 +191,10 @@ class Client:
         return min(math.inf if self.is_patient else request.until.left(), self.ending.left())
 
     def _send_as(self, access: "Access", request: Request) -> HttpAnswer:
-        headers = access.headers() | request.headers()
+        headers = access.headers()
+        if request.body is not None:
+            form = "json-patch+json" if request.method == "PATCH" else "json"
+            headers |= {"Content-Type": f"application/{form}", "Content-Length": str(len(request.body))}
         left = min(request.until.left(), self.ending.left())
         if not self.ending.left():
             raise Unreachable(f"no time left to ask {self._server()}: the program was told to end")
@@ -221,8 +206,7 @@ class Client:
             answer = within(left, partial(self._exchange, access, request, headers), self.ending.is_set)
             status = answer.status
         except GivenUp:
-            message = f"no answer from {self._server()}: timed out"
-            raise Transient(message, maybe_done=True) from None
+            raise Transient(f"no answer from {self._server()}: timed out", maybe_done=True) from None
         except HTTPError as error:
             raise no_answer(error, self._server(), access.proxy, sent=request.sent.is_set()) from error
         except Unreadable as error:
@@ -249,21 +233,15 @@ class Client:
         )
         if response.status < HTTPStatus.OK:
             response.close()  # what follows such an answer would pass for the answer to the next request
-        body = self._read(response, request.until, request.largest)
-        return HttpAnswer(request.method, request.path, response.status, response.headers, body)
-
-    def _read(self, response: urllib3.BaseHTTPResponse, until: Deadline, largest: int) -> bytes:
-        """Read the whole answer, however slowly it comes, but not past the deadline."""
-        chunks = []
-        size = 0
+        chunks, size = [], 0
         with closing(response):  # a connection read to its end goes back to the pool, any other is closed
             while chunk := response.read1(_CHUNK, decode_content=True):
                 chunks.append(chunk)
                 size += len(chunk)
-                check_size(size, largest)
-                if not until.left():
+                check_size(size, request.largest)
+                if not request.until.left():  # it may come slowly, but not for ever
                     raise Transient(f"{self._server()} did not finish its answer in time", maybe_done=True)
-        return b"".join(chunks)
+        return HttpAnswer(request.method, request.path, response.status, response.headers, b"".join(chunks))
 
     def _server(self) -> str:
         context = f" (context {self.connection.context})" if self.connection.context else ""

@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.tries import Deadline
-from rebalancer.untrusted.address import AmbiguousUserinfo, read_plainly, shown, without_userinfo
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown, without_userinfo
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 
 if TYPE_CHECKING:
@@ -37,30 +36,21 @@ def named(proxy: str, environ: Mapping[str, str] = os.environ) -> str:
 
 def credentials_for(proxy: str) -> dict[str, str]:
     """Return the header that tells an HTTP proxy, and nobody else, who we are; empty if its address has no user."""
-    if proxy.partition("://")[0].lower() not in ("http", "https"):
-        return {}
     try:
-        parts = read_plainly(proxy)
-    except AmbiguousUserinfo:  # no error if NO_PROXY makes the proxy superfluous
+        found = read_address(proxy)
+    except ValueError:  # no error if NO_PROXY makes the proxy superfluous
         return {}
-    user, _, password = ((parts and parts["userinfo"]) or "").partition(":")
-    if not user and not password:
-        return {}
-    both = f"{unquote(user)}:{unquote(password)}".encode()
-    return {"Proxy-Authorization": f"Basic {base64.b64encode(both).decode()}"}
+    both = base64.b64encode(f"{found.username}:{found.password}".encode()).decode()
+    return {"Proxy-Authorization": f"Basic {both}"} if found.has_userinfo else {}
 
 
 def unauthorised(proxy: str) -> str:
     """Return what a proxy's answer 407 means, and the cure."""
+    says, cure = "asks for a user and a password", "write them into its address, like http://USER:PASSWORD@HOST:PORT"
     if credentials_for(proxy):
-        return (
-            f"{named(proxy)} does not accept the user and password in its address (407 Proxy Authentication Required): "
-            "check them; characters like @ and / are written %40 and %2F there"
-        )
-    return (
-        f"{named(proxy)} asks for a user and a password (407 Proxy Authentication Required): "
-        "write them into its address, like http://USER:PASSWORD@HOST:PORT"
-    )
+        says = "does not accept the user and password in its address"
+        cure = "check them; characters like @ and / are written %40 and %2F there"
+    return f"{named(proxy)} {says} (407 Proxy Authentication Required): {cure}"
 
 
 def trouble_with(proxy: str) -> str:
@@ -69,14 +59,12 @@ def trouble_with(proxy: str) -> str:
         read_plainly(proxy)
     except AmbiguousUserinfo as error:
         return f"{named(proxy)}: {error}"
-    scheme = proxy.partition("://")[0].lower()
-    if scheme.startswith("socks"):
+    if proxy.lower().startswith("socks"):
         return f"{named(proxy)} is a SOCKS proxy: install the Python package PySocks, or use an HTTP proxy"
     return f"{named(proxy)} cannot be used: its address must be like http://HOST:PORT"
 
 
 Document = dict[str, object]
-_SECTIONS = {"clusters": "cluster", "contexts": "context", "users": "user"}
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
@@ -91,41 +79,10 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
-class Kubeconfig:
-    """Kubeconfig files, merged."""
-
-    files: str  # where it comes from, in words
-    current: str  # the current-context; empty when there is none
-    clusters: Mapping[str, Document]
-    contexts: Mapping[str, Document]
-    users: Mapping[str, Document]
-
-    def only(self, context: str | None) -> "ChosenContext":
-        """Return what belongs to one context, the current one when None."""
-        name = context or self.current
-        if not name:
-            raise NoCredentials(f"{self.files} has no current-context: choose one with --context ({self._known()})")
-        if name not in self.contexts:
-            raise NoCredentials(f"{self.files} has no context {name!r}: there is {self._known()}")
-        chosen = self.contexts[name]
-        cluster = self._named("cluster", self.clusters, str(chosen.get("cluster") or ""), name)
-        user = str(chosen.get("user") or "")
-        return ChosenContext(self.files, name, cluster, self._named("user", self.users, user, name) if user else {})
-
-    def _known(self) -> str:
-        return ", ".join(sorted(self.contexts)) or "none"
-
-    def _named(self, kind: str, known: Mapping[str, Document], name: str, context: str) -> Document:
-        if name not in known:
-            raise NoCredentials(f"{self.files}: context {context!r} names {kind} {name!r}, which is not there")
-        return known[name]
-
-
-@dataclass(frozen=True, slots=True)
 class ChosenContext:
     """A context, with its cluster and its user; without a user, requests are anonymous."""
 
-    files: str
+    files: str  # where it comes from, in words
     context: str
     cluster: Document
     user: Document
@@ -138,6 +95,30 @@ class ChosenContext:
             "clusters": [{"name": "cluster", "cluster": self.cluster}],
             "users": [{"name": "user", "user": self.user}],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Kubeconfig:
+    """Kubeconfig files, merged."""
+
+    files: str
+    current: str  # the current-context; empty when there is none
+    clusters: Mapping[str, Document]
+    contexts: Mapping[str, Document]
+    users: Mapping[str, Document]
+
+    def only(self, context: str | None) -> ChosenContext:
+        """Return what belongs to one context, the current one when None."""
+        name, known = context or self.current, ", ".join(sorted(self.contexts)) or "none"
+        if not name:
+            raise NoCredentials(f"{self.files} has no current-context: choose one with --context ({known})")
+        if name not in self.contexts:
+            raise NoCredentials(f"{self.files} has no context {name!r}: there is {known}")
+        cluster, user = (str(self.contexts[name].get(kind) or "") for kind in ("cluster", "user"))
+        for kind, wanted, there in (("cluster", cluster, self.clusters), ("user", user, self.users)):
+            if wanted not in there and (wanted or kind == "cluster"):
+                raise NoCredentials(f"{self.files}: context {name!r} names {kind} {wanted!r}, which is not there")
+        return ChosenContext(self.files, name, self.clusters[cluster], self.users[user] if user else {})
 
 
 def find(explicit: str | None, environ: Mapping[str, str]) -> Kubeconfig | None:
@@ -163,16 +144,10 @@ def _usual_places(environ: Mapping[str, str]) -> list[Path]:
 def read(paths: Sequence[Path]) -> Kubeconfig | None:
     """Read and merge files; where two have an entry of the same name, the first one wins.  None when all are empty."""
     documents = {path: document for path in paths if (document := _load(path))}
-    if not documents:
-        return None
-    currents = [str(document.get("current-context") or "") for document in documents.values()]
-    return Kubeconfig(
-        files="kubeconfig " + os.pathsep.join(map(str, documents)),
-        current=next(filter(None, currents), ""),
-        clusters=_merged(documents, "clusters"),
-        contexts=_merged(documents, "contexts"),
-        users=_merged(documents, "users"),
-    )
+    current = next(filter(None, (each.get("current-context") for each in documents.values())), "")
+    merged = [_merged(documents, section) for section in ("clusters", "contexts", "users")]
+    files = "kubeconfig " + os.pathsep.join(map(str, documents))
+    return Kubeconfig(files, str(current), *merged) if documents else None
 
 
 def _load(path: Path) -> Document:
@@ -202,24 +177,16 @@ def _load(path: Path) -> Document:
 
 def _merged(documents: Mapping[Path, Document], section: str) -> dict[str, Document]:
     merged: dict[str, Document] = {}
+    kind = section.removesuffix("s")
     for path, document in documents.items():
-        for name, body in _entries(path, document, section):
-            merged.setdefault(name, _absolute(body, path.absolute().parent))
+        entries: Any = document.get(section) or []
+        if not isinstance(entries, list) or not all(
+            isinstance(each, dict) and "name" in each and isinstance(each.get(kind) or {}, dict) for each in entries
+        ):
+            raise NoCredentials(f"kubeconfig {path}: {section} is not a list of `name` and `{kind}` pairs")
+        for each in entries:
+            merged.setdefault(str(each["name"]), _absolute(each.get(kind) or {}, path.absolute().parent))
     return merged
-
-
-def _entries(path: Path, document: Document, section: str) -> list[tuple[str, Document]]:
-    entries = document.get(section) or []
-    wrong = NoCredentials(f"kubeconfig {path}: {section} is not a list of `name` and `{_SECTIONS[section]}` pairs")
-    if not isinstance(entries, list):
-        raise wrong
-    found = []
-    for entry in entries:
-        body = (entry.get(_SECTIONS[section]) or {}) if isinstance(entry, dict) else None
-        if not isinstance(body, dict) or "name" not in entry:
-            raise wrong
-        found.append((str(entry["name"]), body))
-    return found
 
 
 def extensions(cluster: Document, name: str) -> list[object]:
@@ -292,7 +259,7 @@ class Connection:
             self._lock.release()
 
     def _same(self, stale: "Access", fresh: "Access") -> "Access":
-        if different := stale.difference(fresh):
+        if different := ", ".join(name for name, value in stale.endpoint.items() if fresh.endpoint[name] != value):
             raise NoCredentials(
                 f"{self.server} does not accept the credentials any more, and the new ones are for a cluster with "
                 f"another {different}: start a new run for that one"
@@ -315,8 +282,7 @@ def connect(
     """Find the API server in the same order as kubectl, and then by the pod's service account; no request is sent."""
     from rebalancer.kube import credentials  # noqa: PLC0415  takes half a second, which offline runs save
 
-    found = find(kubeconfig, environ)
-    if found is not None:
+    if found := find(kubeconfig, environ):
         name = found.only(context).context
         load = partial(credentials.from_files, kubeconfig, name, environ, overrides)
         return Connection(load, context=name, in_cluster=False)

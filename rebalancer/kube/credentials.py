@@ -119,10 +119,6 @@ class Access:
         is_used = getattr(self.pool, "proxy", None) is not None
         return str(self.configuration.proxy) if is_used else ""
 
-    def difference(self, other: "Access") -> str:
-        """Return the settings of a kubeconfig by which the two lead to different servers; empty if there are none."""
-        return ", ".join(name for name, value in self.endpoint.items() if other.endpoint[name] != value)
-
     def has_expired(self) -> bool:
         """Return whether the credentials have expired."""
         return self.expires is not None and datetime.now(UTC) >= self.expires

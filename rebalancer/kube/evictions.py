@@ -47,14 +47,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown, Verdict, refused
-from rebalancer.kube.answers import HttpAnswer, Transient, cut, decoded, is_not_found
+from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut, decoded, is_not_found
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.kube.wire.shared_fields import Metadata
@@ -151,13 +151,9 @@ class Evictions:
             raise
 
 
-class _PodMetadata(Metadata, kw_only=True, rename="camel"):
-    uid: Annotated[str, msgspec.Meta(min_length=1)]
-
-
 class _Pod(msgspec.Struct):
     kind: Literal["Pod"]
-    metadata: _PodMetadata
+    metadata: Metadata
 
 
 @dataclass(slots=True)
@@ -238,6 +234,8 @@ class PodEviction:
             return None
         body = answer.demanded()
         pod = decoded(body, _Pod, self.path, "a pod").metadata
+        if not pod.uid:
+            raise Rejected(f"the API server does not answer {self.path} with a pod")
         is_leaving = pod.uid != self.uid or pod.deletion_timestamp is not None
         return None if is_leaving else body
 

@@ -7,11 +7,9 @@ A mark of steering is one or two soft taints (effect PreferNoSchedule) and an an
                                                   "expires": "2026-01-15T12:07:00Z"}
     spec.taints           key kube-rebalancer/avoid, value the run, effect PreferNoSchedule; the same with ...-more
 
-Two taints need two keys, since each pair of key and effect is unique on a node.  The value says which run has set a
-taint, so that a run takes off only its own taints, even if somebody changes or removes the annotation.
-
-A kubelet may write the annotation.  So it makes no taint ours: that do the usual keys, those of the policy, and a value
-that is a run of the record (`rebalancer.kube.run_marks`).  A taint that the annotation alone names stays, and is told.
+Two taints need two keys: each pair of key and effect is unique on a node.  A kubelet may write the annotation, so it
+makes no taint ours: that do the usual keys, those of the policy, and a value that is a run of the record
+(`rebalancer.kube.run_marks`).  A taint that the annotation alone names stays, and is told.
 
 A node that a run has emptied is held, so that it stays empty for a while:
 
@@ -23,7 +21,7 @@ These outlive the run.  Whoever finds one that has expired takes it off: the nex
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -50,24 +48,29 @@ def is_soft(taint: Taint) -> bool:
     return taint.get("effect") == SOFT
 
 
+def spelled(taint: Taint) -> str:
+    """Return a soft taint as kubectl spells it."""
+    return f"{taint.get('key')}={taint.get('value') or ''}:{SOFT}"
+
+
 class Note(msgspec.Struct, frozen=True):
     """What an annotation of ours says."""
 
     def text(self) -> str:
-        """Return the annotation's value."""
+        """Return it as the annotation has it."""
         plain = msgspec.to_builtins(self, builtin_types=(datetime,))
         return json.dumps(plain, default=in_utc, separators=(",", ":"), ensure_ascii=False)
 
 
 class HoldMark(Note, frozen=True):
-    """What the annotation of a held node says: who holds it, and from when on the taint is of no use any more."""
+    """Who holds a node, and from when on the taint is of no use any more."""
 
     run: str
     expires: Zoned
 
 
 class Mark(Note, frozen=True):
-    """Which run the taints belong to, as the annotation says it; the run is also the value of each taint."""
+    """Which run steering's taints belong to; it is also the value of each taint."""
 
     run: str
     keys: tuple[str, ...]
@@ -144,15 +147,6 @@ class KindOfMark(ABC, Generic[MarkT]):
         note = node.annotation(self.annotation) if self.claimed(node) else None
         return Wanted(self.others(node), {self.annotation: note}, dict.fromkeys(self.labels(node)))
 
-    def is_in_use(self, node: MarkedNode, is_over: Callable[[MarkT], bool]) -> bool:
-        """Return whether a run may still rely on the node's mark; nobody relies on one that cannot be read."""
-        mark = self.read(node)
-        return mark is not None and not is_over(mark)
-
-    def cleared(self, node: MarkedNode, is_over: Callable[[MarkT], bool]) -> Wanted:
-        """Return the node as it should be: without a mark, or unchanged where the mark is in use."""
-        return Wanted(node.taints or ()) if self.is_in_use(node, is_over) else self.off(node)
-
 
 @dataclass(frozen=True, slots=True)
 class SteeringMarks(KindOfMark[Mark]):
@@ -187,7 +181,7 @@ class SteeringMarks(KindOfMark[Mark]):
         if mark is None:
             return []
         named = [each for each in self.others(node) if each.get("key") in mark.keys and each.get("value") == mark.run]
-        return [f"{each.get('key')}={each.get('value')}:{SOFT}" for each in named if is_soft(each)]
+        return [spelled(each) for each in named if is_soft(each)]
 
     def on(self, node: MarkedNode, mark: Mark) -> Wanted:
         """Return the node with this mark, and without any other; the taints of others keep their order."""

@@ -1,7 +1,8 @@
 """Marks on nodes: each written safely while others write to the same node, and taken off where no run needs it.
 
 1. Read the node.
-2. Send a JSON patch that only applies if taints and annotation are still as they were read.
+2. Send a JSON patch (RFC 6902) that first tests that the node's UID, the whole list of taints, our annotation and our
+   labels are still as they were read; else it changes nothing.  It contains no other field.
 3. Act on the answer:
 
 200 with the node                       done
@@ -11,16 +12,14 @@
 403, or refused by admission            an error
 429, 5xx, no answer, 200 with a page    back to step 1: if the patch was applied after all, nothing is left to do
 
-The patch (RFC 6902) first tests that the node's UID, the whole list of taints, our annotation and our labels are still
-as they were read.  If somebody has changed one of them in between, it fails (422) and changes nothing.  It contains no
-other field.  A test for null passes where the field is absent.
+A test for null passes where the field is absent.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -37,13 +36,10 @@ NODES = "/api/v1/nodes"
 _AT_ONCE = 8  # every write to a node is sent to all clients that watch nodes, so there must not be too many at once
 #: For changes that conflict with a change by somebody else: they are tried again almost at once.
 CONFLICTS = RetryPolicy(first_wait=0.05, shortest_wait=0.01, longest_wait=2.0, tries_unconnected=1_000)
-CLEAR_SECONDS = 60.0  # to take marks off all nodes together, in seconds
+_CLEAR_SECONDS = 60.0  # to take marks off all nodes together
 Problems = Mapping[str, ClusterError]  # what went wrong, by the node's name
 Operation = dict[str, Any]
-_UID = "/metadata/uid"
 _TAINTS = "/spec/taints"
-_ANNOTATIONS = "/metadata/annotations"
-_LABELS = "/metadata/labels"
 Change = Callable[[MarkedNode], Wanted]  # returns how a node should be, given how it is
 
 
@@ -55,21 +51,13 @@ class NodeObject(msgspec.Struct):
     """The fields of a node that are used."""
 
     metadata: AnnotatedMetadata
+    kind: str = ""
     spec: _MarkedSpec = msgspec.field(default_factory=_MarkedSpec)
 
     def marked(self) -> MarkedNode:
         """Return the parts of the node that concern marks."""
         metadata = self.metadata
         return MarkedNode(metadata.name, metadata.uid, self.spec.taints, metadata.annotations, metadata.labels)
-
-
-class _NodeMetadata(AnnotatedMetadata, kw_only=True, rename="camel"):
-    uid: Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class _OneNode(NodeObject, kw_only=True):
-    kind: Literal["Node"]
-    metadata: _NodeMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +79,13 @@ class NodeMarks:
 
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
         path = NODES + path_of(name)
-        node = self._read(path, deadline)
-        operations = patch(node, wanted(node)) if node else []
+        answer = self.client.look(path, deadline=deadline)
+        if is_not_found(answer, "nodes"):
+            return
+        found = decoded(answer.demanded(), NodeObject, path, "a Node")
+        if found.kind != "Node" or not found.metadata.uid:
+            raise Rejected(f"the API server does not answer {path} with a Node")
+        operations = patch(node := found.marked(), wanted(node))
         try:
             if operations:
                 body = msgspec.json.encode(operations)
@@ -101,13 +94,6 @@ class NodeMarks:
             if error.maybe_done:
                 self.doubted(name)
             raise
-
-    def _read(self, path: str, deadline: Deadline) -> MarkedNode | None:
-        """Return the node; None where it is gone."""
-        answer = self.client.look(path, deadline=deadline)
-        if is_not_found(answer, "nodes"):
-            return None
-        return decoded(answer.demanded(), _OneNode, path, "a Node").marked()
 
 
 def _judge(answer: HttpAnswer) -> None:
@@ -144,10 +130,11 @@ def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, Clust
 
 def patch(node: MarkedNode, wanted: Wanted) -> list[Operation]:
     """Return the patch; empty where the node is already as wanted."""
-    tests = [_test(_UID, node.uid), _test(_TAINTS, node.taints or None)]
+    tests = [_test("/metadata/uid", node.uid), _test(_TAINTS, node.taints or None)]
     changes = [] if list(node.taints or ()) == list(wanted.taints) else [_set(_TAINTS, wanted.taints or None)]
-    maps = ((_ANNOTATIONS, node.annotations, wanted.annotations), (_LABELS, node.labels, wanted.labels))
-    for path, found, entries in maps:
+    maps = (("annotations", node.annotations, wanted.annotations), ("labels", node.labels, wanted.labels))
+    for name, found, entries in maps:
+        path = f"/metadata/{name}"
         if entries:
             tests += [_test(_below(path, key), found.get(key)) for key in entries] if found else [_test(path, None)]
         changes += changed_entries(path, found, entries)
@@ -193,12 +180,20 @@ def clear_leftovers(
     dry_run: bool = False,
 ) -> Leftovers:
     """Take off the marks of runs that are over; each node is read again, and keeps a mark that is in use by then."""
-    deadline = Deadline.after(CLEAR_SECONDS)
+
+    def is_in_use(node: MarkedNode) -> bool:
+        mark = kind.read(node)
+        return mark is not None and not is_over(mark)  # nobody relies on one that cannot be read
+
+    def cleared(node: MarkedNode) -> Wanted:
+        return Wanted(node.taints or ()) if is_in_use(node) else kind.off(node)
+
+    deadline = Deadline.after(_CLEAR_SECONDS)
     nodes = read_list(client, NODES, lambda: Items("Node", NodeObject, NodeObject.marked), deadline=deadline).items
     found = [each for each in nodes if kind.is_on(each)]
-    in_use = tuple(each for each in found if kind.is_in_use(each, is_over))
+    in_use = tuple(filter(is_in_use, found))
     over = tuple(each for each in found if each not in in_use)
     writer = NodeMarks(client, replace(CONFLICTS, stop=client.ending), gate)
     names = () if dry_run else [each.name for each in over]
-    problems = on_each(names, lambda name: writer.change(name, lambda node: kind.cleared(node, is_over), deadline))
-    return Leftovers(over, in_use, problems, tuple(claim for each in over if (claim := kind.claim(each))))
+    problems = on_each(names, lambda name: writer.change(name, cleared, deadline))
+    return Leftovers(over, in_use, problems, tuple(filter(None, map(kind.claim, over))))

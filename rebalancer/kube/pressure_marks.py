@@ -5,10 +5,9 @@
     metadata.annotations  kube-rebalancer/pressure: {"run": "20260115T120000Z-9f3a11c2", "label": "...", "taint": "...",
                               "rules": {"cpu": {"since": "...", "until": "...", "value": 0.93}}}
 
-A label or taint is ours if its key and value are those of the rules or the usual ones.  The annotation names both, so
-that they are found after the rules were changed.  But a kubelet may write it: it only counts where the record in the
-Lease (`rebalancer.kube.run_marks`) says that such a label or taint was ours (`earlier`, as KEY=VALUE).
-One of the same key and another value belongs to others and stays.
+A label or taint is ours if its key and value are those of the rules or the usual ones.  A kubelet may write the
+annotation: what it names is ours where the record in the Lease (`rebalancer.kube.run_marks`) says that it was earlier,
+as KEY=VALUE.  One of the same key and another value belongs to others and stays.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,7 +18,7 @@ from typing import Annotated
 import msgspec
 
 from rebalancer.errors import ClusterError
-from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, is_soft
+from rebalancer.kube.marks import SOFT, KindOfMark, MarkedNode, Note, Taint, Wanted, is_soft, spelled
 from rebalancer.kube.wire.annotations import Zoned
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs, read_sign
@@ -72,33 +71,27 @@ class PressureMarks(KindOfMark[PressureMark]):
 
     def taints(self, node: MarkedNode) -> list[Taint]:
         """Return a node's taints that are ours: the rules', the usual ones, and what was ours by the record."""
-        mark = self.read(node)
-        ours = self._ours(self.signs.taint, USUAL.taint, mark.taint if mark else "")
+        ours = self._ours(node, "taint")
         return [each for each in node.taints or () if any(_covers(sign, each) for sign in ours)]
 
     def labels(self, node: MarkedNode) -> list[str]:
         """Return the keys of a node's labels that are ours in the same way."""
-        mark = self.read(node)
-        ours = self._ours(self.signs.label, USUAL.label, mark.label if mark else "")
+        ours = self._ours(node, "label")
         return [key for key, value in (node.labels or {}).items() if any(each.covers(key, value) for each in ours)]
 
-    def _ours(self, in_force: Sign | None, usual: Sign | None, noted: str) -> list[Sign]:
-        """Return the signs that are ours; one that only an annotation names, if it ever was."""
-        return [each for each in (in_force, usual, _named(noted) if noted in self.earlier else None) if each]
+    def _ours(self, node: MarkedNode, form: str) -> list[Sign]:
+        noted = getattr(self.read(node), form, "")
+        named = _named(noted) if noted in self.earlier else None
+        return [each for each in (getattr(self.signs, form), getattr(USUAL, form), named) if each]
 
     def claimed(self, node: MarkedNode) -> list[str]:
         """Return the labels and taints that the annotation names, and neither the rules nor the record."""
-        mark = self.read(node)
+        mark, ours = self.read(node), self.labels(node)
         label, taint = (_named(mark.label), _named(mark.taint)) if mark else (None, None)
-        labels = [(key, value) for key, value in (node.labels or {}).items() if key not in self.labels(node)]
-        return [
-            *(f"the label {key}={value}" for key, value in labels if label and label.covers(key, value)),
-            *(
-                f"the taint {each.get('key')}={each.get('value')}:{SOFT}"
-                for each in self.others(node)
-                if taint and _covers(taint, each)
-            ),
-        ]
+        labels = [(key, value) for key, value in (node.labels or {}).items() if label and label.covers(key, value)]
+        taints = [each for each in self.others(node) if taint and _covers(taint, each)]
+        found = [f"the label {key}={value}" for key, value in labels if key not in ours]
+        return found + [f"the taint {spelled(each)}" for each in taints]
 
     def on(self, node: MarkedNode, run: str, pressures: tuple[Pressure, ...]) -> Wanted:
         """Return the node with this mark; raise `Occupied` if others have set a label or taint of the same key."""
@@ -121,19 +114,14 @@ class PressureMarks(KindOfMark[PressureMark]):
         return labels | {label.key: label.value}
 
     def _tainted(self, node: MarkedNode, taint: Sign | None) -> list[Taint]:
-        wanted = [
-            each
-            for each in node.taints or ()
-            if taint and is_soft(each) and (each.get("key"), each.get("value")) == (taint.key, taint.value)
-        ]
         others = self.others(node)
-        kept = [each for each in node.taints or () if each in wanted or each in others]
-        if taint is None or wanted:
+        same = [each for each in self.taints(node) if taint and _covers(taint, each)]
+        kept = [each for each in node.taints or () if each in others or each in same]
+        if taint is None or same:
             return kept
-        for each in kept:
+        for each in others:
             if is_soft(each) and each.get("key") == taint.key:
-                found = f"{taint.key}={each.get('value') or ''}:{SOFT}"
-                raise Occupied(f"node {node.name} has the taint {found}, which is not ours: it stays as it is")
+                raise Occupied(f"node {node.name} has the taint {spelled(each)}, which is not ours: it stays as it is")
         return [*kept, {"key": taint.key, "value": taint.value, "effect": SOFT}]
 
 

@@ -183,17 +183,6 @@ def test_a_patch_fails_if_what_is_ours_was_changed(kind, data):
             patched(as_object(other), operations)
 
 
-@OF_EACH_KIND
-@given(st.data())
-def test_a_mark_that_is_in_use_stays(kind, data):
-    """Any other is taken off, and so is one that cannot be read: nobody lays claim to it."""
-    node = data.draw(nodes(kind))
-
-    assert kind.cleared(node, lambda _: True) == kind.off(node)
-    is_known = kind.read(node) is not None
-    assert after(node, kind.cleared(node, lambda _: False)) == (node if is_known else after(node, kind.off(node)))
-
-
 @given(nodes(STEERING), RUNS)
 def test_a_run_takes_off_its_own_alone(node, run):
     found, mark = after(node, without_run(node, run)), STEERING.read(node)

@@ -212,11 +212,26 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run):
     found = clear_leftovers(client, replace(STEERING, runs={"run-0"}), lambda mark: mark.run != "run-2")
 
     assert found.problems == {}
+    assert [each.name for each in found.in_use] == ["n2"]
     assert server.node("n1") == node("n1")
     assert keys_on(server, "n2") == [["avoid"]]
     assert server.node("n3")["spec"]["taints"] == [kept]
     assert server.node("n4")["spec"]["taints"] == [kept]
     assert "annotations" not in server.node("n4")["metadata"]
+
+
+def test_a_mark_that_cannot_be_read_is_taken_off_and_one_set_meanwhile_stays(client, server):
+    """Nobody lays claim to the first; each node is read again before it is written."""
+    late = node("n1", annotations={ANNOTATION: Mark("run-2", (), EXPIRES).text()})
+    server.add(node("n1", annotations={ANNOTATION: "{}"}))
+    server.add(node("n2", annotations={ANNOTATION: "{}"}))
+    server.on("GET", "/api/v1/nodes/n1", lambda _: server.add(late), times=1)
+
+    found = clear_leftovers(client, STEERING, lambda mark: mark.run != "run-2")
+
+    assert [each.name for each in found.over] == ["n1", "n2"]
+    assert server.node("n1") == late
+    assert server.node("n2") == node("n2")
 
 
 def test_a_change_that_conflicts_is_made_again_almost_at_once(of_run, server, time):
