@@ -20,11 +20,8 @@ from rebalancer.untrusted.address import without_userinfo
 
 logger = logging.getLogger(__name__)
 CONTROLLER = "kube-rebalancer"
-#: The API's limits: of a note in bytes, of the reporting instance, a name and a reason in characters.
-_NOTE_LIMIT = 1024
-_INSTANCE_LIMIT = 128
-_NAME_LIMIT = 253
-_REASON_LIMIT = 128
+#: The API's limits: of a note in bytes, of a name, and of the reporting instance and a reason in characters.
+_NOTE_LIMIT, _NAME_LIMIT, _WORD_LIMIT = 1024, 253, 128
 _QUEUE_LENGTH = 10_000  # events that may wait for delivery; more are dropped, and counted
 _BLINK_SECONDS = 0.1  # how often `close` checks whether it has to hurry, in seconds
 
@@ -45,16 +42,15 @@ class Event:
 
 def reporting_instance(hostname: str | None = None) -> str:
     """Return who reports, as the descheduler spells it: the controller, a hyphen and the host's name."""
-    return f"{CONTROLLER}-{hostname or socket.gethostname()}"[:_INSTANCE_LIMIT]
+    return f"{CONTROLLER}-{hostname or socket.gethostname()}"
 
 
 def note_of(node: str, because: str, error: str = "", restarted: str = "") -> str:
     """Return the note of an eviction or a restarted rollout: the descheduler's words, then why, or why it failed."""
     if restarted:
         return f"the rollout of Deployment {restarted} is restarted, so that its pod leaves {node}: {because}"
-    outcome = f" failed: {error}" if error else ""
-    reason = f": {because}" if because and not error else ""
-    return f"pod eviction from {node} node by sigs.k8s.io/descheduler{outcome}{reason}"
+    why = f" failed: {error}" if error else f": {because}" if because else ""
+    return f"pod eviction from {node} node by sigs.k8s.io/descheduler{why}"
 
 
 class Events:
@@ -123,27 +119,22 @@ class Events:
             logger.warning("an Event was not delivered: %s", problem)
 
 
-def body_of(event: Event, reporting_instance: str) -> dict[str, object]:
+def body_of(event: Event, reporter: str) -> dict[str, object]:
     """Return an Event as events.k8s.io/v1 wants it, cut to that API's limits."""
     suffix, at = f".{event.time:x}", datetime.fromtimestamp(event.time // 10**9, UTC)
     note = without_userinfo(event.note)
     whole = note.encode()
+    pod = {"namespace": event.namespace, "name": event.pod, "uid": event.uid}
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": event.pod[: _NAME_LIMIT - len(suffix)] + suffix, "namespace": event.namespace},
         "eventTime": f"{at:%Y-%m-%dT%H:%M:%S}.{event.time % 10**9 // 1000:06d}Z",
         "reportingController": CONTROLLER,
-        "reportingInstance": reporting_instance[:_INSTANCE_LIMIT],
+        "reportingInstance": reporter[:_WORD_LIMIT],
         "action": event.action,
-        "reason": event.reason[:_REASON_LIMIT],
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": event.namespace,
-            "name": event.pod,
-            "uid": event.uid,
-        },
+        "reason": event.reason[:_WORD_LIMIT],
+        "regarding": {"apiVersion": "v1", "kind": "Pod", **pod},
         "note": note if len(whole) <= _NOTE_LIMIT else f"{whole[: _NOTE_LIMIT - 3].decode(errors='ignore')}…",
         "type": event.type_,
     }

@@ -1,7 +1,6 @@
 """Runs the credentials plugin of a kubeconfig (`exec`) for a limited time, and reads its answer.
 
-Source: the Kubernetes API `client.authentication.k8s.io`, v1 and v1beta1.  The `kubernetes` package is not used for
-this, since it waits for a plugin without limit.
+Source: the Kubernetes API `client.authentication.k8s.io`.  The `kubernetes` package waits for a plugin without limit.
 """
 
 import base64
@@ -37,33 +36,29 @@ _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificat
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class CredentialStatus(msgspec.Struct, rename="camel"):
-    """The credentials in an answer."""
-
+class _Credentials(msgspec.Struct, rename="camel"):
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
     expiration_timestamp: datetime | None = None
 
+    def replacing(self, user: Document) -> Document:
+        """Return a kubeconfig's user with these credentials instead of the plugin."""
+        replaced, given = {"exec"}, dict[str, object]()
+        if self.token:
+            replaced |= {"token", "tokenFile"}
+            given["token"] = self.token
+        if self.client_certificate_data and self.client_key_data:
+            replaced |= {"client-certificate", "client-key"}
+            given["client-certificate-data"] = base64.b64encode(self.client_certificate_data.encode()).decode()
+            given["client-key-data"] = base64.b64encode(self.client_key_data.encode()).decode()
+        return {key: value for key, value in user.items() if key not in replaced} | given
+
 
 class _Answer(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
-    status: CredentialStatus = msgspec.field(default_factory=CredentialStatus)
-
-
-def with_credentials(user: Document, status: CredentialStatus) -> Document:
-    """Return a kubeconfig's user with the plugin's answer instead of the plugin."""
-    replaced = {"exec"}
-    given: Document = {}
-    if status.token:
-        replaced |= {"token", "tokenFile"}
-        given["token"] = status.token
-    if status.client_certificate_data and status.client_key_data:
-        replaced |= {"client-certificate", "client-key"}
-        given["client-certificate-data"] = base64.b64encode(status.client_certificate_data.encode()).decode()
-        given["client-key-data"] = base64.b64encode(status.client_key_data.encode()).decode()
-    return {key: value for key, value in user.items() if key not in replaced} | given
+    status: _Credentials = msgspec.field(default_factory=_Credentials)
 
 
 def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, datetime | None]:
@@ -71,8 +66,8 @@ def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, date
     if not chosen.user.get("exec"):
         return chosen, None
     plugin = _Plugin(chosen)
-    status = plugin.answer(plugin.run(seconds))
-    return replace(chosen, user=with_credentials(chosen.user, status)), aware(status.expiration_timestamp)
+    found = plugin.answer(plugin.run(seconds))
+    return replace(chosen, user=found.replacing(chosen.user)), aware(found.expiration_timestamp)
 
 
 class _Variable(msgspec.Struct):
@@ -117,25 +112,26 @@ class _Plugin:
 
     def run(self, seconds: float) -> bytes:
         """Return what the plugin prints."""
-        cluster = _cluster(self._chosen)
         has_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
         interactive = self._given.interactive_mode != "Never" and has_terminal
         if self._given.interactive_mode == "Always" and not interactive:
             raise self._none("it wants to ask somebody (interactiveMode: Always), and there is no terminal")
         # A signal that ends the program during the start would leave the plugin behind.
-        with held_signals() as release, self._start(cluster, interactive=interactive) as process:
+        with held_signals() as release, self._start(interactive=interactive) as process:
             try:
                 release()
                 printed, complaint = self._wait(process, seconds)
             finally:
-                _end(process, alone=interactive)
+                if process.poll() is None:  # its child processes end too, unless it shares our process group
+                    process.kill() if interactive else os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
             words = (complaint or b"").decode(errors="replace").strip()
             raise self._none(cut(words) or f"it ended with exit code {process.returncode}")
         return printed
 
-    def _start(self, cluster: Document, *, interactive: bool) -> subprocess.Popen[bytes]:
-        spec = {"interactive": interactive} | ({"cluster": cluster} if self._given.provide_cluster_info else {})
+    def _start(self, *, interactive: bool) -> subprocess.Popen[bytes]:
+        spec: Document = {"interactive": interactive}
+        spec |= {"cluster": _cluster(self._chosen)} if self._given.provide_cluster_info else {}
         asked = json.dumps({"apiVersion": self._version, "kind": "ExecCredential", "spec": spec})
         try:
             return subprocess.Popen(  # noqa: S603  the kubeconfig's own command, as kubectl runs it
@@ -169,7 +165,7 @@ class _Plugin:
                 "or give it longer with --exec-timeout"
             ) from None
 
-    def answer(self, printed: bytes) -> CredentialStatus:
+    def answer(self, printed: bytes) -> _Credentials:
         """Return the credentials that the plugin printed; no message repeats it, since it may be a token."""
         try:
             found = decode_json(printed, _Answer)
@@ -189,16 +185,6 @@ class _Plugin:
         return NoCredentials(f"{place} gave no credentials: {why.rstrip('.')}.{self._hint}")
 
 
-def _end(process: subprocess.Popen[bytes], *, alone: bool) -> None:
-    """Kill a plugin that still runs; its child processes too, unless it shares our process group (`alone`)."""
-    if process.poll() is not None:
-        return
-    if alone:
-        process.kill()
-    else:
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _cluster(chosen: ChosenContext) -> Document:
     cluster = {key: chosen.cluster[key] for key in _CLUSTER if chosen.cluster.get(key)}
     authority = chosen.cluster.get("certificate-authority")
@@ -216,7 +202,7 @@ def _cluster(chosen: ChosenContext) -> Document:
 def held_signals() -> Iterator[Callable[[], None]]:
     """Let no signal raise while this is entered; what came takes effect when it is left, or what is yielded is called.
 
-    Only the main thread hears signals (Python's `signal` module), so in any other there is nothing to hold.
+    Only the main thread hears signals, so in any other there is nothing to hold.
     """
     before: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {}
     came: list[int] = []

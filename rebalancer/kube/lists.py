@@ -1,13 +1,10 @@
 """Lists, page by page as bytes.
 
-A list is read without a resourceVersion: its first page then shows the newest state, and the continue token keeps
-the later pages on that state, so that all pages together show one consistent state.  `resourceVersion=0` would
-be cheaper for the server, but may be stale and ignores the limit.  A token is valid for some minutes; when it has
-expired (410), the list is read again from its first page.  The token that the 410 itself offers is not used: it
-continues from a later state, so the pages would mix two states.
+A list is read without a resourceVersion: its first page shows the newest state, and the continue token keeps the later
+pages on it.  `resourceVersion=0` would be cheaper for the server, but may be stale and ignores the limit.  When a token
+has expired (410), the list is read again from its first page: the token that the 410 offers would mix two states.
 
-A server takes some ten milliseconds for a page, and so does decoding it: the next page is asked for before the present
-one is decoded.
+A server takes as long for a page as decoding does, so the next page is asked for before the present one is decoded.
 """
 
 import logging
@@ -38,7 +35,7 @@ def path_within(kind: str, namespace: str) -> str:
 
 
 class PageCollector(Protocol):
-    """Collects a list, page by page."""
+    """Collects a list."""
 
     def add_page(self, page: bytes) -> str:
         """Add one page; return its continue token, empty after the last page."""
@@ -91,15 +88,11 @@ def _add_pages(
     after_page: Callable[[CollectorT], None],
 ) -> None:
     largest = LARGEST_PAGE if "limit" in query else LARGEST_FILE  # without a limit it is the whole list
-
-    def with_token(token: str) -> dict[str, str]:
-        return {**query, "continue": token}
-
     asked, page = "", client.get(path, query, deadline=until, largest=largest)
     while True:
         foreseen, following = _token(page), None
         if foreseen not in ("", asked):  # the server works on the next page while this one is decoded
-            following = client.ahead(path, with_token(foreseen), deadline=until, largest=largest)
+            following = client.ahead(path, query | {"continue": foreseen}, deadline=until, largest=largest)
         token = collector.add_page(page)
         after_page(collector)
         if not token:
@@ -107,7 +100,8 @@ def _add_pages(
         if token == asked:
             raise Rejected(f"GET {path} gives the same page again and again: does a proxy leave the query out?")
         ready = _ready(following) if following and token == foreseen else None
-        asked, page = token, ready or client.get(path, with_token(token), deadline=until, largest=largest)
+        asked, query = token, query | {"continue": token}
+        page = ready or client.get(path, query, deadline=until, largest=largest)
 
 
 def _ready(following: "Future[HttpAnswer]") -> bytes | None:

@@ -3,10 +3,9 @@
 Every request that changes something checks a `Halt` first, retries included.  `Client.write` does so at the last
 moment, when the connection is established and only the body is not sent yet.
 
-How often a failed request is tried again, and how long to wait between two tries, is a `RetryPolicy`.  Example, with
-the defaults and a server that answers 503 at once: the waits last up to 0.5, 1, 2, 4, 8 and 8 s, each by chance between
-half of that and all of it.  That makes 7 tries within 23.5 s.  There is no eighth: with one more wait of 8 s it could
-begin after 31.5 s, later than `seconds` (30).  With `Retry-After: 10` a wait lasts 10 to 11 s.
+A `RetryPolicy`, by its defaults and with a server that answers 503 at once, waits up to 0.5, 1, 2, 4, 8 and 8 s, each
+by chance between half of that and all of it.  That makes 7 tries within 23.5 s.  There is no eighth: with one more wait
+of 8 s it could begin after 31.5 s, later than `seconds` (30).  With `Retry-After: 10` a wait lasts 10 to 11 s.
 """
 
 import logging
@@ -48,11 +47,8 @@ class Deadline:
         return other if other is not None and other.left() < self.left() else self
 
 
-#: What all requests together may still take once the program is told to end: SIGKILL comes after 30 s by default, and
-#: by then Events and the report have to be out.
+#: What all requests together may still take once the program is told to end: SIGKILL comes after 30 s by default.
 ENDING_SECONDS = 20.0
-#: How long a wait may still last after it is told to end.
-_BLINK_SECONDS = 0.1
 
 
 class Ending(threading.Event):
@@ -78,7 +74,7 @@ class Ending(threading.Event):
         """Wait until it is set, for so many seconds at most; return whether it is."""
         until = Deadline.after(math.inf if timeout is None else timeout)
         while until.left() and not self.is_set():
-            time.sleep(min(_BLINK_SECONDS, until.left()))
+            time.sleep(min(0.1, until.left()))
         return self.is_set()
 
     def left(self) -> float:
@@ -141,8 +137,7 @@ class Halt:
 class RetryPolicy:
     """How failed requests are tried again: exponential waits with jitter, `Retry-After` where the server says.
 
-    Jitter only spreads the tries of many clients.  It does not change how many tries there are: that is computed from
-    the longest possible length of each wait.  A server that is not there is reported within seconds.
+    Jitter only spreads the tries of many clients: how many there are goes by the longest possible waits.
     """
 
     seconds: float = 30.0  # no new try begins later than this after the first
