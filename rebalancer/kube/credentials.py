@@ -30,9 +30,6 @@ _CREDENTIALS = (
     *("token", "tokenFile", "username", "password", "exec", "auth-provider"),
     *("client-certificate", "client-certificate-data", "client-key", "client-key-data"),
 )
-#: The name of our entry among a cluster's `extensions`, and its key.
-_EXTENSION = "rebalancer"
-_PERMISSION = "allowTokenOverHTTP"
 
 
 def addressed(chosen: ChosenContext) -> ChosenContext:
@@ -52,12 +49,12 @@ def addressed(chosen: ChosenContext) -> ChosenContext:
     given = [key for key in _CREDENTIALS if chosen.user.get(key)]
     if address.has_userinfo:
         given.append("what the address has before its @")
-    ours = extensions(chosen.cluster, _EXTENSION)
-    is_allowed = any(isinstance(each, dict) and each.get(_PERMISSION) is True for each in ours)
+    ours = extensions(chosen.cluster, "rebalancer")
+    is_allowed = any(isinstance(each, dict) and each.get("allowTokenOverHTTP") is True for each in ours)
     if given and not address.is_encrypted and not is_allowed:
         raise NoCredentials(
             f"{place} is {address.url}, and credentials ({given[0]}) are not sent over plain http: use https, "
-            f"or a user without credentials, or set {_PERMISSION} in the cluster's extension {_EXTENSION!r}"
+            "or a user without credentials, or set allowTokenOverHTTP in the cluster's extension 'rebalancer'"
         )
     return replace(chosen, cluster={**chosen.cluster, "server": address.url})
 
@@ -99,7 +96,6 @@ def _endpoint(settings: Configuration) -> Mapping[str, object]:
     }
 
 
-_AUTH_PROVIDERS = ("gcp", "oidc")  # what the `kubernetes` package understands
 USER_AGENT = f"rebalancer/{__version__}"
 
 
@@ -146,7 +142,13 @@ def from_files(
     if found is None:
         raise NoCredentials("the kubeconfig is gone")
     chosen = addressed(found.only(context))
-    _demand_known(chosen)
+    provider = chosen.user.get("auth-provider")
+    # One that is not supported would only show later, as a refused request.
+    if isinstance(provider, dict) and provider.get("name") not in ("gcp", "oidc"):
+        raise NoCredentials(
+            f"{chosen.files}: the user of context {chosen.context!r} has the auth-provider {provider.get('name')!r}, "
+            "which is not supported (kubectl has dropped these too): use an exec plugin or a token"
+        )
     acting_as = impersonation(chosen.user, overrides)
     if overrides.insecure:
         # Like kubectl's flag, this drops certificate-authority.
@@ -158,7 +160,7 @@ def from_files(
         load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # the package types its client only
             chosen.document(), context=context, client_configuration=configuration
         )
-    if "auth-provider" not in chosen.user:
+    if not provider:
         # Nothing renews the token.  The hook would set all settings again for each request, which is slow.
         configuration.refresh_api_key_hook = None
     return _access(configuration, acting_as, expires)
@@ -166,7 +168,7 @@ def from_files(
 
 def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overrides, _seconds: float) -> Access:
     """Load the service account of the pod in which this process runs: its token and certificate are in a folder."""
-    configuration: Any = Configuration()  # the package gives its hook no type
+    configuration: Any = Configuration()
     with _as_no_credentials("the pod's service account cannot be used"):
         loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # the package types its client only
             token_filename=str(service_account / "token"),
@@ -203,16 +205,6 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
                 raise NoCredentials(trouble_with(str(proxy))) from None
             raise
         return access
-
-
-def _demand_known(chosen: ChosenContext) -> None:
-    """Check the auth-provider now: one that is not supported would only show later, as a refused request."""
-    provider = chosen.user.get("auth-provider")
-    if isinstance(provider, dict) and provider.get("name") not in _AUTH_PROVIDERS:
-        raise NoCredentials(
-            f"{chosen.files}: the user of context {chosen.context!r} has the auth-provider {provider.get('name')!r}, "
-            "which is not supported (kubectl has dropped these too): use an exec plugin or a token"
-        )
 
 
 @contextmanager

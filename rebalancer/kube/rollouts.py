@@ -32,20 +32,19 @@ from rebalancer.untrusted.documents import decode_json
 #: The annotation that kubectl sets.
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 _SECONDS = 10.0
-_TEMPLATE = "/spec/template"
 
 
-class _RolloutTemplate(msgspec.Struct):
+class _Templated(msgspec.Struct):
     metadata: VersionedMetadata | None = None
 
 
 class _RolloutSpec(msgspec.Struct):
-    template: _RolloutTemplate = msgspec.field(default_factory=_RolloutTemplate)
+    template: _Templated
 
 
 class _Rollout(msgspec.Struct):
-    metadata: VersionedMetadata = msgspec.field(default_factory=VersionedMetadata)
-    spec: _RolloutSpec = msgspec.field(default_factory=_RolloutSpec)
+    metadata: VersionedMetadata
+    spec: _RolloutSpec
 
 
 @dataclass(slots=True)
@@ -72,12 +71,11 @@ class Rollouts:
             return Failed(f"the Deployment {name} was not restarted: {error}")
         if not surges(wire):
             return refused(Code.ROLLOUT, owner=f"Deployment/{name}")
-        return self._patched(path, name, self._operations(found))
+        return self._patched(path, name, msgspec.json.encode(self._operations(found)))
 
-    def _patched(self, path: str, name: str, operations: list[dict[str, Any]]) -> Verdict:
+    def _patched(self, path: str, name: str, body: bytes) -> Verdict:
+        until = Deadline.after(_SECONDS)
         try:
-            body = msgspec.json.encode(operations)
-            until = Deadline.after(_SECONDS)
             self.client.write("PATCH", path, body, deadline=until, gate=self.halt.check).confirm("Deployment")
         except ClusterError as error:
             if isinstance(error, Transient) and error.maybe_done:
@@ -97,7 +95,7 @@ class Rollouts:
 
     def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
         """Return the patch; metadata that is missing comes first, since an operation makes no parents."""
-        metadata, path = found.spec.template.metadata, f"{_TEMPLATE}/metadata"
+        metadata, path = found.spec.template.metadata, "/spec/template/metadata"
         stamp = {RESTARTED_AT: in_utc(self.now())}
         return [
             {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version},

@@ -1,13 +1,7 @@
 """The marks of one run: noted before the first one, set only while writes may begin, and always taken off at the end.
 
-A request to set a mark may get no answer, and the API server may still carry it out later.  Steps of taking off:
-
-1. Take the mark off every node that has one or may have one.
-2. If a request had no answer, wait until 5 s after it was given up.
-3. Take the marks off those nodes once more.
-
-Example: setting a mark on node n1 times out at 10 s, and taking off begins at 12 s.  Step 1 finds no mark on n1, but
-the late request may set one until 15 s; step 3 removes it.
+A request to set a mark may get no answer, and the API server may still carry it out later.  So marks are taken off all
+nodes that may have one, and once more, 5 s after such a request was given up, off those that it was about.
 
 Which runs may have left soft taints on nodes is noted in the Lease, where a kubelet cannot write:
 
@@ -15,9 +9,8 @@ Which runs may have left soft taints on nodes is noted in the Lease, where a kub
                                                   "keys": ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more"],
                                                   "expires": "2026-01-15T12:07:00Z"}]
 
-A kubelet may write what it likes into the annotations of its node.  So a node's annotation alone does not make a taint
-ours, and does not say that a run is at work: this record does.  A run notes itself before its first taint, and removes
-the note when nothing of it can be left on any node.
+Only this record, and no node's annotation, makes a taint ours and says that a run is at work.  A run notes itself
+before its first taint, and removes the note when nothing of it can be left on any node.
 """
 
 import logging
@@ -57,20 +50,15 @@ class Taken(ClusterError):  # noqa: N818  named like the rest of the tree
 
 @dataclass(slots=True)
 class RunMarks:
-    """Sets and takes off the marks of one run.
-
-    The mark has the run and the expiry; its keys depend on each node's level.  The halt is checked before a mark is
-    set, but not when marks are taken off.  `may_replace` says whether another run's mark may be replaced by ours, and
-    `note` is called before the first mark is set.
-    """
+    """Sets and takes off the marks of one run."""
 
     client: Client
     kind: SteeringMarks
-    mark: Mark
-    halt: Halt
-    may_replace: Callable[[Mark], bool]
+    mark: Mark  # the run and the expiry; the keys depend on each node's level
+    halt: Halt  # checked before a mark is set, but not when marks are taken off
+    may_replace: Callable[[Mark], bool]  # says whether another run's mark may be replaced by ours
     retry_policy: RetryPolicy = CONFLICTS
-    note: Callable[[Mark], None] = lambda _: None
+    note: Callable[[Mark], None] = lambda _: None  # called before the first mark is set
     is_noted: bool = False
     _levels: dict[str, int] = field(default_factory=dict)
     _doubts: dict[str, float] = field(default_factory=dict)
@@ -167,8 +155,8 @@ class RunRecord:
 
     def signs(self) -> frozenset[str]:
         """Return the labels and taints that were ever ours, as KEY=VALUE; none where the Lease cannot be read."""
-        found = self.read("which labels and taints were ours before cannot be read")
-        return frozenset(key for each in found or () if each.run == _MARKING for key in each.keys)
+        found = self.read("which labels and taints were ours before cannot be read") or ()
+        return frozenset(key for each in found if each.run == _MARKING for key in each.keys)
 
     def note_signs(self, signs: Collection[str]) -> None:
         """Note labels and taints as ours before they are set; where that fails, those of the rules are still found."""

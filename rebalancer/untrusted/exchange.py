@@ -1,8 +1,8 @@
 """HTTP exchanges that end: one limit on all of an exchange, and its sockets are closed when it is given up.
 
 A socket's time-out counts from one byte to the next, so a server that sends one byte per second could block a reader
-for ever.  So another thread runs each exchange.  When its time is up, its sockets are shut down: the thread gets an
-error, closes the connection and ends.  Only a DNS lookup cannot be cut short; it ends by its own time-out.
+for ever.  So another thread runs each exchange.  When its time is up, its sockets are shut down: the thread gets
+an error, closes the connection and ends.  Only a DNS lookup cannot be cut short; it ends by its own time-out.
 """
 
 import socket
@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import urllib3
 
@@ -28,51 +28,30 @@ _BLINK_SECONDS = 0.1
 _here = threading.local()
 #: How many threads have nothing to do, and what they wait for.
 _idle = threading.Semaphore(0)
-_given: "SimpleQueue[_Exchange[Any]]" = SimpleQueue()
+_given: "SimpleQueue[Callable[[], bool]]" = SimpleQueue()
 
 
 class GivenUp(Exception):  # noqa: N818  it says what happened
     """The exchange took too long, or the program is told to end; its result is ignored."""
 
 
-class _Exchange(Generic[T]):
-    def __init__(self, work: Callable[[], T]) -> None:
-        self.outcome: Future[T] = Future()
-        self._work = work
+class _Sockets:
+    """The sockets of one exchange."""
+
+    def __init__(self) -> None:
+        self.is_cut = False
         self._open: list[socket.socket] = []
-        self._is_cut = False
 
     def add(self, each: socket.socket) -> None:
         self._open.append(each)  # before the look, as `cut` looks after its mark: one of the two sees the other
-        if self._is_cut:
+        if self.is_cut:
             self.cut()
 
     def cut(self) -> None:
-        self._is_cut = True
+        self.is_cut = True
         for each in tuple(self._open):
             with suppress(OSError):  # closed already, or never connected
                 socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own would take the session from its reader
-
-    def result(self, seconds: float, is_ending: Callable[[], bool]) -> T:
-        while seconds > 0 and not self.outcome.done():
-            is_last = is_ending()
-            step = min(seconds, HURRIED_SECONDS if is_last else _BLINK_SECONDS)
-            with suppress(TimeoutError):
-                self.outcome.exception(step)
-            seconds = 0 if is_last else seconds - step
-        if self.outcome.done():
-            return self.outcome.result()
-        raise GivenUp
-
-    def run(self) -> bool:
-        """Do the work, and return whether it was not given up: then its thread takes another one."""
-        _here.exchange = self
-        try:
-            self.outcome.set_result(self._work())
-        except BaseException as error:  # noqa: BLE001  nothing is swallowed: it is raised where the result is waited for
-            self.outcome.set_exception(error)
-        _here.exchange = None  # an answer may be large
-        return not self._is_cut
 
 
 def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] = lambda: False) -> T:
@@ -82,30 +61,43 @@ def within(seconds: float, work: Callable[[], T], is_ending: Callable[[], bool] 
     told to end, at most `HURRIED_SECONDS` are left.  Raises GivenUp if the work was not done in time; its sockets are
     shut down.
     """
-    exchange = _Exchange(work)
+    sockets = _Sockets()
+    outcome = begin(work, sockets)
     try:
-        _begin(exchange)
-        return exchange.result(seconds, is_ending)
+        while seconds > 0 and not outcome.done():
+            is_last = is_ending()
+            step = min(seconds, HURRIED_SECONDS if is_last else _BLINK_SECONDS)
+            with suppress(TimeoutError):
+                outcome.exception(step)
+            seconds = 0 if is_last else seconds - step
+        if outcome.done():
+            return outcome.result()
+        raise GivenUp
     finally:  # also where a signal's handler raises
-        if not exchange.outcome.done():
-            exchange.cut()
+        if not outcome.done():
+            sockets.cut()
 
 
-def begin(work: Callable[[], T]) -> "Future[T]":
+def begin(work: Callable[[], T], sockets: _Sockets | None = None) -> "Future[T]":
     """Let another thread do the work, which ends by itself; a program that ends does not wait for it."""
-    exchange = _Exchange(work)
-    _begin(exchange)
-    return exchange.outcome
+    outcome: Future[T] = Future()
 
+    def run() -> bool:
+        _here.sockets = sockets
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001  nothing is swallowed: it is raised where the result is waited for
+            outcome.set_exception(error)
+        return not (sockets and sockets.is_cut)  # a thread whose exchange was given up takes no other one
 
-def _begin(exchange: _Exchange[Any]) -> None:
     if not _idle.acquire(blocking=False):
         threading.Thread(target=_serve, name="request", daemon=True).start()
-    _given.put(exchange)
+    _given.put(run)
+    return outcome
 
 
 def _serve() -> None:
-    while _given.get().run():
+    while _given.get()():
         _idle.release()
 
 
@@ -125,8 +117,8 @@ class _Cuttable:
 
 
 def _note(each: socket.socket | None) -> None:
-    if each is not None and (exchange := getattr(_here, "exchange", None)):
-        exchange.add(each)
+    if each is not None and (sockets := getattr(_here, "sockets", None)):
+        sockets.add(each)
 
 
 def cuttable(manager: ManagerT) -> ManagerT:
