@@ -266,10 +266,6 @@ class Connection:
             )
         return fresh
 
-    def close(self) -> None:
-        """Close all connections that are open and idle."""
-        self._access.pool.clear()
-
 
 def connect(
     kubeconfig: str | None,

@@ -1,13 +1,12 @@
 """A fake API server, a client for it, and a time that passes only when somebody waits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from rebalancer.kube.client import Client
-from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.config import connect
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Halt, RetryPolicy
 from tests.fake_api_server import FakeApiServer
@@ -45,14 +44,23 @@ def server() -> Iterator[FakeApiServer]:
 
 
 @pytest.fixture
-def connection(server: FakeApiServer, tmp_path: Path) -> Iterator[Connection]:
-    found = connect(str(server.kubeconfig(tmp_path)), None, environ={})
-    yield found
-    found.close()
+def client_of(tmp_path, time):
+    """Make a client of a server, whose kubeconfig has these settings for the cluster and the user."""
+
+    def make(of, **settings):
+        found = connect(str(of.kubeconfig(tmp_path, **settings)), None, environ={})
+        return Client(found, retry_policy=time.retry_policy())
+
+    return make
 
 
 @pytest.fixture
-def client(connection: Connection, time: FakeTime) -> Client:
+def connection(client_of, server):
+    return client_of(server).connection
+
+
+@pytest.fixture
+def client(connection, time) -> Client:
     return Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
 
 
@@ -64,27 +72,13 @@ def secure() -> Iterator[FakeApiServer]:
 
 
 @pytest.fixture
-def client_of(secure: FakeApiServer, tmp_path: Path, time: FakeTime) -> Iterator[Callable[..., Client]]:
-    """Make a client whose kubeconfig has these settings for the cluster."""
-    opened: list[Connection] = []
-
-    def make(**cluster: object) -> Client:
-        opened.append(connect(str(secure.kubeconfig(tmp_path, **cluster)), None, environ={}))
-        return Client(opened[-1], retry_policy=time.retry_policy())
-
-    yield make
-    for connection in opened:
-        connection.close()
-
-
-@pytest.fixture
-def pod() -> Callable[..., dict]:
+def pod():
     """Make a pod for the server."""
 
-    def make(name: str, *, namespace: str = "default", uid: str = "", phase: str = "Running", **labels: str) -> dict:
-        metadata = {"name": name, "namespace": namespace, "uid": uid or f"uid-of-{name}", "labels": labels}
+    def make(name, **labels):
+        metadata = {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "labels": labels}
         ready = [{"type": "Ready", "status": "True"}]
-        return {"kind": "Pod", "metadata": metadata, "status": {"phase": phase, "conditions": ready}}
+        return {"kind": "Pod", "metadata": metadata, "status": {"phase": "Running", "conditions": ready}}
 
     return make
 

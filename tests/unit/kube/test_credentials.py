@@ -33,17 +33,9 @@ print(json.dumps({{"apiVersion": "client.authentication.k8s.io/v1", "kind": "Exe
 
 
 @pytest.fixture
-def client_as(server, tmp_path, time):
+def client_as(server, client_of):
     """Make a client for a kubeconfig user."""
-    opened = []
-
-    def make(user: dict) -> Client:
-        opened.append(connect(str(server.kubeconfig(tmp_path, user=user)), None, environ={}))
-        return Client(opened[-1], retry_policy=time.retry_policy())
-
-    yield make
-    for connection in opened:
-        connection.close()
+    return lambda user: client_of(server, user=user)
 
 
 @pytest.fixture
@@ -175,15 +167,14 @@ def test_a_plugin_that_fails_on_a_401_ends_the_read(server, client_as, tmp_path,
         client.get(PODS)
 
 
-def test_a_plugin_that_hangs_does_not_outlast_the_time_that_is_left(server, tmp_path, plugin):
+def test_a_plugin_that_hangs_does_not_outlast_the_time_that_is_left(client_as, tmp_path, plugin):
     """After a signal a last look has 5 s, and so has giving back a lease; a plugin alone may take a minute."""
     (tmp_path / "token").write_text("the-token")
-    found = connect(str(server.kubeconfig(tmp_path, user=plugin)), None, environ={})
+    found = client_as(plugin).connection
     (tmp_path / "token").write_text("hang")
 
     with pytest.raises(NoCredentials, match=r"did not answer within 0\.\d+ s and was ended"):
         found.reload(found.access(), 0.2)
-    found.close()
 
 
 def test_loading_credentials_may_take_as_long_as_the_request(server, counted, time):

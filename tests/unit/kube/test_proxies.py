@@ -3,14 +3,11 @@
 The proxy of these tests opens tunnels to a server that speaks TLS, as all do between kubectl and a cluster.
 """
 
-import base64
-
 import pytest
 
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.eviction.verdict import GRANTED, Failed
-from rebalancer.kube.client import Client
-from rebalancer.kube.config import connect, credentials_for, named
+from rebalancer.kube.config import credentials_for, named
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Halt
 from tests.fake_proxy import FakeProxy
@@ -31,7 +28,7 @@ def no_exceptions(monkeypatch):
 def through(secure, client_of, pod):
     """Make a client whose kubeconfig names a proxy, for a server with one pod."""
     secure.add(pod("a"))
-    return lambda proxy: client_of(**{"insecure-skip-tls-verify": True, "proxy-url": proxy})
+    return lambda proxy: client_of(secure, **{"insecure-skip-tls-verify": True, "proxy-url": proxy})
 
 
 @pytest.mark.parametrize(
@@ -55,31 +52,35 @@ def test_the_setting_with_this_value_is_named(environ, setter):
         ("ftp://me:secret@proxy:1", r"the proxy ftp://proxy:1 \(proxy-url .*\) cannot be used: its address must be"),
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(client_of, proxy, words):
+def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(through, proxy, words):
     """Before anything is sent."""
     with pytest.raises(NoCredentials, match=f"^{words}"):
-        client_of(**{"proxy-url": proxy})
+        through(proxy)
+
+
+@pytest.fixture
+def evict(through, time):
+    """Evict pod a through a proxy."""
+    return lambda proxy: Evictions(through(proxy.url), time.retry_policy(), Halt()).evict(
+        "default", "a", "uid-of-a", **WHO
+    )
 
 
 @pytest.mark.parametrize("processed", [True, False])
-def test_an_answer_that_a_proxy_loses_is_a_doubt(through, secure, time, processed):
+def test_an_answer_that_a_proxy_loses_is_a_doubt(evict, secure, processed):
     """A pod that went by a request whose answer was lost counts as evicted, and not as gone without us."""
     secure.reset("POST", EVICTION, processed=processed)
     with FakeProxy() as proxy:
-        evictions = Evictions(through(proxy.url), time.retry_policy(), Halt())
-
-        assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
+        assert evict(proxy) == GRANTED
     asked = [request.method for request in secure.requests]
     assert asked == (["POST", "GET"] if processed else ["POST", "GET", "POST"])
     assert secure.evicted == ["default/a"]
 
 
-def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(through, secure, time):
+def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(evict, secure):
     """Nothing was sent: the pod stays, and costs no limit."""
     with FakeProxy("me:secret") as proxy:
-        evictions = Evictions(through(proxy.url), time.retry_policy(), Halt())
-
-        verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
+        verdict = evict(proxy)
     assert isinstance(verdict, Failed)
     assert "asks for a user and a password (407" in verdict.error
     assert secure.requests == []
@@ -126,12 +127,13 @@ def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo, wor
     assert secure.requests == []
 
 
-def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, tmp_path, time):
+def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, client_of):
     """To a server without TLS a proxy passes on each request, and answers it itself."""
-    with FakeProxy("me:secret") as proxy:
-        path = server.kubeconfig(tmp_path, **{"proxy-url": proxy.url})
-        with pytest.raises(Unreachable, match="asks for a user and a password"):
-            Client(connect(str(path), None, environ={}), retry_policy=time.retry_policy()).get("/api/v1/pods")
+    with (
+        FakeProxy("me:secret") as proxy,
+        pytest.raises(Unreachable, match="asks for a user and a password"),
+    ):
+        client_of(server, **{"proxy-url": proxy.url}).get("/api/v1/pods")
     assert server.requests == []
 
 
@@ -141,9 +143,3 @@ def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, t
 def test_only_an_http_proxy_with_a_user_gets_a_header(proxy):
     """For a SOCKS proxy the header would reach the API server."""
     assert credentials_for(proxy) == {}
-
-
-def test_the_header_is_that_of_basic_authentication():
-    """RFC 7617, in UTF-8."""
-    value = base64.b64encode("ü:a@b".encode()).decode()
-    assert credentials_for("HTTP://%C3%BC:a%40b@proxy") == {"Proxy-Authorization": f"Basic {value}"}

@@ -35,9 +35,7 @@ def halt(time):
 
 @pytest.fixture
 def cluster(server, time, tmp_path):
-    opened = open_cluster(ClientOptions(str(server.kubeconfig(tmp_path)), request_timeout=60.0), time.retry_policy())
-    yield opened
-    opened.connection.close()
+    return open_cluster(ClientOptions(str(server.kubeconfig(tmp_path)), request_timeout=60.0), time.retry_policy())
 
 
 @pytest.fixture
