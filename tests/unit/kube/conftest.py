@@ -100,6 +100,8 @@ def evictions(client, time):
 
 @pytest.fixture
 def evict(evictions, server, pod):
-    """Evict pod a, which the server has."""
+    """Evict a pod, by default pod a, which the server has."""
     server.add(pod("a", app="web"))
-    return lambda uid="uid-of-a": evictions.evict("default", "a", uid, **WHO)
+    return lambda name="a", uid="", by=evictions, **said: by.evict(
+        "default", name, uid or f"uid-of-{name}", **WHO | said
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Refused, Unknown
-from rebalancer.kube.client import LARGEST_OBJECT, Client
+from rebalancer.kube.client import LARGEST_OBJECT
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Halt
 from rebalancer.report.words import text
@@ -13,7 +13,6 @@ from tests.fake_http import Reply
 from tests.functional.objects import pdb
 from tests.make import pod as made_pod
 from tests.make import says_no
-from tests.unit.kube.conftest import WHO
 
 EVICTION = "*/eviction"
 BY_WEBHOOK = 'admission webhook "guard.example.com" denied the request: not now'
@@ -35,9 +34,7 @@ def because(reason):
         (400, because("DisruptionBudget"), "failed"),
         (403, {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}, "PDB"),
         *((status, said, "Webhook") for status in (400, 403, 409, 429, 500) for said in (BY_WEBHOOK, BY_POLICY)),
-        (500, 'admission webhook "w" is slow', "unknown"),
-        (500, "denied the request", "unknown"),
-        (500, 'webhook "w" denied it', "unknown"),
+        *((500, said, "unknown") for said in ('admission webhook "w" is slow', "denied the request")),
         (403, "quota denied request", "failed"),
         (403, "ValidatingAdmissionPolicy 'p' is slow", "failed"),
         (403, NO_PERMISSION, "failed, as each would in its namespace"),
@@ -114,18 +111,16 @@ def test_the_request_is_the_documented_one(evict, server):
 
 
 @pytest.mark.parametrize("seconds", [0, 30])
-def test_a_grace_period_is_sent_when_it_is_set(client, server, pod, time, seconds):
+def test_a_grace_period_is_sent_when_it_is_set(evict, client, server, time, seconds):
     """0 is a grace period too, and not the same as none."""
-    server.add(pod("a"))
-
-    Evictions(client, time.retry_policy(), Halt(), seconds).evict("default", "a", "uid-of-a", **WHO)
+    evict(by=Evictions(client, time.retry_policy(), Halt(), seconds))
 
     assert server.requests[0].body["deleteOptions"]["gracePeriodSeconds"] == seconds
 
 
-def test_a_pod_that_is_not_there_may_have_gone_by_this_request(evictions):
+def test_a_pod_that_is_not_there_may_have_gone_by_this_request(evict):
     """A proxy may have sent the request before, and lost the answer."""
-    verdict = evictions.evict("default", "b", "uid", **WHO)
+    verdict = evict("b")
 
     assert isinstance(verdict, Unknown)
     assert 'by itself or by this request (pods "b" not found)' in verdict.error
@@ -133,7 +128,7 @@ def test_a_pod_that_is_not_there_may_have_gone_by_this_request(evictions):
 
 def test_a_new_pod_of_the_same_name_is_left_alone(evict, server):
     """The UID protects the successor of the pod that was meant; what became of that one is not known."""
-    verdict = evict("uid-of-the-old-one")
+    verdict = evict(uid="uid-of-the-old-one")
 
     assert isinstance(verdict, Unknown)
     assert (len(server.requests), server.evicted) == (1, [])
@@ -203,25 +198,19 @@ def test_a_failing_webhook_call_fails_after_30_seconds(evict, server, time):
     assert 20 < sum(time.waits) < 30
 
 
-def test_no_request_at_all_after_the_deadline(client, server, pod, time):
-    server.add(pod("a"))
-    evictions = Evictions(client, time.retry_policy(), Halt(0, time.clock))
-
-    verdict = evictions.evict("default", "a", "uid-of-a", **WHO)
+def test_no_request_at_all_after_the_deadline(evict, client, server, time):
+    verdict = evict(by=Evictions(client, time.retry_policy(), Halt(0, time.clock)))
 
     assert isinstance(verdict, Failed)
     assert verdict.error.startswith("not asked for: the deadline")
     assert server.requests == []
 
 
-def test_a_request_on_its_way_outlasts_the_deadline(connection, server, pod, time):
+def test_a_request_on_its_way_outlasts_the_deadline(evict, client, server, time):
     """It was sent in time, and what became of the pod matters."""
-    server.add(pod("a"))
     server.on("POST", EVICTION, lambda _: time.sleep(10))
-    client = Client(connection, request_timeout=60.0, retry_policy=time.retry_policy())
-    evictions = Evictions(client, time.retry_policy(), Halt(5, time.clock))
 
-    assert evictions.evict("default", "a", "uid-of-a", **WHO) == GRANTED
+    assert evict(by=Evictions(client, time.retry_policy(), Halt(5, time.clock))) == GRANTED
 
 
 def test_a_pod_that_is_gone_after_an_ordinary_error_is_unknown(evict, server):
@@ -232,16 +221,14 @@ def test_a_pod_that_is_gone_after_an_ordinary_error_is_unknown(evict, server):
     assert isinstance(evict(), Unknown)
 
 
-def test_odd_names_stay_names(connection, server, pod, time):
+def test_odd_names_stay_names(evict, server, pod):
     server.add(pod("a%2Fb"))
-    evictions = Evictions(Client(connection), time.retry_policy(), Halt())
 
-    assert evictions.evict("default", "a%2Fb", "uid-of-a%2Fb", **WHO) == GRANTED
+    assert evict("a%2Fb") == GRANTED
 
 
-def test_a_pods_eviction_is_tried_again_for_thirty_seconds(client, server, pod, time):
+def test_a_pods_eviction_is_tried_again_for_thirty_seconds(client, server, time):
     """With waits of one second that makes 30 tries: the limit of a live run, whatever the policy of reads is."""
-    server.add(pod("a"))
     server.fail("POST", EVICTION, status=429)
     cluster = replace(client, retry_policy=time.retry_policy(seconds=7, first_wait=1, longest_wait=1))
     sink = LiveSink(cluster, None, Halt(clock=time.clock))
@@ -263,33 +250,25 @@ def test_an_answer_that_is_too_large_to_read_is_a_doubt(evict, server, status):
     assert [request.method for request in server.requests] == ["POST", "GET", "POST"]
 
 
-def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile(client, server, pod, time):
+@pytest.mark.parametrize(("is_shared", "seconds"), [(True, 2.0), (False, 0.0)])
+def test_a_server_that_asks_one_thread_to_wait_is_not_asked_by_another_meanwhile(
+    evict, client, server, pod, time, is_shared, seconds
+):
     """Of threads that share one `Evictions`; here they take turns, on a given clock."""
-    shared = Evictions(client, time.retry_policy(seconds=2.0), Halt(), is_shared=True)
-    alone = Evictions(client, time.retry_policy(seconds=2.0), Halt())
-    waited = {}
-    for name, evictions in (("shared", shared), ("alone", alone)):
-        server.add(pod(f"{name}-1"))
-        server.add(pod(f"{name}-2"))
-        server.fail("POST", EVICTION, status=429, headers={"Retry-After": "2"}, times=1)
-        first = evictions.evict("default", f"{name}-1", f"uid-of-{name}-1", **WHO)
-        assert isinstance(first, Failed)
-        start = time.now
-        assert evictions.evict("default", f"{name}-2", f"uid-of-{name}-2", **WHO).granted
-        waited[name] = time.now - start
+    evictions = Evictions(client, time.retry_policy(seconds=2.0), Halt(), is_shared=is_shared)
+    server.add(pod("b"))
+    server.fail("POST", EVICTION, status=429, headers={"Retry-After": "2"}, times=1)
 
-    assert waited == {"shared": 2.0, "alone": 0.0}
+    assert isinstance(evict(by=evictions), Failed)
+    assert evict("b", by=evictions) == GRANTED
+    assert time.now == 1000.0 + seconds
 
 
-def test_that_wait_ends_with_the_run(client, server, pod, time):
+def test_that_wait_ends_with_the_run(evict, client, server, time):
     """At its deadline, and nothing is sent then."""
     shared = Evictions(client, time.retry_policy(), Halt(5.0, time.clock), is_shared=True)
-    for name in ("a", "b"):
-        server.add(pod(name))
     server.fail("POST", EVICTION, status=429, headers={"Retry-After": "60"})
 
-    for name in ("a", "b"):
-        assert isinstance(shared.evict("default", name, f"uid-of-{name}", **WHO), Failed)
-
+    assert [type(evict(name, by=shared)) for name in ("a", "b")] == [Failed, Failed]
     assert time.now == 1005.0
     assert len(server.sent("POST", EVICTION)) == 1

@@ -13,7 +13,6 @@ from rebalancer.kube.evictions import LOOK_SECONDS, Evictions, PodEviction
 from rebalancer.kube.tries import Halt
 from tests.fake_http import Reply
 from tests.make import says_no
-from tests.unit.kube.conftest import WHO
 
 EVICTION, POD = "*/eviction", "*/pods/a"
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -194,7 +193,7 @@ def test_the_last_look_is_tried_more_than_once(evict, server, time):
     assert evict() == GRANTED
 
 
-def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection, server, pod, time):
+def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(evict, connection, server, time):
     """Without new ones nothing can be looked at: the pod may have gone, so it is not said to have stayed."""
     good = connection.access()
     loads = iter([good, replace(good, expires=LONG_AGO)])
@@ -209,12 +208,9 @@ def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(connection
         return Reply(0, None, lost=True)
 
     ends = Connection(load, context="fake", in_cluster=False)
-    server.add(pod("a"))
     server.on("POST", EVICTION, lose)
 
-    verdict = Evictions(Client(ends, retry_policy=time.retry_policy()), time.retry_policy(), Halt()).evict(
-        "default", "a", "uid-of-a", **WHO
-    )
+    verdict = evict(by=Evictions(Client(ends, retry_policy=time.retry_policy()), time.retry_policy(), Halt()))
 
     assert isinstance(verdict, Unknown)
 

@@ -10,7 +10,6 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Deadline, Ending, Halt, Halted
 from tests.fake_http import Reply
-from tests.unit.kube.conftest import WHO
 
 EVICTION, PODS = "*/eviction", "/api/v1/pods"
 ENDS = {"deadline": lambda halt, time: time.sleep(4), "signal": lambda halt, _: halt.signal("SIGTERM")}
@@ -22,11 +21,8 @@ def halt(time):
 
 
 @pytest.fixture
-def evict(client, server, pod, time, halt):
-    server.add(pod("a"))
-    retry_policy = time.retry_policy(stop=halt.signalled)
-    evictions = Evictions(client, retry_policy, halt)
-    return lambda: evictions.evict("default", "a", "uid-of-a", **WHO)
+def evictions(client, time, halt):
+    return Evictions(client, time.retry_policy(stop=halt.signalled), halt)
 
 
 def test_a_halt_says_why(time, halt):
@@ -43,25 +39,14 @@ def test_a_halt_says_why(time, halt):
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_fresh_credentials_do_not_outlast_the_end(evict, server, halt, time, end):
-    """A 401 comes late: the eviction is not asked for again with other credentials."""
-    server.on("POST", EVICTION, lambda _: end(halt, time), times=1)
-    server.fail("POST", EVICTION, status=401, times=1)
-
-    assert isinstance(evict(), Failed)
-    assert len(server.sent("POST", EVICTION)) == 1
-    assert server.evicted == []
-
-
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-@pytest.mark.parametrize("status", [429, 500])
-def test_a_second_try_does_not_outlast_the_end(evict, server, halt, time, end, status):
-    """Nor does the answer to the first one decide otherwise."""
+@pytest.mark.parametrize(("status", "verdict"), [(401, Failed), (429, Failed), (500, Unknown)])
+def test_a_second_try_does_not_outlast_the_end(evict, server, halt, time, end, status, verdict):
+    """Nor one with other credentials: the answer to the first one comes late, and decides."""
     server.on("POST", EVICTION, lambda _: end(halt, time), times=1)
     server.fail("POST", EVICTION, status=status, times=1)
 
-    assert isinstance(evict(), Unknown if status == 500 else Failed)
-    assert len(server.sent("POST", EVICTION)) == 1
+    assert isinstance(evict(), verdict)
+    assert (len(server.sent("POST", EVICTION)), server.evicted) == (1, [])
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])

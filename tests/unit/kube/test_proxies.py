@@ -11,7 +11,6 @@ from rebalancer.kube.config import credentials_for, named
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Halt
 from tests.fake_proxy import FakeProxy
-from tests.unit.kube.conftest import WHO
 
 PROXY = "http://proxy:3128"
 EVICTION = "*/eviction"
@@ -59,28 +58,26 @@ def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(through, proxy, word
 
 
 @pytest.fixture
-def evict(through, time):
+def evict_through(evict, through, time):
     """Evict pod a through a proxy."""
-    return lambda proxy: Evictions(through(proxy.url), time.retry_policy(), Halt()).evict(
-        "default", "a", "uid-of-a", **WHO
-    )
+    return lambda proxy: evict(by=Evictions(through(proxy.url), time.retry_policy(), Halt()))
 
 
 @pytest.mark.parametrize("processed", [True, False])
-def test_an_answer_that_a_proxy_loses_is_a_doubt(evict, secure, processed):
+def test_an_answer_that_a_proxy_loses_is_a_doubt(evict_through, secure, processed):
     """A pod that went by a request whose answer was lost counts as evicted, and not as gone without us."""
     secure.reset("POST", EVICTION, processed=processed)
     with FakeProxy() as proxy:
-        assert evict(proxy) == GRANTED
+        assert evict_through(proxy) == GRANTED
     asked = [request.method for request in secure.requests]
     assert asked == (["POST", "GET"] if processed else ["POST", "GET", "POST"])
     assert secure.evicted == ["default/a"]
 
 
-def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(evict, secure):
+def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(evict_through, secure):
     """Nothing was sent: the pod stays, and costs no limit."""
     with FakeProxy("me:secret") as proxy:
-        verdict = evict(proxy)
+        verdict = evict_through(proxy)
     assert isinstance(verdict, Failed)
     assert "asks for a user and a password (407" in verdict.error
     assert secure.requests == []
