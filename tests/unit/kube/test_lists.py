@@ -1,18 +1,17 @@
 import json
 import threading
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import pytest
 
 from rebalancer.cluster.pod import LONG_AGO
 from rebalancer.errors import Unreachable
+from rebalancer.kube import lists
 from rebalancer.kube.answers import Expired, Rejected
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Connection
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.tries import Deadline
-from rebalancer.untrusted.documents import LARGEST_FILE, LARGEST_PAGE
 from tests.fake_api_server import Reply
 
 PODS = "/api/v1/pods"
@@ -118,12 +117,8 @@ def test_a_token_that_expires_each_time_leads_to_one_large_page(client, server, 
     server.expire_continue_tokens(times=None)
 
     assert read_list(client, PODS, Names, page_size=2).names == ["a", "b", "c"]
-    assert [each.query.get("limit") for each in server.requests if "continue" not in each.query] == [
-        "2",
-        "2",
-        "2",
-        None,
-    ]
+    limits = [each.query.get("limit") for each in server.requests if "continue" not in each.query]
+    assert limits == ["2", "2", "2", None]
 
 
 def test_a_list_that_expires_even_in_one_piece_is_an_error(client, server):
@@ -142,25 +137,12 @@ def test_a_list_ends_at_its_deadline(client, server, three, time):
     assert len(server.requests) == 2
 
 
-class Noting(Client):
-    """Notes how large each answer may be."""
-
-    allowed: ClassVar[list[int]] = []
-
-    def get(self, path, query=None, *, deadline=None, largest=0):
-        self.allowed.append(largest)
-        return super().get(path, query, deadline=deadline, largest=largest)
-
-    def ahead(self, path, query, *, deadline, largest):
-        self.allowed.append(largest)
-        return super().ahead(path, query, deadline=deadline, largest=largest)
-
-
-def test_only_a_list_in_one_piece_may_be_as_large_as_a_file(connection, server, three, time):
+def test_only_a_list_in_one_piece_may_be_larger_than_a_page(client, server, pod, monkeypatch):
     """A page is of a few hundred objects, and a server that sends more than a page can hold is not listened to."""
-    client = Noting(connection, retry_policy=time.retry_policy())
+    monkeypatch.setattr(lists, "LARGEST_PAGE", 2000)
+    server.add(pod("a"))
+    server.add(pod("b" * 5000))
 
-    read_list(client, PODS, Names, page_size=2)
-    read_list(client, PODS, Names, page_size=0)
-
-    assert client.allowed == [LARGEST_PAGE, LARGEST_PAGE, LARGEST_FILE]
+    with pytest.raises(Rejected, match="larger than 2000 bytes"):
+        read_list(client, PODS, Names, page_size=1)
+    assert len(read_list(client, PODS, Names, page_size=0).names) == 2

@@ -33,6 +33,11 @@ def ours(*names, run="run-1"):
     return [{"key": f"kube-rebalancer/{name}", "value": run, "effect": "PreferNoSchedule"} for name in names]
 
 
+@pytest.fixture(autouse=True)
+def alone(server):
+    server.add(node())
+
+
 @pytest.fixture
 def change(client, time):
     marks = NodeMarks(client, time.retry_policy())
@@ -90,7 +95,6 @@ def test_the_patch_names_nothing_but_taints_and_our_annotation(change, server):
 
 
 def test_what_another_writes_in_between_survives(change, server):
-    server.add(node())
     cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
     server.on("PATCH", NODE, lambda _: server.add(node(cordon)), times=1)
 
@@ -102,7 +106,6 @@ def test_what_another_writes_in_between_survives(change, server):
 
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 def test_a_node_that_is_gone_is_no_error(change, server, method):
-    server.add(node())
     server.on(method, NODE, lambda _: server.remove_node("n1"), times=1)
 
     change(setting(HOT))
@@ -125,7 +128,6 @@ def test_an_answer_that_is_lost_is_looked_for_at_the_node(change, server, proces
 @pytest.mark.parametrize(("status", "times"), [(429, 1), (500, 1), (503, 1), (409, 2)])
 def test_a_server_that_is_busy_is_asked_again(change, server, status, times):
     """As for every other request; it answers 409 where it could not apply a patch five times in a row."""
-    server.add(node())
     server.fail("PATCH", NODE, status=status, times=times)
 
     change(setting(MIDDLING))
@@ -135,7 +137,6 @@ def test_a_server_that_is_busy_is_asked_again(change, server, status, times):
 
 def test_a_page_of_a_proxy_in_place_of_the_node_ends_nothing(change, server):
     """The mark stays as it is until the API server itself has answered; a 404 of a proxy takes no node away."""
-    server.add(node())
     change(setting(MIDDLING))
     server.fail("PATCH", NODE, status=200, body="<html>Please log in</html>", times=1)
     server.fail("GET", NODE, status=404, body="404 page not found", times=1)
@@ -149,7 +150,6 @@ def test_a_page_of_a_proxy_in_place_of_the_node_ends_nothing(change, server):
 
 
 def test_a_refusal_ends_it(change, server):
-    server.add(node())
     server.fail("PATCH", NODE, status=403, message='admission webhook "w" denied the request: no', times=1)
     with pytest.raises(Rejected, match=r"refused by the cluster's admission.*: no"):
         change(setting(HOT))
@@ -164,7 +164,6 @@ def test_a_refusal_ends_it(change, server):
 
 
 def test_a_node_that_others_always_change_is_given_up_in_time(change, server, time):
-    server.add(node())
     server.fail("PATCH", NODE, status=422)
 
     with pytest.raises(Transient, match="others write to this node all the time"):

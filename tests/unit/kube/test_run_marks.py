@@ -50,13 +50,12 @@ def of_run(client, time, halt):
     return make
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def nodes(server):
     for name in ("n1", "n2", "n3"):
         server.add(node(name))
 
 
-@pytest.mark.usefixtures("nodes")
 def test_marks_follow_what_is_wanted(of_run, server):
     """Only what is different is written."""
     marks = of_run()
@@ -72,13 +71,12 @@ def test_marks_follow_what_is_wanted(of_run, server):
     assert marks.adjust({"n1": 1, "n3": 1}) == {}
     assert keys_on(server, "n1", "n2", "n3") == [["avoid"], [], ["avoid"]]
     assert marks.take_off() == {}
-    assert all(server.node(each) == node(each) for each in ("n1", "n2", "n3"))
+    assert [server.node(each) for each in ("n1", "n2", "n3")] == [node("n1"), node("n2"), node("n3")]
     assert patches(server) == 9
     assert marks.take_off() == {}
     assert patches(server) == 9
 
 
-@pytest.mark.usefixtures("nodes")
 @pytest.mark.parametrize("end", ["signal", "deadline"])
 def test_marks_come_off_after_the_end_and_are_set_no_more(of_run, server, halt, time, end):
     """A signal and the deadline keep marks from being set, never from being taken off."""
@@ -88,10 +86,9 @@ def test_marks_come_off_after_the_end_and_are_set_no_more(of_run, server, halt, 
 
     assert {name: type(error) for name, error in marks.adjust({"n1": 2, "n2": 1, "n3": 1}).items()} == {"n3": Halted}
     assert marks.take_off() == {}
-    assert all(server.node(each) == node(each) for each in ("n1", "n2", "n3"))
+    assert [server.node(each) for each in ("n1", "n2", "n3")] == [node("n1"), node("n2"), node("n3")]
 
 
-@pytest.mark.usefixtures("nodes")
 def test_a_node_that_cannot_be_changed_does_not_keep_the_others(of_run, server):
     """What went wrong is said by node, when setting and when taking off."""
     marks = of_run()
@@ -106,7 +103,6 @@ def test_a_node_that_cannot_be_changed_does_not_keep_the_others(of_run, server):
     assert keys_on(server, "n3") == [[]]
 
 
-@pytest.mark.usefixtures("nodes")
 def test_what_may_have_been_set_is_taken_off_too(of_run, server):
     """The answer was lost, and then the node could not be read: nobody knows."""
     server.reset("PATCH", "*", processed=True)
@@ -120,7 +116,6 @@ def test_what_may_have_been_set_is_taken_off_too(of_run, server):
     assert server.node("n1") == node("n1")
 
 
-@pytest.mark.usefixtures("nodes")
 def test_taking_off_is_given_up_after_twenty_seconds(of_run, server, time):
     """A pod has thirty to end."""
     marks = of_run(policy=time.retry_policy(seconds=3600, first_wait=6.8, longest_wait=6.8))
@@ -132,7 +127,6 @@ def test_taking_off_is_given_up_after_twenty_seconds(of_run, server, time):
     assert 10 < time.now - began <= 20
 
 
-@pytest.mark.usefixtures("nodes")
 @pytest.mark.parametrize("then", ["the same", "a signal", "no connection", "another answer"])
 def test_a_try_without_an_answer_stays_in_doubt_whatever_the_next_one_says(of_run, server, time, halt, then):
     """The first try of a patch may still be carried out, however the second one failed, and after the run gave up."""
@@ -157,7 +151,6 @@ def test_a_try_without_an_answer_stays_in_doubt_whatever_the_next_one_says(of_ru
     assert_late_patch_leaves_nothing(marks, server, time, held[0])
 
 
-@pytest.mark.usefixtures("nodes")
 def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
     """The node in doubt is cleared in a second round; what failed in the first one has failed."""
     server.fail("PATCH", "/api/v1/nodes/n1", status=503)
@@ -170,7 +163,6 @@ def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
     assert keys_on(server, "n1") == [[]]
 
 
-@pytest.mark.usefixtures("nodes")
 def test_the_mark_of_a_run_at_work_is_neither_replaced_nor_taken_off(of_run, server):
     """A leader that has lost its Lease takes off only its own."""
     of_run("run-2").adjust({"n1": 1})
@@ -183,7 +175,6 @@ def test_the_mark_of_a_run_at_work_is_neither_replaced_nor_taken_off(of_run, ser
     assert server.node("n2") == node("n2")
 
 
-@pytest.mark.usefixtures("nodes")
 def test_the_mark_of_a_run_that_is_over_is_replaced(of_run, server):
     """And comes off with ours; the run that has lost it does not take it off."""
     old = of_run("run-1")
@@ -202,8 +193,7 @@ def test_leftovers_are_taken_off_unless_they_are_in_use(client, server, of_run):
     of_before = {"key": "old/avoid", "value": "run-0", "effect": "PreferNoSchedule"}
     orphan = {"key": STEERING.first, "value": "run-9", "effect": "PreferNoSchedule"}
     kept = {"key": "old/avoid", "effect": "NoSchedule"}
-    for each in (node("n1"), node("n2"), node("n3", orphan, kept)):
-        server.add(each)
+    server.add(node("n3", orphan, kept))
     note = Mark("run-0", ("old/avoid",), EXPIRES).text()
     server.add(node("n4", of_before, kept, annotations={ANNOTATION: note}))
     of_run("run-1").adjust({"n1": 2})
@@ -236,7 +226,6 @@ def test_a_mark_that_cannot_be_read_is_taken_off_and_one_set_meanwhile_stays(cli
 
 def test_a_change_that_conflicts_is_made_again_almost_at_once(of_run, server, time):
     """Somebody else has written the node meanwhile: nobody is in need of a pause."""
-    server.add(node("n1"))
     server.fail("PATCH", "*", status=409, times=1)
     marks = of_run(policy=replace(CONFLICTS, clock=time.clock, sleep=time.sleep, jitter=lambda _, high: high))
 
@@ -246,7 +235,6 @@ def test_a_change_that_conflicts_is_made_again_almost_at_once(of_run, server, ti
 
 def test_marks_are_set_within_a_minute(of_run, server, time):
     """A node that stays in the way is given up then."""
-    server.add(node("n1"))
     server.fail("PATCH", "*", status=409)
     marks = of_run(policy=time.retry_policy(seconds=3600, first_wait=20.2, longest_wait=20.2))
 
@@ -256,7 +244,6 @@ def test_marks_are_set_within_a_minute(of_run, server, time):
 
 def test_a_doubt_is_waited_for_by_the_clock_on_the_wall_too(of_run, server, monkeypatch):
     """Nobody has to say how to wait."""
-    server.add(node("n1"))
     waited = []
     monkeypatch.setattr("rebalancer.kube.run_marks.time.sleep", waited.append)
     marks = of_run(policy=RetryPolicy(seconds=0))
@@ -271,20 +258,14 @@ def test_the_taint_of_a_held_node_counts_as_one_of_steerings(of_run, server):
     """So that no node carries three: each taint would be worth less with the scheduler."""
     server.add(node("n1", HELD))
     server.add(node("n2", HELD))
-    server.add(node("n3"))
 
     assert of_run().adjust({"n1": 2, "n2": 1, "n3": 2}) == {}
 
-    assert keys_on(server, "n1", "n2", "n3") == [
-        ["hold", "avoid"],
-        ["hold"],
-        ["avoid", "avoid-more"],
-    ]
+    assert keys_on(server, "n1", "n2", "n3") == [["hold", "avoid"], ["hold"], ["avoid", "avoid-more"]]
 
 
 def test_a_node_that_is_held_meanwhile_is_looked_at_again(of_run, server):
     """At the next wave it carries one taint of steering less; at the end only that of the hold."""
-    server.add(node("n1"))
     marks = of_run()
     marks.adjust({"n1": 2})
     server.node("n1")["spec"]["taints"].append(HELD)
