@@ -10,19 +10,14 @@ REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 @pytest.mark.parametrize("status", [{}, {"allowed": False}, {"denied": True}])
-def test_a_review_that_does_not_say_yes_says_no(client, server, status):
+@pytest.mark.parametrize(("purpose", "resource"), [(STEERING, "nodes"), (RESTARTING, "deployments")])
+def test_a_review_that_does_not_say_yes_says_no(client, server, status, purpose, resource):
     """What the server leaves out is false."""
     server.on("POST", REVIEWS, lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": status}))
 
-    with pytest.raises(Forbidden, match=r"no permission to get and patch nodes(?s:.)*verbs: \[get, patch\]"):
-        demand_writes(client, STEERING)
-
-
-def test_a_restart_needs_permissions_of_its_own(client, server):
-    server.on("POST", REVIEWS, lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": {}}))
-
-    with pytest.raises(Forbidden, match=r"no permission to get and patch deployments(?s:.)*resources: \[deployments\]"):
-        demand_writes(client, RESTARTING)
+    rule = rf"resources: \[{resource}\]\n.*verbs: \[get, patch\]"
+    with pytest.raises(Forbidden, match=rf"no permission to get and patch {resource}(?s:.)*{rule}"):
+        demand_writes(client, purpose)
 
 
 def test_a_yes_lets_the_run_go_on(client, server):

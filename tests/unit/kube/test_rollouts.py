@@ -122,7 +122,7 @@ def test_an_answer_that_is_lost_leaves_a_doubt(client, server, answer, expected)
 
 
 def test_an_end_that_comes_while_it_looks_stops_the_patch(client, server):
-    """A signal, or a Lease that is lost meanwhile."""
+    """A signal, or a Lease that is lost meanwhile; after it nothing is asked."""
     halt = Halt()
     server.on("GET", PATH, lambda _: halt.signal("SIGTERM"), times=1)
     server.on("GET", PATH, lambda _: Reply(200, deployment()))
@@ -132,12 +132,7 @@ def test_an_end_that_comes_while_it_looks_stops_the_patch(client, server):
 
     assert verdict == Failed("the Deployment web was not restarted: not asked for: stopped by SIGTERM")
     assert sent(server) == []
-
-
-def test_nothing_is_asked_once_the_run_is_told_to_end(client, server):
-    halt = Halt()
-    halt.signal("SIGTERM")
-
+    asked = len(server.requests)
     with pytest.raises(CycleStopped):
         Rollouts(client, halt).restart(POD, "web", kept)
-    assert server.requests == []
+    assert len(server.requests) == asked
