@@ -198,14 +198,6 @@ def test_a_failing_webhook_call_fails_after_30_seconds(evict, server, time):
     assert 20 < sum(time.waits) < 30
 
 
-def test_no_request_at_all_after_the_deadline(evict, client, server, time):
-    verdict = evict(by=Evictions(client, time.retry_policy(), Halt(0, time.clock)))
-
-    assert isinstance(verdict, Failed)
-    assert verdict.error.startswith("not asked for: the deadline")
-    assert server.requests == []
-
-
 def test_a_request_on_its_way_outlasts_the_deadline(evict, client, server, time):
     """It was sent in time, and what became of the pod matters."""
     server.on("POST", EVICTION, lambda _: time.sleep(10))
@@ -219,12 +211,6 @@ def test_a_pod_that_is_gone_after_an_ordinary_error_is_unknown(evict, server):
     server.fail("POST", EVICTION, status=429, times=1)
 
     assert isinstance(evict(), Unknown)
-
-
-def test_odd_names_stay_names(evict, server, pod):
-    server.add(pod("a%2Fb"))
-
-    assert evict("a%2Fb") == GRANTED
 
 
 def test_a_pods_eviction_is_tried_again_for_thirty_seconds(client, server, time):
