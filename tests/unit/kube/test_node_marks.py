@@ -17,7 +17,7 @@ from tests.unit.kube.marked_nodes import on_server
 STEERING = SteeringMarks.of("kube-rebalancer/avoid")
 HOT = Mark("run-1", STEERING.at(2), datetime(2026, 1, 15, 12, 7, tzinfo=UTC))
 MIDDLING = Mark("run-1", STEERING.at(1), HOT.expires)
-SPOT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
+SPOT = {"key": "spot", "value": "run-1", "effect": "NoSchedule"}  # as if a run had set it
 NODE = "/api/v1/nodes/n1"
 
 
