@@ -72,18 +72,6 @@ def test_a_pod_that_is_still_there_is_asked_for_again(evict, server, how):
     assert server.evicted == ["default/a"]
 
 
-@pytest.mark.parametrize("there", [{"uid": "another"}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}])
-def test_another_uid_or_a_deletion_under_way_is_gone(evict, server, pod, there):
-    """The pod has a successor, or the kubelet is ending it."""
-    replaced = pod("a")
-    replaced["metadata"] |= there
-    server.on("POST", EVICTION, lambda _: server.add(replaced), times=1)
-    server.fail("POST", EVICTION, status=500)
-
-    assert evict() == GRANTED
-    assert methods(server) == ["POST", "GET"]
-
-
 @pytest.mark.parametrize("answer", DEFINITE.values(), ids=DEFINITE)
 def test_a_doubt_outlasts_what_the_retry_says(evict, server, answer):
     """The no is about the second request; the first one may still be on its way."""
@@ -108,28 +96,25 @@ def test_a_doubt_is_settled_by_the_pod_whatever_the_retry_says(evict, server, an
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "verdict"),
     [
-        {"status": 404, "body": {"kind": "Status", "message": 'pods "a" not found', "details": {"kind": "pods"}}},
-        {"status": 409, "message": "the UID in the precondition (1) does not match"},
-        {"status": 403, "body": {"kind": "Status", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}},
+        ({"status": 404, "body": {"kind": "Status", "details": {"kind": "pods"}}}, GRANTED),
+        ({"status": 409, "message": "the UID in the precondition (1) does not match"}, GRANTED),
+        (
+            {"status": 403, "body": {"kind": "Status", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}},
+            GRANTED,
+        ),
+        ({"status": 429, "message": "Eviction triggered evacuation"}, Granted(background=True)),
     ],
-    ids=["404", "another UID", "its namespace goes"],
+    ids=["404", "another UID", "its namespace goes", "taken over"],
 )
-def test_a_retry_that_finds_the_pod_gone_settles_the_doubt(evict, server, answer):
+def test_a_retry_that_finds_the_pod_gone_settles_the_doubt(evict, server, answer, verdict):
     """Even without the permission to look at pods."""
     server.reset("POST", EVICTION)
     server.fail("POST", EVICTION, **answer)
     server.forbid("get", "pods")
 
-    assert evict() == GRANTED
-
-
-def test_a_retry_may_be_taken_over(evict, server):
-    server.reset("POST", EVICTION)
-    server.fail("POST", EVICTION, status=429, message="Eviction triggered evacuation")
-
-    assert evict() == Granted(background=True)
+    assert evict() == verdict
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,16 @@
 
 import copy
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 
-from rebalancer.errors import ClusterError, Forbidden
+from rebalancer.errors import ClusterError, Forbidden, Interrupted
 from rebalancer.kube.answers import Rejected, Transient
 from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks, without_run
-from rebalancer.kube.node_marks import NodeMarks
+from rebalancer.kube.node_marks import NodeMarks, on_each
 from rebalancer.kube.tries import Deadline
 from tests.fake_http import Reply, failure
 from tests.unit.kube.marked_nodes import on_server
@@ -186,3 +188,27 @@ def test_what_is_no_node_that_may_be_read_is_not_patched(change, server, status,
     with pytest.raises(error, match=words):
         change(setting(HOT))
     assert not server.sent("PATCH", "*")
+
+
+def test_an_interruption_leaves_the_nodes_that_have_not_begun_as_they_are(monkeypatch):
+    """Ctrl-C is not answered by hundreds of writes; what has begun is waited for."""
+    heard, begun, ended = threading.Event(), [], []
+    shutdown = ThreadPoolExecutor.shutdown
+
+    def shut(pool, **settings):
+        shutdown(pool, **{**settings, "wait": False})
+        heard.set()
+        shutdown(pool, **settings)
+
+    def act(name):
+        if name == "n000":
+            raise Interrupted("stopped by SIGINT", 130)
+        begun.append(name)
+        heard.wait(120.0)
+        ended.append(name)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "shutdown", shut)
+    with pytest.raises(Interrupted):
+        on_each((f"n{number:03}" for number in range(200)), act)
+    assert len(begun) <= 8
+    assert sorted(ended) == sorted(begun)
