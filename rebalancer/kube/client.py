@@ -107,10 +107,6 @@ NO_ANSWER = 0  # the status code that observers get for a request without an ans
 #: Called with a request: its method, its path without the query, and the status code of the answer.
 Observe = Callable[[str, str, int], None]
 _CHUNK = 1 << 18
-#: The share of a request's time in which the connection must be established.  Below 1, so that a failed connection is
-#: noticed before the request itself is given up: then it is certain that the request was not sent.
-_CONNECT_SHARE = 0.9
-_BLINK = 0.001  # the shortest time-out, in seconds: urllib3 does not accept zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +216,14 @@ class Client:
         return answer
 
     def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> HttpAnswer:
-        wait = min(self.request_timeout, request.until.left()) or _BLINK
+        wait = min(self.request_timeout, request.until.left()) or 0.001  # urllib3 does not accept zero
         response = access.pool.urlopen(
             request.method,
             self.connection.server + request.target,
             body=None if request.body is None else request.guarded(request.body),
             headers=headers,
-            timeout=urllib3.Timeout(connect=wait * _CONNECT_SHARE, read=wait),
+            # A connection is given up before the request is: then it is certain that the request was not sent.
+            timeout=urllib3.Timeout(connect=wait * 0.9, read=wait),
             preload_content=False,
             retries=False,  # only `RetryPolicy` decides about another try
             redirect=False,

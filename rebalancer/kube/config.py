@@ -208,11 +208,6 @@ def _absolute(body: Document, folder: Path) -> Document:
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")  # where a pod finds its service account
 
-_NOWHERE = (
-    "no cluster to work on: there is no kubeconfig and this is not a pod. "
-    "Give --kubeconfig FILE, set KUBECONFIG, or let `rebalancer run --snapshot FILE` work on a file."
-)
-
 
 class Connection:
     """Where the API server is, and the credentials, which each `load` reads again.  Safe to share between threads.
@@ -253,18 +248,16 @@ class Connection:
             raise NoCredentials("the credentials were not loaded in time")
         try:
             if self._access is stale:
-                self._access = self._same(stale, self._load(until.left()))
+                fresh = self._load(until.left())
+                if different := [name for name, value in stale.endpoint.items() if fresh.endpoint[name] != value]:
+                    raise NoCredentials(
+                        f"{self.server} does not accept the credentials any more, and the new ones are for a cluster "
+                        f"with another {', '.join(different)}: start a new run for that one"
+                    )
+                self._access = fresh
             return self._access
         finally:
             self._lock.release()
-
-    def _same(self, stale: "Access", fresh: "Access") -> "Access":
-        if different := ", ".join(name for name, value in stale.endpoint.items() if fresh.endpoint[name] != value):
-            raise NoCredentials(
-                f"{self.server} does not accept the credentials any more, and the new ones are for a cluster with "
-                f"another {different}: start a new run for that one"
-            )
-        return fresh
 
 
 def connect(
@@ -286,6 +279,10 @@ def connect(
         absent = [str(path) for path in _usual_places(environ) if environ.get("KUBECONFIG") and not path.exists()]
         if absent:
             raise NoCredentials(f"no cluster to work on: KUBECONFIG names {' and '.join(absent)}, which does not exist")
-        raise NoCredentials(_NOWHERE + (f" The context {context!r} needs a kubeconfig." if context else ""))
+        raise NoCredentials(
+            "no cluster to work on: there is no kubeconfig and this is not a pod. Give --kubeconfig FILE, "
+            "set KUBECONFIG, or let `rebalancer run --snapshot FILE` work on a file."
+            + (f" The context {context!r} needs a kubeconfig." if context else "")
+        )
     from_pod = partial(credentials.from_pod, environ, service_account, overrides)
     return Connection(from_pod, context=None, in_cluster=True)

@@ -130,7 +130,11 @@ class Evictions:
             try:
                 return eviction.verdict(partial(self._ask, f"{path}/eviction", body), self.halt.deadline)
             except Modified as changed:
-                found = eviction.read_again(recheck, changed)
+                try:
+                    pod = eviction.look()
+                except ClusterError as error:
+                    return Failed(f"{changed}; it cannot be read again: {error}")
+                found = Unknown(f"{_LEAVES} ({changed})") if pod is None else recheck(pod)
             if not isinstance(found, str):
                 return found
             resource_version = found
@@ -203,14 +207,6 @@ class PodEviction:
         said = str(verdict.cause.details["message"]) if isinstance(verdict, Refused) else verdict.error
         raise Unclear(f"an earlier try had no clear answer, and this one was refused: {said}")
 
-    def read_again(self, recheck: Recheck, changed: Modified) -> Verdict | str:
-        """Return the resourceVersion of a pod that has changed and may still go, or else the verdict."""
-        try:
-            body = self._look()
-        except ClusterError as error:
-            return Failed(f"{changed}; it cannot be read again: {error}")
-        return Unknown(f"{_LEAVES} ({changed})") if body is None else recheck(body)
-
     def is_gone(self, seconds: float = 0.0) -> bool:
         """Return whether the pod is gone, replaced or terminating; False also where that is not known.
 
@@ -218,7 +214,7 @@ class PodEviction:
         """
 
         def demand_gone() -> None:
-            if self._look() is not None:
+            if self.look() is not None:
                 raise Transient("the eviction is in doubt, and the pod is still there")
 
         try:
@@ -227,7 +223,7 @@ class PodEviction:
             return False
         return True
 
-    def _look(self) -> bytes | None:
+    def look(self) -> bytes | None:
         """Return the pod as it is now; None where it is gone, replaced or terminating."""
         answer = self.client.look(self.path, deadline=Deadline.after(LOOK_SECONDS, self.retry_policy.clock))
         if is_not_found(answer):

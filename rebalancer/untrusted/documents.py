@@ -1,8 +1,7 @@
 """Documents read within limits, so that none of them can exhaust the memory or the stack of this process.
 
-The same limits hold for policies, snapshot files, kubeconfigs and the pages of a list.  msgspec and `json` limit the
-depth themselves; libyaml does not, and composing 100,000 levels crashes the process.  So YAML is checked first, event
-by event and without recursion.
+msgspec and `json` limit the depth themselves; libyaml does not, and composing 100,000 levels crashes the process.  So
+YAML is checked first, event by event and without recursion.
 """
 
 import gzip
@@ -32,7 +31,6 @@ DEEPEST = 64
 #: Nodes and characters that a YAML document may repeat through aliases: a few lines can stand for billions.
 MOST_REPEATED = 1_000_000
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
 _GIVEN_BACK = 16 << 20
 
@@ -102,7 +100,7 @@ def check_size(size: int, largest: int) -> None:
 
 def unpacked(content: C, largest: int) -> C | bytes:
     """Return the content, unpacked if gzipped; raises Unreadable if too large, OSError, EOFError or zlib.error."""
-    if content[: len(_GZIP_MAGIC)] != _GZIP_MAGIC:
+    if content[:2] != b"\x1f\x8b":
         return content
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
         return read_bounded(file, largest)  # type: ignore[arg-type]  # it reads like any binary file
@@ -140,8 +138,7 @@ def check_yaml(events: Iterable[yaml.Event]) -> None:
 class _Weights:
     """The weight of each part of a document: its nodes and characters, with aliases written out.
 
-    Example: in `a: &a [x, x]` the list has a weight of 1 + 2 + 2 = 5: one node, and two nodes of one character each.
-    Each `*a` then adds 5 to what is repeated, and to the part that contains it.
+    In `a: &a [x, x]` the list weighs 1 + 2 + 2; each `*a` adds that to what is repeated, and to what contains it.
     """
 
     def __init__(self) -> None:
