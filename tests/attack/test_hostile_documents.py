@@ -248,7 +248,7 @@ def test_whatever_is_somewhere_in_a_kubeconfig(file, seed, tmp_path):
     said = []
     for _ in range(25):
         try:
-            connect(file(json.dumps(mutated(chance, good))), None, environ={}).close()
+            connect(file(json.dumps(mutated(chance, good))), None, environ={})
         except NoCredentials as error:
             said.append(error)
     assert all(map(in_a_line, said))
