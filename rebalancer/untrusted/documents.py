@@ -120,56 +120,36 @@ def in_words(error: Exception) -> str:
 
 
 def check_yaml(events: Iterable[yaml.Event]) -> None:
-    """Check YAML before it is composed; raises Unreadable if too deep or too often repeated, or yaml.YAMLError."""
-    weights = _Weights()
-    for event in events:
-        if isinstance(event, yaml.CollectionStartEvent):
-            weights.open(event)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            weights.close()
-        elif isinstance(event, yaml.ScalarEvent):
-            weights.add(1 + len(event.value), event.anchor)
-        elif isinstance(event, yaml.AliasEvent):
-            weights.repeat(event)
-        elif isinstance(event, yaml.DocumentStartEvent):
-            weights = _Weights()
+    """Check YAML before it is composed; raises Unreadable if too deep or too often repeated, or yaml.YAMLError.
 
-
-class _Weights:
-    """The weight of each part of a document: its nodes and characters, with aliases written out.
-
-    In `a: &a [x, x]` the list weighs 1 + 2 + 2; each `*a` adds that to what is repeated, and to what contains it.
+    Each part weighs as much as it has nodes and characters, with aliases written out: the list in `a: &a [x, x]` weighs
+    1 + 2 + 2, and each `*a` adds that to what is repeated, and to the part that contains it.
     """
-
-    def __init__(self) -> None:
-        self._open: list[tuple[str | None, float]] = []
-        self._anchored: dict[str, float] = {}
-        self._repeated = 0.0
-
-    def open(self, event: yaml.CollectionStartEvent) -> None:
-        if len(self._open) >= DEEPEST:
-            raise Unreadable(f"it is nested deeper than {DEEPEST} levels", _line(event))
-        if event.anchor:
-            self._anchored[event.anchor] = math.inf  # until it is closed: an alias inside it would never end
-        self._open.append((event.anchor, 1.0))
-
-    def close(self) -> None:
-        anchor, weight = self._open.pop()
-        self.add(weight, anchor)
-
-    def add(self, weight: float, anchor: str | None) -> None:
-        if anchor:
-            self._anchored[anchor] = weight
-        if self._open:
-            parent, so_far = self._open[-1]
-            self._open[-1] = (parent, so_far + weight)
-
-    def repeat(self, event: yaml.AliasEvent) -> None:
-        weight = self._anchored.get(event.anchor or "", 0.0)  # the YAML library itself rejects an unknown anchor
-        self._repeated += weight
-        if self._repeated > MOST_REPEATED:
-            raise Unreadable("an alias contains itself, or aliases multiply", _line(event))
-        self.add(weight, None)
+    parts: list[tuple[str, float]] = [("", 0.0)]  # what is not closed yet: its anchor, and its weight so far
+    anchored: dict[str, float] = {}
+    repeated = 0.0
+    for event in events:
+        anchor, weight = getattr(event, "anchor", None) or "", 0.0
+        match event:
+            case yaml.DocumentStartEvent():
+                anchored, repeated = {}, 0.0
+            case yaml.CollectionStartEvent():
+                if len(parts) > DEEPEST:
+                    raise Unreadable(f"it is nested deeper than {DEEPEST} levels", _line(event))
+                anchored[anchor] = math.inf  # until it is closed: an alias inside it would never end
+                parts.append((anchor, 1.0))
+                continue
+            case yaml.CollectionEndEvent():
+                anchor, weight = parts.pop()
+            case yaml.ScalarEvent():
+                weight = 1.0 + len(event.value)
+            case yaml.AliasEvent():
+                anchor, weight = "", anchored.get(anchor, 0.0)  # the YAML library itself rejects an unknown anchor
+                repeated += weight
+                if repeated > MOST_REPEATED:
+                    raise Unreadable("an alias contains itself, or aliases multiply", _line(event))
+        anchored[anchor] = weight
+        parts[-1] = (parts[-1][0], parts[-1][1] + weight)
 
 
 def _line(event: yaml.Event) -> int:
