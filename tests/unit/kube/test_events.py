@@ -61,8 +61,9 @@ def test_an_event_has_the_documented_fields(events, server):
 
 def test_what_is_too_long_is_cut_to_the_limits_of_the_api():
     """A note has 1024 bytes, whatever its letters; a longer one would be refused as a whole."""
-    event = body_of(Event("shop", "p" * 253, "uid", "Normal", "r" * 200, "ü" * 600), "i" * 300)
+    event = body_of(Event("shop", "p" * 253, "uid", "Normal", "r" * 200, "ü" * 600), reporting_instance("i" * 300))
 
+    assert event["reportingInstance"].startswith("kube-rebalancer-iii")  # replicas are told apart by their hosts
     assert event["note"] == "ü" * 510 + "…"
     assert (len(event["reason"]), len(event["reportingInstance"]), len(event["metadata"]["name"])) == (128, 128, 253)
 
@@ -78,12 +79,6 @@ def test_what_is_too_long_is_cut_to_the_limits_of_the_api():
 def test_notes_begin_with_the_words_of_the_descheduler(said, rest):
     """Others match on them; our reason follows, or the cause of the failure."""
     assert note_of("n1", *said) == f"pod eviction from n1 node by sigs.k8s.io/descheduler{rest}"
-
-
-def test_the_reporter_is_the_controller_on_a_host():
-    """Two replicas can be told apart."""
-    assert reporting_instance("node-7") == "kube-rebalancer-node-7"
-    assert reporting_instance().startswith("kube-rebalancer-")
 
 
 @pytest.mark.parametrize("hurry", [(), (False, False), (False,)], ids=["no time", "a signal", "a signal soon"])

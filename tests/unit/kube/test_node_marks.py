@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rebalancer.errors import ClusterError, Forbidden, Interrupted
-from rebalancer.kube.answers import Rejected, Transient
+from rebalancer.kube.answers import Rejected
 from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks, without_run
 from rebalancer.kube.node_marks import NodeMarks, on_each
 from rebalancer.kube.tries import Deadline
@@ -163,14 +163,6 @@ def test_a_refusal_ends_it(change, server):
     with pytest.raises(Forbidden, match="no permission to patch nodes"):
         change(setting(HOT))
     assert server.node("n1") == node()
-
-
-def test_a_node_that_others_always_change_is_given_up_in_time(change, server, time):
-    server.fail("PATCH", NODE, status=422)
-
-    with pytest.raises(Transient, match="others write to this node all the time"):
-        change(setting(HOT))
-    assert time.now <= 1000 + 60
 
 
 @pytest.mark.parametrize(
