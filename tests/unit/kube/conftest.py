@@ -73,8 +73,6 @@ def secure() -> Iterator[FakeApiServer]:
 
 @pytest.fixture
 def pod():
-    """Make a pod for the server."""
-
     def make(name, **labels):
         metadata = {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "labels": labels}
         ready = [{"type": "Ready", "status": "True"}]

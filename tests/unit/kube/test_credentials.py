@@ -28,7 +28,6 @@ printf '{{"apiVersion": "{V1}", "kind": "ExecCredential", "status": {{"token": "
 
 @pytest.fixture
 def client_as(server, client_of):
-    """Make a client for a kubeconfig user."""
     return lambda user: client_of(server, user=user)
 
 

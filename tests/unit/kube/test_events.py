@@ -21,7 +21,6 @@ def events(client, time):
 
 
 def publish(events, *names):
-    """Events about pods of these names."""
     for name in names or ("cart-1",):
         events.publish(Event("shop", name, "uid-1", **WHAT))
 

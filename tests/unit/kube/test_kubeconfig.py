@@ -21,7 +21,6 @@ def write(path, *contexts, current="", cluster=None, user=None):
 
 @pytest.fixture
 def account(tmp_path):
-    """A pod's service account."""
     (tmp_path / "account").mkdir()
     (tmp_path / "account" / "token").write_text("pod-token\n")
     (tmp_path / "account" / "ca.crt").write_text("a certificate")

@@ -33,7 +33,6 @@ class Names:
 
 @pytest.fixture
 def three(server, pod):
-    """The server has three pods."""
     for name in "abc":
         server.add(pod(name))
 

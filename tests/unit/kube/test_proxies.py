@@ -59,7 +59,6 @@ def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(through, proxy, word
 
 @pytest.fixture
 def evict_through(evict, through, time):
-    """Evict pod a through a proxy."""
     return lambda proxy: evict(by=Evictions(through(proxy.url), time.retry_policy(), Halt()))
 
 

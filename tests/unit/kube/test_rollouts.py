@@ -36,7 +36,6 @@ def kept(_pod):
 
 
 def restarted(client, server, item=None, answer=None, pod=None, recheck=kept):
-    """The verdict of a restart."""
     server.on("GET", POD_PATH, lambda _: pod or Reply(200, live(POD.uid)))
     server.on("GET", PATH, lambda _: Reply(200, item or deployment()))
     server.on("PATCH", PATH, lambda _: answer or Reply(200, deployment()))

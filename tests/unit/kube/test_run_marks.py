@@ -30,8 +30,6 @@ def halt(time):
 
 @pytest.fixture
 def of_run(client, time, halt):
-    """Make the marks of a run."""
-
     def make(run="run-1", *, may_replace=lambda _: False, policy=None):
         mark = Mark(run, (), EXPIRES)
         return RunMarks(client, STEERING, mark, halt, may_replace, policy or time.retry_policy())
