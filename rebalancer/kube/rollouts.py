@@ -11,7 +11,6 @@ The patch is sent once: without an answer it may have been carried out, and the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
@@ -25,7 +24,7 @@ from rebalancer.kube.marks import in_utc
 from rebalancer.kube.node_marks import changed_entries
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import read_pod
-from rebalancer.kube.wire.shared_fields import VersionedMetadata
+from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, VersionedMetadata
 from rebalancer.kube.wire.workloads import DeploymentWire, surges
 from rebalancer.untrusted.documents import decode_json
 
@@ -34,12 +33,12 @@ RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 _SECONDS = 10.0
 
 
-class _Templated(msgspec.Struct):
-    metadata: VersionedMetadata | None = None
+class _Template(msgspec.Struct):
+    metadata: AnnotatedMetadata  # it is never absent: the selector has to match labels there
 
 
 class _RolloutSpec(msgspec.Struct):
-    template: _Templated
+    template: _Template
 
 
 class _Rollout(msgspec.Struct):
@@ -71,9 +70,12 @@ class Rollouts:
             return Failed(f"the Deployment {name} was not restarted: {error}")
         if not surges(wire):
             return refused(Code.ROLLOUT, owner=f"Deployment/{name}")
-        return self._patched(path, name, msgspec.json.encode(self._operations(found)))
+        return self._patched(path, name, found)
 
-    def _patched(self, path: str, name: str, body: bytes) -> Verdict:
+    def _patched(self, path: str, name: str, found: _Rollout) -> Verdict:
+        before, stamp = found.spec.template.metadata.annotations, {RESTARTED_AT: in_utc(self.now())}
+        version = {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version}
+        body = msgspec.json.encode([version, *changed_entries("/spec/template/metadata/annotations", before, stamp)])
         until = Deadline.after(_SECONDS)
         try:
             self.client.write("PATCH", path, body, deadline=until, gate=self.halt.check).confirm("Deployment")
@@ -92,13 +94,3 @@ class Rollouts:
         if found.uid != pod.uid or found.terminating:
             return refused(Code.GONE)
         return None if found.resource_version == pod.resource_version else recheck(found)
-
-    def _operations(self, found: _Rollout) -> list[dict[str, Any]]:
-        """Return the patch; metadata that is missing comes first, since an operation makes no parents."""
-        metadata, path = found.spec.template.metadata, "/spec/template/metadata"
-        stamp = {RESTARTED_AT: in_utc(self.now())}
-        return [
-            {"op": "test", "path": "/metadata/resourceVersion", "value": found.metadata.resource_version},
-            *([] if metadata else [{"op": "add", "path": path, "value": {}}]),
-            *changed_entries(f"{path}/annotations", metadata.annotations if metadata else None, stamp),
-        ]
