@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 
 from rebalancer.clock import Clock, boottime
@@ -99,7 +100,7 @@ class Events:
     def _deliver_all(self) -> None:
         while (event := self._waiting.get()) is not None and not self._over.is_set():
             try:
-                self._retry_policy.call(self._deadline, self._deliver, event)
+                self._retry_policy.call(self._deadline, partial(self._deliver, event))
                 self._delivered += 1
             except ClusterError as error:
                 if self._deadline is None or self._deadline.left():  # else `close` notes that there was no time left

@@ -176,7 +176,7 @@ class PodEviction:
         Raises Modified where the pod has changed, and no earlier request can have changed it.
         """
         try:
-            verdict = self.retry_policy.call(deadline, self._attempt, ask)
+            verdict = self.retry_policy.call(deadline, lambda: self._attempt(ask))
         except ClusterError as error:
             if not self.is_in_doubt:
                 return Failed(str(error))

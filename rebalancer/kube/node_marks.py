@@ -75,7 +75,7 @@ class NodeMarks:
 
     def change(self, name: str, wanted: Change, deadline: Deadline) -> None:
         """Change a node to what is wanted; send nothing if it already is so.  A node that is gone is not an error."""
-        self.retry_policy.call(deadline, self._try, name, wanted, deadline)
+        self.retry_policy.call(deadline, lambda: self._try(name, wanted, deadline))
 
     def _try(self, name: str, wanted: Change, deadline: Deadline) -> None:
         path = NODES + path_of(name)

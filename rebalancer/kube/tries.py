@@ -15,13 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from rebalancer.clock import Clock, boottime
 from rebalancer.errors import ClusterError, Unreachable
 from rebalancer.kube.answers import Transient
 
-P = ParamSpec("P")
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
@@ -150,7 +149,7 @@ class RetryPolicy:
     jitter: Callable[[float, float], float] = random.uniform  # returns a random number between two bounds
     stop: threading.Event = field(default_factory=threading.Event)  # once set, nothing is tried again, and a wait ends
 
-    def call(self, deadline: Deadline | None, request: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    def call(self, deadline: Deadline | None, request: Callable[[], T]) -> T:
         """Call a function until it raises no `Transient`, but not after the deadline; after the last try raise that."""
         end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
         seconds, waited = end.left(), 0.0
@@ -158,7 +157,7 @@ class RetryPolicy:
         while True:
             attempt += 1
             try:
-                return request(*args, **named)
+                return request()
             except Transient as failure:
                 shortest, longest = self.bounds(failure, attempt)
                 waited += longest  # the longest that all waits so far and the next one could take together
