@@ -201,6 +201,7 @@ def test_nobody_waits_longer_than_that_for_another_thread_that_loads_them(connec
     [
         ({"username": "me", "password": "pass"}, "authorization", "Basic bWU6cGFzcw=="),
         ({"token": "the-token", "as": "deputy"}, "impersonate-user", "deputy"),
+        ({"as": "deputy", "as-user-extra": {"X/y": ["view"]}}, "impersonate-extra-x%2fy", "view"),
     ],
 )
 def test_a_user_is_sent_as_such(server, client_as, user, header, value):
