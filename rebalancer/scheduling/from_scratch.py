@@ -98,7 +98,7 @@ class EmptyCluster:
         used = self._placed.used
 
         def choose(pod: Pod) -> Answer:
-            answer = simulator.ask(pod, best=True)  # without scores, all nodes that take it are the best
+            answer = simulator.ask(pod)  # without scores, all nodes that take it are the best
             if not answer.nodes:
                 return answer
             node = min(answer.nodes, key=rank.__getitem__)
@@ -124,7 +124,7 @@ class EmptyCluster:
         """Leave a pod in place of which nobody knows where it would go; asked once for all pods of a template."""
         alike = id(pod.spec), pod.namespace, pod.claims
         if alike not in self._unknown:
-            answer = simulator.ask(_unplaced(pod), best=True)
+            answer = simulator.ask(_unplaced(pod))
             self._unknown[alike] = "" if answer.nodes or answer.reason else answer.unknown
         if self._unknown[alike]:
             self._placed.stayed[pod.key] = self._unknown[alike]

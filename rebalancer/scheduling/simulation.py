@@ -113,13 +113,13 @@ class Simulation:
         if answer is None:
             while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes
                 del self._answers[next(iter(self._answers))]
-            answer = self._answers[pod] = reduce(Answer.or_else, self.answers(pod))
+            answer = self._answers[pod] = reduce(Answer.or_else, (each.anywhere() for each in self.answers(pod)))
         return answer
 
-    def answers(self, pod: Pod, *, best: bool = False) -> Iterator[Answer]:
+    def answers(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
         moments = self.replacement(pod).moments
-        return (self.at(pod, simulated, moment, best=best) for simulated in self.soon_and_later for moment in moments)
+        return (self.at(pod, simulated, moment) for simulated in self.soon_and_later for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
@@ -130,13 +130,13 @@ class Simulation:
         known, moments = self._in_turn.setdefault(pod, {}), self.replacement(pod).moments
         for number, simulated in enumerate(self.soon_and_later):
             answers: list[Answer] = []
-            for roughly in (False, True):
-                if (number, roughly) not in known:
-                    answers = answers or [self.at(pod, simulated, moment, best=True) for moment in moments]
-                    found = [each.roughly() for each in answers] if roughly else answers
-                    known[number, roughly] = reduce(Answer.or_else, found).without_scores()
-                yield known[number, roughly]
-                if not known[number, roughly].sampled:
+            for anywhere in (False, True):
+                if (number, anywhere) not in known:
+                    answers = answers or [self.at(pod, simulated, moment) for moment in moments]
+                    found = [each.anywhere() for each in answers] if anywhere else answers
+                    known[number, anywhere] = reduce(Answer.or_else, found).without_scores()
+                yield known[number, anywhere]
+                if not known[number, anywhere].sampled:
                     break
 
     def before_others(self, pod: Pod, *, gone: bool = False) -> Answer:
@@ -145,7 +145,7 @@ class Simulation:
         `gone` means that its own pod is gone by then, though its controller need not wait for it.
         """
         moment = Moment.AFTERWARDS if gone else self.replacement(pod).moments[0]
-        return self.at(pod, self.first(), moment, best=True)
+        return self.at(pod, self.first(), moment)
 
     def first(self) -> Simulator:
         """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
@@ -156,14 +156,14 @@ class Simulation:
                 self._first.exchange(pod.node, pod, ending)
         return self._first or soon
 
-    def at(self, pod: Pod, simulated: Simulator, moment: Moment, *, best: bool = False) -> Answer:
+    def at(self, pod: Pod, simulated: Simulator, moment: Moment) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments."""
         coming = self.replacement(pod)
         made = coming.pod
         if made is None:
             return Answer(unknown=coming.unknown)
         with self._meanwhile(pod, simulated, moment) as scheduler:
-            return scheduler.ask(made, best=best)
+            return scheduler.ask(made)
 
     def _meanwhile(self, pod: Pod, simulated: Simulator, moment: Moment) -> AbstractContextManager[Simulator]:
         """Let a pod be as it is at one of the points in time when its replacement comes."""

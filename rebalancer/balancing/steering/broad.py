@@ -177,4 +177,4 @@ class BroadWaves:
             ahead = int(np.count_nonzero(scores[receives] > scores[behind].max(initial=0)))
             return ahead >= max(1, _LEAST_SHARE * len(nodes)) and bool((receives | behind).all())
 
-        return lambda pod: all(map(is_ahead, simulation.answers(pod, best=True)))
+        return lambda pod: all(map(is_ahead, simulation.answers(pod)))

@@ -32,7 +32,7 @@ class Answer:
     """What the scheduler would do with a pod."""
 
     # The names of all nodes that may win; it is not known which of several equal ones is taken.  If only a part of the
-    # nodes is scored, these are the best of all, the winners of all parts, or those of the one that was asked about.
+    # nodes is scored, these are the best of all, those of the part that was asked about, or, `anywhere`, of all parts.
     nodes: tuple[str, ...] = ()
     reason: str = ""  # why there is no such node, in the scheduler's words; empty if there is one
     # Why the answer is not known; empty if it is.  If `reason` is set too, only preemption could help.
@@ -45,17 +45,16 @@ class Answer:
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     # Returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.
     totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
-    # Returns the winners of all parts by what nodes score among all: known much faster than by what they score in the
-    # part.
-    rough: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    # Returns the winners of all parts, by what nodes score among all.
+    winners: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""
         return Answer(self.nodes, self.reason, self.unknown, self.feasible, self.sampled)
 
-    def roughly(self) -> "Answer":
-        """Return the same with the winners of all parts, by what nodes score among all."""
-        return replace(self, nodes=self.rough()) if self.sampled else self
+    def anywhere(self) -> "Answer":
+        """Return the same with the winners of all parts."""
+        return replace(self, nodes=self.winners()) if self.sampled else self
 
     def or_else(self, other: "Answer") -> "Answer":
         """Return the nodes of both answers; if one of them is unknown or has no node, the first such answer."""

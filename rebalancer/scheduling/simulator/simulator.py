@@ -29,7 +29,7 @@ from rebalancer.scheduling.simulator.plugin import (
 )
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import Order, SamplingWindow, circle_from
+from rebalancer.scheduling.simulator.sampling import SamplingWindow, circle_from
 from rebalancer.scheduling.simulator.state import State
 
 #: What each plugin refuses, in the order in which they are asked.
@@ -85,17 +85,17 @@ class Simulator:
         rooms = {name: self._state.room(name) for name in asked}
         return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
-    def ask(self, pod: Pod, window: SamplingWindow | None = None, *, best: bool = False) -> Answer:
+    def ask(self, pod: Pod, window: SamplingWindow | None = None) -> Answer:
         """Return where a pod without a node would go.
 
-        If the scheduler scores only a part of the nodes, it begins to look in the window, or anywhere.  `best` names
-        the best of all nodes, which win in some part, and not the winners of all parts.
+        If the scheduler scores only a part of the nodes, it begins to look in the window; without one, the best of all
+        nodes are named, which win in some part (see `Answer.anywhere` for the winners of all parts).
         """
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
         try:
-            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window, best=best)
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window)
         except UnknownPlacementError as error:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
@@ -130,7 +130,7 @@ class Simulator:
             return f"the pod has a volume of a kind that Kubernetes has removed ({placement.removed_volumes[0]})"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None, *, best: bool) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None) -> Answer:
         nodes, refused = self._feasible(pod, profile)
         if not nodes:
             rival = self._lower(pod, profile)
@@ -145,38 +145,25 @@ class Simulator:
         weighted = self._weighted(pod, profile, nodes)
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
         winners = nodes.indexes[sums == sums.max()].tolist()
-        if sampled and not window and not best:
-            winners = self._anywhere(pod, profile, nodes, enough)
         return Answer(
             nodes=tuple([names[index] for index in winners]),
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
-            rough=lambda: tuple(names[index] for index in self._roughly(nodes, sums, enough)),
+            winners=lambda: tuple(names[index] for index in self._anywhere(nodes, sums, enough)),
             totals=lambda: (nodes, sums),
         )
 
-    def _anywhere(self, pod: Pod, profile: Profile, nodes: Nodes, enough: int) -> list[int]:
-        """Return the nodes that win in some window of some order."""
-
-        def weigh(some: Nodes) -> list[ByNode]:
-            return [*self._weighted(pod, profile, some).values()]
-
-        return sorted(set().union(*(sampling.window_winners(circle, enough, weigh) for circle in self._circles(nodes))))
-
-    def _roughly(self, nodes: Nodes, sums: ByNode, enough: int) -> list[int]:
-        """Return the same by these totals, which nodes have among all."""
+    def _anywhere(self, nodes: Nodes, sums: ByNode, enough: int) -> list[int]:
+        """Return the nodes that win in some window of some order, by these totals, which nodes have among all."""
         found = set[int]()
-        for circle in self._circles(nodes):
+        by_arrival, by_name = self._state.orders
+        for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
+            circle = circle_from(order, 0.0, nodes)
             line = np.concatenate((circle, circle[: enough - 1]))
             found |= sampling.winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
         return sorted(found)
-
-    def _circles(self, nodes: Nodes) -> Iterator[Order]:
-        by_arrival, by_name = self._state.orders
-        for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
-            yield circle_from(order, 0.0, nodes)
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
