@@ -7,11 +7,11 @@ against the present state of the cluster: without the pods that went, with those
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, takewhile
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -26,7 +26,6 @@ from rebalancer.scheduling.equivalence import Demands, EquivalentNodes, asked_la
 from rebalancer.scheduling.fit import Obstacle, why_placement_fails, why_repelled, why_too_full
 from rebalancer.scheduling.repellers import Repellers
 
-_ENOUGH = 2
 #: Nodes that are asked before those that cannot take the pod are left out: as a rule the first ones do.
 _ONE_BY_ONE = 64
 
@@ -61,7 +60,6 @@ class EligibleNodes:
         self._selected: dict[object, frozenset[str]] = {}
         self._taints = {each for node in cluster.ready_nodes for each in node.taints}
         self.steps = 0  # how many changes of the cluster there were so far
-        self._emptied: dict[str, int] = {}
         self._rooms: dict[str, _Room] = {}
 
     def by_constraints(self, spec: PodSpec) -> frozenset[str]:
@@ -97,11 +95,6 @@ class EligibleNodes:
             self._selected[asked] = frozenset(chain.from_iterable(matching))
         return self._selected[asked]
 
-    def repelling(self, pod: Pod) -> tuple[object, set[str]]:
-        """Return the nodes where the pod's own anti-affinity excludes others, and what such pods have in common."""
-        repellers = self._cluster.index(Repellers) if pod.spec.anti_affinity else None
-        return (repellers.key(pod), repellers.nodes(pod, self._nodes_by_name)) if repellers else ((), set())
-
     def why_not(self, pod: Pod, node: Node) -> Cause | None:
         """Return why the pod could not run on the node, None if it could (see `rebalancer.scheduling.fit`)."""
         reason = self.constraints(pod.spec).why_not(node)
@@ -112,7 +105,7 @@ class EligibleNodes:
         return why_too_full(pod.spec, self._cluster.free(node))
 
     def _is_repelled(self, pod: Pod, node: Node) -> bool:
-        return bool(pod.spec.anti_affinity) and any(True for _ in self._cluster.index(Repellers).on(pod, node))
+        return bool(pod.spec.anti_affinity) and self._cluster.index(Repellers).are_on(node, pod, pod.name)
 
     def fits(self, pod: Pod, node: Node) -> bool:
         """Return whether the pod could run on the node."""
@@ -122,7 +115,7 @@ class EligibleNodes:
 
     def takes_more(self, pod: Pod, node: Node) -> bool:
         """Return whether one more pod of the same template could run on the node, beside this one if that is there."""
-        if pod.spec.anti_affinity and self._cluster.index(Repellers).on_for_others(pod, node):
+        if pod.spec.anti_affinity and self._cluster.index(Repellers).are_on(node, pod, ""):
             return False
         return self._has_room(pod.spec, node)
 
@@ -134,7 +127,7 @@ class EligibleNodes:
         rooms = [(self._room(name), request) for name, request in {PODS: 1, **pod.spec.requests}.items()]
         scarcest, request = min(rooms, key=lambda each: each[0].count(each[1]))
         found = scarcest.with_at_least(request) & self.constraints(pod.spec).suiting
-        return found - self.repelling(pod)[1] if found else found
+        return found - self._cluster.index(Repellers).nodes(pod) if found and pod.spec.anti_affinity else found
 
     @cached_property
     def _nodes_by_name(self) -> dict[str, Node]:
@@ -153,24 +146,16 @@ class EligibleNodes:
         """Return an object that finds another node for pods among these nodes."""
         return OtherNodes(self, nodes)
 
-    def emptied(self, since: int) -> list[tuple[int, str]]:
-        """Return the nodes that got more room after so many changes, each once: the number of the change, the name."""
-        latest = takewhile(lambda each: each[1] > since, reversed(self._emptied.items()))
-        return [(step, name) for name, step in latest][::-1]
-
-    def left(self, pod: Pod, sign: int) -> None:
+    def left(self, pod: Pod, sign: int) -> None:  # noqa: ARG002  the interface
         """Note that a node has more room, or less again."""
-        self._note(pod.node, has_more=sign > 0)
+        self._note(pod.node)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:  # noqa: ARG002  the interface
         """Note that a node has less room, or more again."""
-        self._note(node.name, has_more=sign < 0)
+        self._note(node.name)
 
-    def _note(self, name: str, *, has_more: bool) -> None:
+    def _note(self, name: str) -> None:
         self.steps += 1
-        if has_more:
-            self._emptied.pop(name, None)  # the latest change stands last
-            self._emptied[name] = self.steps
         node = self._nodes_by_name.get(name) if self._rooms else None
         if node is not None:
             free = self._cluster.free(node)
@@ -202,26 +187,20 @@ class _Room:
 
 @dataclass(slots=True)
 class _Search:
-    """The state of the search for the pods of one spec, which it keeps alive, and namespace."""
+    """What was found for the pods of one spec, which it keeps alive, and namespace."""
 
     spec: PodSpec
-    checked: int  # after how many changes of the cluster the nodes found were last checked
-    emptied: int  # after how many changes nodes with more room were last checked
-    asked: int = 0  # how many nodes of the list were checked so far
-    # Up to two nodes that take it; two, since one of them may be the pod's own.
-    found: list[str] = field(default_factory=list)
-
-    def other_than(self, name: str) -> str:
-        """Return the first node found that is not the one of this name, empty if there is none."""
-        return next((each for each in self.found if each != name), "")
+    checked: int = -1  # after how many changes of the cluster the nodes found were last checked
+    searched: int = -1  # after how many changes all nodes were last looked through
+    found: list[Node] = field(default_factory=list)
 
 
 class OtherNodes:
     """Finds another node for a pod; asking for many pods costs little.
 
-    Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered.
-    After a change of the cluster these two are checked again; a node with more room is checked if fewer than two are
-    known, once however often it has changed.
+    Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered: one of
+    them may be the pod's own.  After a change of the cluster these two are checked again; if they do not answer, two
+    others are looked for.
 
     For example, with a hundred replicas and a thousand nodes of which only the last two have room, the first replica
     checks a thousand nodes and the others none; once a pod has gone, the next replica checks these two again.
@@ -231,10 +210,6 @@ class OtherNodes:
         self._eligible = eligible
         self._nodes = nodes
         self._searches: dict[tuple[int, str], _Search] = {}
-
-    @cached_property
-    def _position(self) -> dict[str, int]:
-        return {node.name: position for position, node in enumerate(self._nodes)}
 
     def any_for(self, pod: Pod) -> bool:
         """Return whether a node other than the pod's own takes it."""
@@ -246,57 +221,19 @@ class OtherNodes:
             others = (node for node in self._nodes if node.name != pod.node)
             return next((node.name for node in others if self._eligible.fits(pod, node)), "")
         key = (id(pod.spec), pod.namespace if pod.spec.anti_affinity else "")  # anti-affinity goes by the namespace
-        search = self._searches.get(key)
-        if search is None:
-            search = self._searches[key] = _Search(pod.spec, self._eligible.steps, self._eligible.steps)
-        if search.checked != self._eligible.steps:  # some that were found may be full now
-            found, search.found = search.found, []
-            for name in found:
-                self._ask(search, pod, self._position[name])
-            search.checked = self._eligible.steps
-        return search.other_than(pod.node) or self._go_on(search, pod)
+        search, steps = self._searches.setdefault(key, _Search(pod.spec)), self._eligible.steps
+        if search.checked != steps:  # some that were found may be full now
+            search.found = [node for node in search.found if self._eligible.takes_more(pod, node)]
+            search.checked = steps
+        if search.searched != steps and all(node.name == pod.node for node in search.found):
+            search.found, search.searched = list(islice(self._takers(pod), 2)), steps
+        return next((node.name for node in search.found if node.name != pod.node), "")
 
-    def _go_on(self, search: _Search, pod: Pod) -> str:
-        for step, name in self._eligible.emptied(search.emptied) if len(search.found) < _ENOUGH else ():
-            if len(search.found) == _ENOUGH:
-                break
-            if name in self._position:
-                self._ask(search, pod, self._position[name])
-            search.emptied = step
-        last = min(search.asked + _ONE_BY_ONE, len(self._nodes))
-        while search.asked < last and len(search.found) < _ENOUGH:
-            self._ask(search, pod, search.asked)
-            search.asked += 1
-        if search.asked < len(self._nodes) and len(search.found) < _ENOUGH:
-            self._ask_candidates(search, pod)
-        return search.other_than(pod.node)
-
-    def _ask_candidates(self, search: _Search, pod: Pod) -> None:
-        """Ask the rest of the nodes, without those that surely do not take the pod: where all are full, that is all."""
-        known = (self._position.get(name, -1) for name in self._eligible.candidates(pod))
-        for position in sorted(each for each in known if each >= search.asked):
-            self._ask(search, pod, position)
-            search.asked = position + 1
-            if len(search.found) == _ENOUGH:
-                return
-        search.asked = len(self._nodes)
-
-    def _ask(self, search: _Search, pod: Pod, position: int) -> None:
-        node = self._nodes[position]
-        if node.name not in search.found and self._eligible.takes_more(pod, node):
-            search.found.append(node.name)
-
-
-class _Obstacles(NamedTuple):
-    """What keeps pods from nodes, by name of the node, where some nodes differ; how often; and the most frequent."""
-
-    usual: Mapping[str, Obstacle]
-    others: Mapping[str, Obstacle]
-    counts: Counter[Obstacle]
-    most: list[tuple[Obstacle, int]]
-
-    def at(self, name: str) -> Obstacle | None:
-        return self.others[name] if name in self.others else self.usual.get(name)
+    def _takers(self, pod: Pod) -> Iterator[Node]:
+        yield from (node for node in self._nodes[:_ONE_BY_ONE] if self._eligible.takes_more(pod, node))
+        rest = self._nodes[_ONE_BY_ONE:]
+        names = self._eligible.candidates(pod) if rest else ()  # where all nodes are full, that is none
+        yield from (node for node in rest if node.name in names and self._eligible.takes_more(pod, node))
 
 
 class Obstacles:
@@ -307,11 +244,10 @@ class Obstacles:
     """
 
     def __init__(self, cluster: Cluster, nodes: Sequence[Node]) -> None:
-        self._cluster = cluster
         self._eligible = cluster.index(EligibleNodes)
         self._nodes = {node.name: node for node in nodes}
-        self._usual: tuple[object, dict[str, Obstacle], Counter[Obstacle]] = (None, {}, Counter())
-        self._last: tuple[object, _Obstacles] = (None, _Obstacles({}, {}, Counter(), []))
+        # What the pods that were asked about last have in common, what keeps them from nodes, and the most frequent.
+        self._last: tuple[object, dict[str, Obstacle], list[tuple[Obstacle, int]]] = (None, {}, [])
 
     def of(self, pod: Pod) -> dict[str, Any]:
         """Return how many other nodes there are, and what keeps the pod from them (see `fit.obstacles`)."""
@@ -319,39 +255,17 @@ class Obstacles:
         if self._eligible.has_namesake(pod):
             others = (node for node in self._nodes.values() if node.name != pod.node)
             return {**count, **fit.obstacles(self._eligible.why_not(pod, node) for node in others)}
-        found = self._found(pod)
-        own = found.at(pod.node)
-        if own is None:
-            return {**count, **fit.named(fit.most_frequent(found.most))}
-        most = [(each, number) for each, number in found.most if each != own]
-        left = found.counts[own] - 1
-        return {**count, **fit.named(fit.most_frequent([*most, (own, left)] if left else most))}
+        _, known, most = self._found(pod)
+        own = known.get(pod.node)
+        left = ((each, number - (each == own)) for each, number in most)
+        return {**count, **fit.named(fit.most_frequent(each for each in left if each[1]))}
 
-    def _found(self, pod: Pod) -> _Obstacles:
-        demands = self._eligible.constraints(pod.spec)
-        usual = (self._eligible.steps, id(demands), tuple(pod.spec.requests.items()))
-        if self._usual[0] != usual:
-            known: dict[str, Obstacle] = {}
-            for name, node in self._nodes.items():
-                if found := demands.why_not(node) or why_too_full(pod.spec, self._cluster.free(node)):
-                    known[name] = fit.obstacle(found)
-            self._usual = (usual, known, Counter(known.values()))
-        terms, repelling = self._eligible.repelling(pod)
-        if self._last[0] != (usual, terms):
-            self._last = ((usual, terms), self._with_others(pod, repelling))
-        return self._last[1]
-
-    def _with_others(self, pod: Pod, repelling: Iterable[str]) -> _Obstacles:
-        _, usual, counts = self._usual
-        demands, anyone = self._eligible.constraints(pod.spec), replace(pod, name="")  # whatever its name: all count
-        changed: dict[str, Obstacle] = {}
-        for node in [self._nodes[name] for name in repelling if name in self._nodes]:
-            repelled = None if demands.why_not(node) else why_repelled(anyone, node, self._cluster.residents(node))
-            if repelled:
-                changed[node.name] = fit.obstacle(repelled)
-        if changed:
-            counts = counts.copy()
-            counts.subtract(usual[name] for name in changed if name in usual)
-            counts.update(changed.values())
-        found = ((each, count) for each, count in counts.items() if count)
-        return _Obstacles(usual, changed, counts, fit.most_frequent(found, more=1))
+    def _found(self, pod: Pod) -> tuple[object, dict[str, Obstacle], list[tuple[Obstacle, int]]]:
+        demands, requests = self._eligible.constraints(pod.spec), tuple(pod.spec.requests.items())
+        alike = (self._eligible.steps, id(demands), requests, Repellers.terms(pod))
+        if self._last[0] != alike:
+            anyone = replace(pod, name="", node="")  # whatever its name and node: all pods and requests count
+            whys = ((name, self._eligible.why_not(anyone, node)) for name, node in self._nodes.items())
+            found = {name: fit.obstacle(why) for name, why in whys if why}
+            self._last = (alike, found, fit.most_frequent(Counter(found.values()).items(), more=1))
+        return self._last

@@ -31,6 +31,20 @@ def test_a_hundred_replicas_cost_what_one_costs(keeps_apart) -> None:
     assert asked == [node.name for node in nodes]
 
 
+def test_a_pod_on_the_only_node_that_is_remembered_is_found_another() -> None:
+    """Two nodes were found; one of them is full by now, and the pod is on the other."""
+    nodes = [make.node(f"n{number}", pods=2) for number in range(4)]
+    spec = make.pod("a").spec
+    pods = [msgspec.structs.replace(make.pod(f"p{number}", node=f"n{number}"), spec=spec) for number in (0, 2)]
+    on = make.cluster(nodes, pods)
+    others = on.index(EligibleNodes).among(nodes)
+
+    assert others.first_for(pods[0]) == "n1"
+    for name in "xy":
+        on.place(make.pod(name), nodes[1])
+    assert [others.first_for(each) for each in pods] == ["n2", "n0"]
+
+
 def test_what_a_pod_keeps_apart_from_goes_by_its_name_too() -> None:
     """Of two replicas only the one that is not called like the resident is repelled by it."""
     apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector()),)
