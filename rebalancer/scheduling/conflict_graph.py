@@ -13,7 +13,7 @@ A set of vertices is an integer in which bit `v` stands for vertex `v`: sets of 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import NamedTuple
 
 from rebalancer.cluster.pod import Pod
@@ -121,69 +121,38 @@ def fewest(clashes: Iterable[Clash], rank: Callable[[Pod], int], may_go: Callabl
     `rank` returns when the descheduler's rule would ask for a pod; the result has this order.  `may_go` is asked once
     for each pod in conflict.
     """
-    groups = (_Conflicts(clashes, rank) for clashes in _connected(clashes))
-    return sorted((each for group in groups for each in group.fewest(may_go)), key=lambda each: rank(each[0]))
+    clashes = list(clashes)
+    pods = sorted({pod for clash in clashes for side in clash for pod in side}, key=rank)
+    unwanted, wanted_away = _conflicts(clashes, pods)
+    neighbours = list(map(or_, unwanted, wanted_away))
+    free = united(1 << vertex for vertex, pod in enumerate(pods) if neighbours[vertex] and may_go(pod))
+    # The neighbours of a pod that may not go have to; between the others there is a choice.
+    going = united(1 << vertex for vertex in members(free) if neighbours[vertex] & ~free)
+    known = 0  # what goes by the descheduler's rule: one by one those that still break a term of their own
+    for vertex in members(free):
+        if unwanted[vertex] & ~known:
+            known |= 1 << vertex
+    graph = Graph(_weights(pods), neighbours)
+    for part in list(graph.components(free & ~going)):
+        going |= graph.least_cover(part, known & part)
+    return [(pods[each], [pods[other] for other in members(wanted_away[each] & ~going)]) for each in members(going)]
 
 
-class _Conflicts:
-    """The graph of clashes that share pods; its vertices are numbers in the order of the ranks."""
-
-    def __init__(self, clashes: Sequence[Clash], rank: Callable[[Pod], int]) -> None:
-        self._pods = sorted({pod for clash in clashes for side in clash for pod in side}, key=rank)
-        number = {pod: vertex for vertex, pod in enumerate(self._pods)}
-        self._unwanted, self._wanted_away = [0] * len(number), [0] * len(number)
-        for clash in clashes:
-            declarers, unwanted = (united(1 << number[pod] for pod in side) for side in clash)
-            for vertex in members(declarers):
-                self._unwanted[vertex] |= unwanted
-            for vertex in members(unwanted):
-                self._wanted_away[vertex] |= declarers
-        named: defaultdict[str, int] = defaultdict(int)
-        for vertex, pod in enumerate(self._pods):
-            named[pod.name] |= 1 << vertex
-        for vertex, pod in enumerate(self._pods):
-            self._unwanted[vertex] &= ~named[pod.name]
-            self._wanted_away[vertex] &= ~named[pod.name]
-
-    def fewest(self, may_go: Callable[[Pod], bool]) -> Iterator[Chosen]:
-        """Yield the pods that should go."""
-        neighbours = [ours | theirs for ours, theirs in zip(self._unwanted, self._wanted_away, strict=True)]
-        free = united(1 << vertex for vertex, pod in enumerate(self._pods) if neighbours[vertex] and may_go(pod))
-        # The neighbours of a pod that may not go have to; between the others there is a choice.
-        going = united(1 << vertex for vertex in members(free) if neighbours[vertex] & ~free)
-        known = self._declarers_first(free)
-        graph = Graph(_weights(self._pods), neighbours)
-        for part in graph.components(free & ~going):
-            going |= graph.least_cover(part, known & part)
-        for vertex in members(going):
-            stay = members(self._wanted_away[vertex] & ~going)
-            yield self._pods[vertex], [self._pods[each] for each in stay]
-
-    def _declarers_first(self, free: int) -> int:
-        """Return the pods that go by the descheduler's rule: one by one those that still break a term of their own."""
-        gone = 0
-        for vertex in members(free):
-            if self._unwanted[vertex] & ~gone:
-                gone |= 1 << vertex
-        return gone
-
-
-def _connected(clashes: Iterable[Clash]) -> Iterator[list[Clash]]:
-    """Yield the clashes in groups: two that share a pod are in one."""
-    todo = dict(enumerate(clashes))
-    of_pod: defaultdict[Pod, list[int]] = defaultdict(list)
-    for number, clash in todo.items():
-        for pod in {pod for side in clash for pod in side}:
-            of_pod[pod].append(number)
-    while todo:
-        numbers, group = [next(iter(todo))], []
-        while numbers:
-            number = numbers.pop()
-            if number in todo:
-                clash = todo.pop(number)
-                group.append(clash)
-                numbers += [other for side in clash for pod in side for other in of_pod.pop(pod, ())]
-        yield group
+def _conflicts(clashes: Iterable[Clash], pods: Sequence[Pod]) -> tuple[list[int], list[int]]:
+    """Return by pod, in their order, which others it wants to be apart from, and which want to be apart from it."""
+    number = {pod: vertex for vertex, pod in enumerate(pods)}
+    unwanted, wanted_away = [0] * len(pods), [0] * len(pods)
+    for clash in clashes:
+        declarers, others = (united(1 << number[pod] for pod in side) for side in clash)
+        for vertex in members(declarers):
+            unwanted[vertex] |= others
+        for vertex in members(others):
+            wanted_away[vertex] |= declarers
+    named: defaultdict[str, int] = defaultdict(int)
+    for vertex, pod in enumerate(pods):
+        named[pod.name] |= 1 << vertex
+    same = [~named[pod.name] for pod in pods]
+    return list(map(and_, unwanted, same)), list(map(and_, wanted_away, same))
 
 
 def _weights(pods: Sequence[Pod]) -> list[int]:

@@ -7,7 +7,7 @@ against the present state of the cluster: without the pods that went, with those
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -246,7 +246,10 @@ class Obstacles:
     def __init__(self, cluster: Cluster, nodes: Sequence[Node]) -> None:
         self._eligible = cluster.index(EligibleNodes)
         self._nodes = {node.name: node for node in nodes}
-        # What the pods that were asked about last have in common, what keeps them from nodes, and the most frequent.
+        self._cluster = cluster
+        # What the pods that were asked about last have in common, and what keeps them from nodes but for other pods.
+        self._usual: tuple[object, dict[str, Obstacle], Counter[Obstacle]] = (None, {}, Counter())
+        # The same with other pods: where that differs, and the most frequent.
         self._last: tuple[object, dict[str, Obstacle], list[tuple[Obstacle, int]]] = (None, {}, [])
 
     def of(self, pod: Pod) -> dict[str, Any]:
@@ -255,17 +258,31 @@ class Obstacles:
         if self._eligible.has_namesake(pod):
             others = (node for node in self._nodes.values() if node.name != pod.node)
             return {**count, **fit.obstacles(self._eligible.why_not(pod, node) for node in others)}
-        _, known, most = self._found(pod)
-        own = known.get(pod.node)
+        self._look(pod)
+        (_, usual, _), (_, changed, most) = self._usual, self._last
+        own = changed.get(pod.node) or usual.get(pod.node)
         left = ((each, number - (each == own)) for each, number in most)
         return {**count, **fit.named(fit.most_frequent(each for each in left if each[1]))}
 
-    def _found(self, pod: Pod) -> tuple[object, dict[str, Obstacle], list[tuple[Obstacle, int]]]:
-        demands, requests = self._eligible.constraints(pod.spec), tuple(pod.spec.requests.items())
-        alike = (self._eligible.steps, id(demands), requests, Repellers.terms(pod))
-        if self._last[0] != alike:
-            anyone = replace(pod, name="", node="")  # whatever its name and node: all pods and requests count
-            whys = ((name, self._eligible.why_not(anyone, node)) for name, node in self._nodes.items())
-            found = {name: fit.obstacle(why) for name, why in whys if why}
-            self._last = (alike, found, fit.most_frequent(Counter(found.values()).items(), more=1))
-        return self._last
+    def _look(self, pod: Pod) -> None:
+        demands, terms = self._eligible.constraints(pod.spec), Repellers.terms(pod)
+        alike = (self._eligible.steps, id(demands), tuple(pod.spec.requests.items()))
+        if self._usual[0] != alike:
+            free = self._cluster.free
+            usual = _obstacles(
+                self._nodes.values(), lambda each: demands.why_not(each) or why_too_full(pod.spec, free(each))
+            )
+            self._usual = (alike, usual, Counter(usual.values()))
+        if self._last[0] != (alike, terms):
+            _, usual, counts = self._usual
+            names = self._cluster.index(Repellers).nodes(pod) if terms else ()
+            anyone = replace(pod, name="", node="")  # no pod has its name, and no node is its own
+            repelling = (self._nodes[name] for name in names if name in self._nodes)
+            changed = _obstacles(repelling, lambda each: self._eligible.why_not(anyone, each))
+            if changed:
+                counts = counts + Counter(changed.values()) - Counter(usual[name] for name in changed if name in usual)
+            self._last = ((alike, terms), changed, fit.most_frequent(counts.items(), more=1))
+
+
+def _obstacles(nodes: Iterable[Node], why_not: Callable[[Node], Cause | None]) -> dict[str, Obstacle]:
+    return {node.name: fit.obstacle(why) for node in nodes if (why := why_not(node))}

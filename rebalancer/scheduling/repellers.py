@@ -8,7 +8,7 @@ only the few pods of its namespace are looked at.  The nodes of all 50 are found
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from rebalancer.cluster.cluster import Cluster
@@ -39,13 +39,13 @@ class Repellers:
 
     def are_on(self, node: Node, pod: Pod, name: str) -> bool:
         """Return whether a pod's own required anti-affinity excludes a pod on the node, of any other name than this."""
-        return any(
-            other.name != name and selector.matches(other.labels)
-            for key, selector, namespaces in self.terms(pod)
-            if key in node.labels
-            for namespace in namespaces
-            for other in self._there.get((node.name, namespace), ())
-        )
+        return any(self._are_on(node, *term, name) for term in self.terms(pod))
+
+    def _are_on(
+        self, node: Node, key: str, selector: LabelSelector, namespaces: tuple[str, ...], name: str = ""
+    ) -> bool:
+        there = (other for each in namespaces for other in self._there.get((node.name, each), ()))
+        return key in node.labels and any(other.name != name and selector.matches(other.labels) for other in there)
 
     def nodes(self, pod: Pod) -> set[str]:
         """Return the names of the nodes with pods that it excludes, the pod's own node perhaps among them.
@@ -54,15 +54,18 @@ class Repellers:
         """
         terms = self.terms(pod)
         if self._last[0] != (self._steps, terms):
-            found = {
-                name
-                for key, selector, namespaces in terms
-                for namespace in dict.fromkeys(namespaces)
-                for _, name in self._labelled[namespace].matching(selector)
-                if (node := self._cluster.node(name)) and key in node.labels
-            }
+            found = {node.name for term in terms for node in self._with(*term)}
             self._last = ((self._steps, terms), found)
         return self._last[1]
+
+    def _with(self, key: str, selector: LabelSelector, namespaces: tuple[str, ...]) -> Iterator[Node]:
+        """Yield the nodes with such pods: those of all such pods, or where these may be many, node by node."""
+        nodes = self._cluster.snapshot.nodes
+        indices = [self._labelled[each] for each in dict.fromkeys(namespaces)]
+        if sum(each.most(selector, len(nodes)) for each in indices) < len(nodes):
+            there = (self._cluster.node(name) for each in indices for _, name in each.matching(selector))
+            return (node for node in there if node and key in node.labels)
+        return (node for node in nodes if self._are_on(node, key, selector, namespaces))
 
     def namesake(self, pod: Pod) -> bool:
         """Return whether terms of the pod select another pod of its name: it keeps others away, but not this one."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rebalancer.cluster.pod import PodAffinityTerm, SpreadConstraint
 from rebalancer.engine.limits import Limits
-from rebalancer.scheduling import anti_affinity, repellers
+from rebalancer.scheduling import anti_affinity
 from rebalancer.scheduling.spread import moves
 from strategies.high_node_utilization import HighNodeUtilization
 from strategies.low_node_utilization import LowNodeUtilization
@@ -137,9 +137,9 @@ NAMESPACES = st.sampled_from((None, {"shop": {"team": "x"}, "bank": {}}))
 
 @given(clusters.clusters(with_anti_affinity), st.booleans(), NAMESPACES, st.sampled_from((0, 2, 16)))
 def test_inter_pod_anti_affinity(drawn, node_fit, namespaces, enough):
-    """Whether all that terms select is sorted, and kept, or what is too much is looked at pod by pod."""
+    """Whether all that terms select is sorted, or what is too much is looked at pod by pod."""
     on = make.cluster(*drawn, namespaces=namespaces)
-    with patch.object(anti_affinity, "_SORTED", enough), patch.object(repellers, "_KEPT", enough):
+    with patch.object(anti_affinity, "_SORTED", enough):
         gone = evictions(RemovePodsViolatingInterPodAntiAffinity, {}, on, node_fit=node_fit, limits={})
 
     expected = inter_pod_anti_affinity.evictions(World(*drawn, namespaces, node_fit))
