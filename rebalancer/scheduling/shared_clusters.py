@@ -5,16 +5,15 @@ gets a copy of the cluster, and both follow their own worlds from then on.  If t
 back, and the three share one cluster again.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator.simulator import Simulator
 
-_Made = tuple[str, Pod | None, Pod | None]
 #: What happens in a world: on a node a pod goes and another one comes, or nothing does.
-Exchange = _Made | None
+Exchange = tuple[str, Pod | None, Pod | None] | None
 
 _FIRST = 32
 
@@ -24,17 +23,16 @@ class _Followed:
 
     __slots__ = ("made", "simulated")
 
-    def __init__(self, simulated: Simulator, made: Iterable[Exchange]) -> None:
+    def __init__(self, simulated: Simulator, made: Iterable[Exchange] = ()) -> None:
         self.simulated = simulated
-        self.made = dict.fromkeys(filter(None, made))  # in order
+        self.made = dict.fromkeys(made)  # in order
 
-    def make(self, exchange: Exchange) -> None:
-        if exchange:
+    def make(self, exchange: Exchange, sign: int) -> None:
+        """Make an exchange (1), or take it back (-1)."""
+        if exchange and sign > 0:
             self.simulated.exchange(*exchange)
             self.made[exchange] = None
-
-    def take_back(self, exchange: Exchange) -> None:
-        if exchange:
+        elif exchange:
             node, goes, comes = exchange
             self.simulated.exchange(node, comes, goes)
             del self.made[exchange]
@@ -43,30 +41,35 @@ class _Followed:
         """Return how many of the first exchanges the other one has made too: they tell whether old pods have ended."""
         return sum(each in other.made for each in islice(self.made, _FIRST))
 
-    def copy(self) -> "_Followed":
-        return _Followed(self.simulated.copy(), self.made)
-
-    def become(self, made: Collection[_Made]) -> None:
-        """Make these exchanges, and nothing else."""
-        for exchange in [each for each in reversed(self.made) if each not in made]:
-            self.take_back(exchange)
-        for exchange in [each for each in made if each not in self.made]:
-            self.make(exchange)
+    def become(self, other: "_Followed") -> None:
+        """Make the exchanges of another one, and nothing else."""
+        for exchange in [each for each in reversed(self.made) if each not in other.made]:
+            self.make(exchange, -1)
+        for exchange in [each for each in other.made if each not in self.made]:
+            self.make(exchange, 1)
 
 
 class SharedClusters:
-    """The simulated cluster of each world: by its history, made from one in which some exchanges were made."""
+    """The simulated cluster of each of so many worlds, made from one that was read."""
 
-    def __init__(self, simulated: Simulator, made: Iterable[Exchange], histories: Sequence[Sequence[Exchange]]) -> None:
-        start = _Followed(simulated, made)
-        different = {each: start.copy() for each in dict.fromkeys(histories)}
-        for history, cluster in different.items():
-            cluster.become(dict.fromkeys(filter(None, history)))
-        self._clusters = [different[each] for each in histories]
+    def __init__(self, read: Callable[[], Simulator], size: int) -> None:
+        self._read = read
+        self._size = size
+        self._clusters: list[_Followed] = []  # none until one is asked for
         self._spare: list[_Followed] = []  # a copy costs more than to make some exchanges anew
         self._steps: list[tuple[object, list[_Followed]]] = []  # the latest ones, each with the clusters before it
+        self._due: list[tuple[object, int, Sequence[Exchange]]] = []  # steps that are not taken yet
+
+    @property
+    def is_as_read(self) -> bool:
+        """Whether no step was ever taken, or is due."""
+        return not self._clusters and not self._due
 
     def __getitem__(self, number: int) -> Simulator:
+        self._clusters = self._clusters or [_Followed(self._read())] * self._size
+        for step, sign, exchanges in self._due:
+            (self._make if sign > 0 else self._take_back)(step, exchanges)
+        self._due.clear()
         return self._clusters[number].simulated
 
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
@@ -74,8 +77,17 @@ class SharedClusters:
         for each in {*self._clusters, *self._spare}:
             each.simulated.suppose(taints)
 
-    def make(self, step: object, exchanges: Sequence[Exchange]) -> None:
-        """Make a step, which is an exchange in each world.  Worlds that differ from now on part."""
+    def note(self, step: object, sign: int, exchanges: Sequence[Exchange]) -> None:
+        """Make a step (1), an exchange in each world, or take it back (-1), as soon as somebody asks: many are tried.
+
+        Worlds that differ from then on part.
+        """
+        if sign < 0 and self._due and self._due[-1][:2] == (step, 1):
+            self._due.pop()
+        else:
+            self._due.append((step, sign, exchanges))
+
+    def _make(self, step: object, exchanges: Sequence[Exchange]) -> None:
         before, after = self._clusters, dict[tuple[_Followed, Exchange], _Followed]()
         kept: set[_Followed] = set()
         for each in zip(before, exchanges, strict=True):
@@ -83,14 +95,14 @@ class SharedClusters:
                 after[each] = self._copy(each[0]) if each[0] in kept else each[0]
                 kept.add(each[0])
         for (_, exchange), cluster in after.items():
-            cluster.make(exchange)
+            cluster.make(exchange, 1)
         self._clusters = [after[each] for each in zip(before, exchanges, strict=True)]
         self._steps.append((step, before))
 
-    def take_back(self, step: object, exchanges: Sequence[Exchange]) -> None:
+    def _take_back(self, step: object, exchanges: Sequence[Exchange]) -> None:
         """Take a step back; if it was the latest one, worlds that it parted are together again."""
         for cluster, exchange in dict(zip(self._clusters, exchanges, strict=True)).items():
-            cluster.take_back(exchange)
+            cluster.make(exchange, -1)
         if self._steps and self._steps[-1][0] == step:
             after, self._clusters = self._clusters, self._steps.pop()[1]
             self._spare += dict.fromkeys(each for each in after if each not in self._clusters)
@@ -101,6 +113,6 @@ class SharedClusters:
         if self._spare:
             spare = max(self._spare, key=cluster.likeness)
             self._spare.remove(spare)
-            spare.become(cluster.made)
+            spare.become(cluster)
             return spare
-        return cluster.copy()
+        return _Followed(cluster.simulated.copy(), cluster.made)

@@ -32,6 +32,7 @@ from rebalancer.cluster.pod import Pod, PodSpec
 from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
+from rebalancer.scheduling.shared_clusters import Exchange, SharedClusters
 from rebalancer.scheduling.simulator.answer import Answer, Weighing
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.plugin import Mask, Nodes
@@ -45,18 +46,7 @@ from rebalancer.scheduling.simulator.state import State, newest_minor
 _KEPT = 128
 
 
-_Exchange = tuple[str, Pod | None, Pod | None]
-
-
-#: What a pod that goes or comes changes, soon and later.
-_Step = tuple[_Exchange | None, _Exchange]
-
-
-def _make(simulated: Simulator, exchange: _Exchange | None, sign: int) -> None:
-    """Make an exchange (1), or take it back (-1)."""
-    if exchange:
-        node, goes, comes = exchange
-        simulated.exchange(node, *((goes, comes) if sign > 0 else (comes, goes)))
+_SOON, _LATER, _FIRST = range(3)
 
 
 class Simulation:
@@ -79,11 +69,8 @@ class Simulation:
         self.taints: Mapping[str, Sequence[Taint]] = {}  # soft taints that are supposed at present, by node
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
-        self._soon = self.as_read()
-        self._later: Simulator | None = None  # None until something changes: both are the same till then
-        self._first: Simulator | None = None  # None until a replacement has come and somebody asks
-        self._due: list[tuple[_Step, int]] = []  # what is not taken in yet: many are tried and taken back before
-        self._came = 0
+        # Soon, later, and when the first replacement comes.
+        self._clusters = SharedClusters(self.as_read, 3)
         for pod in cluster.snapshot.pods:  # what has changed since the cluster was read
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -149,12 +136,7 @@ class Simulation:
 
     def first(self) -> Simulator:
         """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
-        soon = self.soon_and_later[0]
-        if self._first is None and self._came:
-            self._first = self.as_read()
-            for pod, ending in self._ending.items():
-                self._first.exchange(pod.node, pod, ending)
-        return self._first or soon
+        return self._clusters[_FIRST]
 
     def at(self, pod: Pod, simulated: Simulator, moment: Moment) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments."""
@@ -168,7 +150,7 @@ class Simulation:
     def _meanwhile(self, pod: Pod, simulated: Simulator, moment: Moment) -> AbstractContextManager[Simulator]:
         """Let a pod be as it is at one of the points in time when its replacement comes."""
         there = pod if self._cluster.contains(pod) and pod.active else None
-        if there is None and simulated is not self._later:
+        if there is None and simulated is not self._clusters[_LATER]:
             there = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
         return simulated.exchanged(pod.node, there, meanwhile)
@@ -223,8 +205,7 @@ class Simulation:
         self._answers.clear()
         self._in_turn.clear()
         self.taints = taints
-        for simulated in self.soon_and_later:
-            simulated.suppose(taints)
+        self._clusters.suppose(taints)
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod as terminating soon and as gone later (1), or as running again (-1)."""
@@ -235,34 +216,25 @@ class Simulation:
             self._ending[pod] = ending
         else:
             del self._ending[pod]
-        self._note(((pod.node, pod, ending), (pod.node, pod, None)), sign)
+        ends = (pod.node, pod, ending)
+        self._note(("left", pod), sign, [ends, (pod.node, pod, None), ends])
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Add the replacement of a pod to a node (1), or remove it (-1); if it is unknown, the pod stands in."""
-        self._came += sign
         arrival = (node.name, None, self.coming(pod))
-        self._note((arrival if Moment.AT_ONCE in self.replacement(pod).moments else None, arrival), sign)
+        soon = arrival if Moment.AT_ONCE in self.replacement(pod).moments else None
+        self._note(("came", pod), sign, [soon, arrival, None])
 
-    def _note(self, step: _Step, sign: int) -> None:
+    def _note(self, step: object, sign: int, exchanges: Sequence[Exchange]) -> None:
         self._answers.clear()
         self._in_turn.clear()
-        if sign < 0 and self._due and self._due[-1] == (step, 1):
-            self._due.pop()
-        else:
-            self._due.append((step, sign))
+        self._clusters.note(step, sign, exchanges)
 
     @property
     def soon_and_later(self) -> tuple[Simulator, ...]:
         """The cluster soon, and, where that may differ, later."""
-        if self._due:
-            self._later = self._later or self.as_read()
-            for (soon, later), sign in self._due:
-                _make(self._soon, soon, sign)
-                _make(self._later, later, sign)
-                if self._first and soon and soon[1]:  # replacements have not come there
-                    _make(self._first, soon, sign)
-            self._due.clear()
-        return (self._soon, self._later) if self._later else (self._soon,)
+        soon, later = self._clusters[_SOON], self._clusters[_LATER]
+        return (soon,) if later is soon else (soon, later)
 
     def coming(self, pod: Pod) -> Pod:
         """Return the replacement of a pod; where that is unknown a copy of the pod, which may be on the same node."""

@@ -22,7 +22,7 @@ the same so far share one cluster and one answer.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -120,8 +120,7 @@ class Worlds:
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
-        self._simulated: SharedClusters | None = None  # None as long as nothing has changed
-        self._due: list[tuple[object, int, Sequence[Exchange]]] = []  # steps that are not taken yet
+        self._simulated = SharedClusters(self._simulation.as_read, SAMPLES)
         self._taints = self._simulation.taints
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
         self._again: dict[Pod, dict[int, Seen]] = {}
@@ -263,7 +262,8 @@ class Worlds:
             return
         if sign > 0:
             self._gone[pod] = self._simulation.ending(pod)
-        self._step(("left", pod), sign, self._leaving)
+        ends = [None if draw.is_gone(pod) else self._gone[pod] for draw in self._draws]
+        self._simulated.note(("left", pod), sign, [(pod.node, pod, each) for each in ends])
         if sign < 0:
             del self._gone[pod]
 
@@ -279,45 +279,20 @@ class Worlds:
                         others[pod] = None
                     else:
                         del others[pod]
-        self._step(("came", pod), sign, self._arrivals)
+        self._simulated.note(("came", pod), sign, self._arrivals(pod))
         if sign < 0:
             del self._landed[pod]
 
     def _of_world(self, draw: Draw) -> Simulator:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""
-        if self._simulated is None:
-            if not self._gone and not self._landed:
-                return self._simulation.soon_and_later[0]
-            self._simulated, self._taints = self._in_all_worlds(), self._simulation.taints
-        for step, sign, exchanges in self._due:
-            (self._simulated.make if sign > 0 else self._simulated.take_back)(step, exchanges)
-        self._due.clear()
+        if self._simulated.is_as_read:
+            return self._simulation.soon_and_later[0]
         if self._taints is not self._simulation.taints:
             self._taints = self._simulation.taints
             self._simulated.suppose(self._taints)
         return self._simulated[draw.number]
 
-    def _in_all_worlds(self) -> SharedClusters:
-        """Return the clusters as they are now, made of the one where all old pods are gone and all others are there."""
-        steps = [*map(self._leaving, self._gone), *map(self._arrivals, self._landed)]
-        made: list[Exchange] = [(pod.node, pod, None) for pod in self._gone]
-        for node in self._cluster.snapshot.nodes:
-            made += [(node.name, None, self._simulation.coming(pod)) for pod in self._cluster.expected_on(node)]
-        return SharedClusters(self._simulation.soon_and_later[-1], made, list(zip(*steps, strict=True)))
-
-    def _step(self, step: tuple[str, Pod], sign: int, exchanges: Callable[[Pod], Sequence[Exchange]]) -> None:
-        """Note a step, which is taken when somebody asks: many are tried and taken back before."""
-        if self._simulated is None:
-            return
-        if sign < 0 and self._due and self._due[-1][:2] == (step, 1):
-            self._due.pop()
-        else:
-            self._due.append((step, sign, exchanges(step[1])))
-
-    def _leaving(self, pod: Pod) -> list[Exchange]:
-        return [(pod.node, pod, None if draw.is_gone(pod) else self._gone[pod]) for draw in self._draws]
-
-    def _arrivals(self, pod: Pod) -> list[Exchange]:
+    def _arrivals(self, pod: Pod) -> Sequence[Exchange]:
         moments, coming = self._simulation.replacement(pod).moments, self._simulation.coming(pod)
         there = [draw.moment(pod, moments) is Moment.AT_ONCE or draw.is_gone(pod) for draw in self._draws]
         return [
