@@ -4,9 +4,8 @@ A column is a number for each node, or for each of some nodes, as an array.  A s
 all nodes, and each of a dozen plugins goes through all of them.  Arrays make that a few microseconds for thousands.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import floor
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +41,6 @@ class Nodes:
         """Return the entries of these nodes in their order; the column itself if these are all nodes."""
         return column if len(self) == len(column) else column.take(self.indexes)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of a column of these nodes."""
-        return (len(self),)
-
-    def listed(self, column: NDArray[S]) -> Sequence[Any]:
-        """Return the entries of a column of these nodes as numbers."""
-        return column.tolist()  # type: ignore[no-any-return]
-
     def without(self, gone: Mask) -> "Nodes":
         """Return those that are not gone, by index of the node; the same object if that are all."""
         left = self.indexes[~self.of(gone)]
@@ -63,35 +53,11 @@ class Nodes:
         return found
 
 
-class OneNode(Nodes):
-    """One node, of which a column is a number: Python adds numbers ten times as fast as numpy adds short arrays."""
-
-    __slots__ = ("_index",)
-    shape = ()
-
-    def __init__(self, index: int) -> None:
-        self._index = index
-
-    def __len__(self) -> int:
-        return 1
-
-    def __iter__(self) -> Iterator[int]:
-        return iter((self._index,))
-
-    def of(self, column: NDArray[S]) -> NDArray[S]:
-        """Return the entry of the node."""
-        found: NDArray[S] = column.item(self._index)
-        return found
-
-    def listed(self, column: NDArray[S]) -> Sequence[Any]:
-        """Return the number that a column of this node is."""
-        return (column,)
-
-
-def rounded(value: float) -> int:
-    """Return the nearest whole number, halves away from zero, for values that are not negative."""
-    whole = floor(value)
-    return whole + (value - whole >= _HALF)
+def rounded(values: "NDArray[np.float64] | float") -> ByNode:
+    """Return the nearest whole numbers, halves away from zero, for values that are not negative."""
+    whole = np.floor(values)
+    found: ByNode = (whole + (values - whole >= _HALF)).astype(np.int64)
+    return found
 
 
 def scaled(scores: ByNode, *, reverse: bool = False) -> ByNode:

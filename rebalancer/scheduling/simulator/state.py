@@ -19,7 +19,7 @@ from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
-from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes, OneNode
+from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes
 from rebalancer.scheduling.simulator.sampling import orders
 from rebalancer.scheduling.simulator.tally import Counts, RuleBook, Tallies
 
@@ -248,10 +248,6 @@ def newest_minor(nodes: Iterable[Node]) -> int:
     return max((int(version[1]) for version in versions if version), default=NEWEST_MINOR)
 
 
-#: So many nodes are asked about one by one.
-_FEW = 8
-
-
 class Shapes(Generic[S]):
     """Answers to one question that depends only on the node and the shape of the pod: by default what it requests."""
 
@@ -274,11 +270,7 @@ class Shapes(Generic[S]):
             answers = self._ask(pod, self._state.everywhere)
         elif seen < len(changes):
             changed = sorted(set(changes[seen:]))
-            if len(changed) > _FEW:
-                answers[changed] = self._ask(pod, Nodes(changed))
-            else:
-                for index in changed:
-                    answers[index] = self._ask(pod, OneNode(index))
+            answers[changed] = self._ask(pod, Nodes(changed))
         else:
             return answers
         self._known[key] = answers, len(changes)

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from math import inf
-from typing import Generic, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -49,9 +49,6 @@ from rebalancer.scheduling.simulator.state import Shapes, State
 
 _MEAN = "AVG"
 _SAMPLE = "Latest"
-
-T = TypeVar("T")
-A = TypeVar("A", bound="TrimaranArgs")
 
 
 class _Provider(msgspec.Struct, frozen=True):
@@ -70,12 +67,12 @@ class TrimaranArgs(msgspec.Struct, rename="camel", frozen=True):
         return LoadsWanted("LoadWatcher" if self.watcher_address else self.metric_provider.type or METRICS_SERVER)
 
 
-class ByLoad(ABC, Generic[A, T]):
+class ByLoad(ABC):
     """A plugin that scores nodes by their usage; one without figures scores 0."""
 
     name: str
 
-    def __init__(self, state: State, args: A, ask: Callable[[], NodeLoads] | None) -> None:
+    def __init__(self, state: State, args: Any, ask: Callable[[], NodeLoads] | None) -> None:
         self._state = state
         self._args = args
         self._ask = ask
@@ -89,8 +86,7 @@ class ByLoad(ABC, Generic[A, T]):
         loads, shape = self._answer, self._shape(pod)
         if isinstance(loads, str):
             raise UnknownPlacementError(f"{self.name} goes by the real usage of nodes, which is not known: {loads}")
-        scores = [self._on(index, shape, loads) for index in nodes]
-        return np.array(scores, dtype=np.int64).reshape(nodes.shape)
+        return rounded(np.array([self._on(index, shape, loads) for index in nodes], dtype=np.float64))
 
     @cached_property
     def _answer(self) -> NodeLoads | str:
@@ -100,12 +96,12 @@ class ByLoad(ABC, Generic[A, T]):
             return str(error)
 
     @abstractmethod
-    def _shape(self, pod: Pod) -> T:
+    def _shape(self, pod: Pod) -> Any:
         """Return what the scores for a pod depend on."""
 
     @abstractmethod
-    def _on(self, index: int, shape: T, loads: NodeLoads) -> int:
-        """Return the score of a node."""
+    def _on(self, index: int, shape: Any, loads: NodeLoads) -> float:
+        """Return the score of a node, not rounded yet."""
 
 
 def last(figures: Iterable[LoadFigure], kind: str, operators: tuple[str, ...]) -> float | None:
@@ -153,7 +149,7 @@ class PackingArgs(TrimaranArgs, rename="camel", frozen=True):
         return 1000 if self.default_requests is None else parse_milli_quantity(self.default_requests.get("cpu", 0))
 
 
-class TargetLoadPacking(ByLoad[PackingArgs, int]):
+class TargetLoadPacking(ByLoad):
     """Scores nodes by the cpu that they would use."""
 
     name = "TargetLoadPacking"
@@ -170,9 +166,9 @@ class TargetLoadPacking(ByLoad[PackingArgs, int]):
     def _predicted(self, container: ContainerCpu) -> int:
         if container.limit is not None:
             return container.limit
-        return self._assumed if container.request is None else rounded(container.request * self._multiplier)
+        return self._assumed if container.request is None else int(rounded(container.request * self._multiplier))
 
-    def _on(self, index: int, shape: int, loads: NodeLoads) -> int:
+    def _on(self, index: int, shape: int, loads: NodeLoads) -> float:
         node = self._state.nodes[index]
         percent = last(loads.figures.get(node.name, ()), "CPU", (_MEAN, _SAMPLE))
         if percent is None:
@@ -182,8 +178,8 @@ class TargetLoadPacking(ByLoad[PackingArgs, int]):
         busy = WHOLE * (percent / WHOLE * capacity + more) / capacity if capacity else 0.0
         target = self._target
         if busy <= target:
-            return rounded((WHOLE - target) * busy / target + target)
-        return 0 if busy > WHOLE else rounded(target * (WHOLE - busy) / (WHOLE - target))
+            return (WHOLE - target) * busy / target + target
+        return 0 if busy > WHOLE else target * (WHOLE - busy) / (WHOLE - target)
 
     def _young(self, index: int, ended: datetime) -> int:
         """Return how much cpu the pods of a node are taken to use that are not measured yet, in millicores."""
@@ -204,7 +200,7 @@ class VariationArgs(TrimaranArgs, rename="camel", frozen=True):
     safe_variance_sensitivity: float = 1.0
 
 
-class LoadVariationRiskBalancing(ByLoad[VariationArgs, tuple[int, int]]):
+class LoadVariationRiskBalancing(ByLoad):
     """Scores nodes by the risk that they are overloaded."""
 
     name = "LoadVariationRiskBalancing"
@@ -216,7 +212,7 @@ class LoadVariationRiskBalancing(ByLoad[VariationArgs, tuple[int, int]]):
         requests = pod.spec.requests if plain is None else plain
         return requests.get(CPU, 0), requests.get(MEMORY, 0)
 
-    def _on(self, index: int, shape: tuple[int, int], loads: NodeLoads) -> int:
+    def _on(self, index: int, shape: tuple[int, int], loads: NodeLoads) -> float:
         node = self._state.nodes[index]
         figures = loads.figures.get(node.name, ())
         scores = [
@@ -224,7 +220,7 @@ class LoadVariationRiskBalancing(ByLoad[VariationArgs, tuple[int, int]]):
             for (name, kind), request in zip(_TYPES.items(), shape, strict=True)
             if (load := _load_of(figures, kind))
         ]
-        return rounded(min(scores, default=0))
+        return min(scores, default=0)
 
     def _of(self, load: tuple[float, float], request: int, allocatable: int) -> float:
         """Return the score of one resource; one of which nothing is allocatable scores 0."""

@@ -29,7 +29,16 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
 from rebalancer.scheduling.equivalence import asked_labels
-from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Reasons, Refusals, UnknownPlacementError
+from rebalancer.scheduling.simulator.plugin import (
+    WHOLE,
+    ByNode,
+    Mask,
+    Nodes,
+    Reasons,
+    Refusals,
+    UnknownPlacementError,
+    rounded,
+)
 from rebalancer.scheduling.simulator.replacement import of_constraint
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
@@ -39,7 +48,6 @@ _PREFERRED = "ScheduleAnyway"
 _HONOR = "Honor"
 _SKEWED = ("node(s) didn't match pod topology spread constraints",)
 _NO_LABEL = ("node(s) didn't match pod topology spread constraints (missing required label)",)
-_HALF = 0.5
 
 #: By kind of the owners whose selectors count for default constraints, where those were read into.
 SELECTING_OWNERS = {
@@ -236,7 +244,7 @@ class PodTopologySpread:
         for each in constraints:
             sums += self._sums(pod, each, scored, lacking)
         scores = np.zeros(len(nodes), dtype=np.int64)
-        scores[~nodes.of(lacking)] = _reversed(np.floor(sums) + (sums - np.floor(sums) >= _HALF))
+        scores[~nodes.of(lacking)] = _reversed(rounded(sums))
         return scores
 
     def _sums(self, pod: Pod, constraint: _Constraint, scored: Nodes, lacking: Mask) -> NDArray[np.float64]:
@@ -262,8 +270,7 @@ class PodTopologySpread:
         return lacking
 
 
-def _reversed(sums: NDArray[np.float64]) -> ByNode:
+def _reversed(whole: ByNode) -> ByNode:
     """Return the scores that sums make: the other way round, so that the lowest makes 100."""
-    whole = sums.astype(np.int64)
     most, least = (int(whole.max()), int(whole.min())) if len(whole) else (0, 0)
     return WHOLE * (most + least - whole) // most if most else whole + WHOLE

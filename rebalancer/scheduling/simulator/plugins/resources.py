@@ -21,8 +21,7 @@ address of the node.  Ports of restartable init containers count since 1.34 (kub
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from math import sqrt
-from operator import add, mul, or_
+from operator import add, or_
 from typing import NamedTuple
 
 import msgspec
@@ -80,28 +79,22 @@ def _means(columns: Sequence[Column], counting: Callable[[ByNode, ByNode], ByNod
 def requested_to_capacity_ratio(shape: _Shape) -> Scorer:
     """Return the strategy that reads scores off a shape; resources that score 0 are left out of the mean."""
     points = [(utilization, score * _SCORES_PER_POINT) for utilization, score in shape]
+    by_percent = np.array([_on_line(points, utilization) for utilization in range(WHOLE + 1)], dtype=np.int64)
 
     def score(columns: Sequence[Column]) -> ByNode:
-        means = []
-        cells = zip(*(zip(*map(_listed, column[:2]), strict=True) for column in columns), strict=True)
-        for pairs in cells:
-            found = [_on_line(points, *pair) if pair[1] else 0 for pair in pairs]
-            weights = [column.weight * (here > 0) for column, here in zip(columns, found, strict=True)]
-            total = sum(map(mul, found, weights))
-            means.append(rounded(total / sum(weights)) if any(weights) else 0)
-        return np.array(means, dtype=np.int64).reshape(np.shape(columns[0].offered))
+        totals, weights = [], []
+        for asked, offered, weight in columns:
+            percent = np.where(asked > offered, WHOLE, asked * WHOLE // np.maximum(offered, 1))
+            found = by_percent[percent] * (offered > 0)
+            totals.append(weight * found)
+            weights.append(weight * (found > 0))
+        return rounded(reduce(add, totals) / np.maximum(reduce(add, weights), 1))
 
     return score
 
 
-def _listed(column: ByNode) -> list[int]:
-    listed: list[int] = np.atleast_1d(column).tolist()
-    return listed
-
-
-def _on_line(shape: _Shape, asked: int, offered: int) -> int:
+def _on_line(shape: _Shape, utilization: int) -> int:
     """Return the score of a utilization; between two points it is cut off towards zero."""
-    utilization = WHOLE if asked > offered else asked * WHOLE // offered
     before = shape[0]
     for at, score in shape:
         if utilization <= at:
@@ -219,7 +212,7 @@ class NodeResourcesFit:
 
     def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
         columns = [self._column(name, more, nodes) for name, more in self._scored.of(pod.spec)]
-        return self._scorer(columns) if columns else np.zeros(nodes.shape, dtype=np.int64)
+        return self._scorer(columns) if columns else np.zeros(len(nodes), dtype=np.int64)
 
     def _amounts(self, spec: PodSpec) -> list[tuple[str, int]]:
         return [*_scored(self._weights, spec, {**spec.requests, **scored_of(spec)}).items()]
@@ -282,29 +275,24 @@ class NodeResourcesBalancedAllocation:
 
         In floating point, as the scheduler does; a resource that a node does not offer does not count there.
         """
-        columns = [self._shares(name, amount, nodes) for name, amount in more.items()]
-        if len(columns) == _TWO and nodes.shape and not any((column < 0).any() for column in columns):  # as a rule
-            one, other = columns
-            return ((1 - abs((one - other) / _TWO)) * WHOLE).astype(np.int64)
-        rows = zip(*map(nodes.listed, columns), strict=True) if columns else [()] * len(nodes)
-        return np.array([_evenness(shares) for shares in rows], dtype=np.int64).reshape(nodes.shape)
+        if not more:
+            return np.full(len(nodes), WHOLE, dtype=np.int64)
+        shares = np.array([self._shares(name, amount, nodes) for name, amount in more.items()])
+        there = shares >= 0
+        number = there.sum(axis=0)
+        deviations = (np.where(there, shares, 0).max(axis=0) - np.where(there, shares, 1).min(axis=0)) / _TWO
+        if len(shares) > _TWO:
+            means = reduce(add, shares * there) / np.maximum(number, 1)
+            squares = reduce(add, (shares - means) * (shares - means) * there)
+            deviations = np.where(number > _TWO, np.sqrt(squares / np.maximum(number, 1)), deviations)
+        evenness: ByNode = ((1 - deviations * (number > 1)) * WHOLE).astype(np.int64)
+        return evenness
 
     def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
         offered, taken = map(nodes.of, self._state.room(name))
         asked = taken + more
         share = asked / (offered + (offered <= 0))
         return (share * (asked < offered) + (asked >= offered)) * (offered > 0) - (offered <= 0)
-
-
-def _evenness(all_shares: Sequence[float]) -> int:
-    shares = [share for share in all_shares if share >= 0]
-    if len(shares) == _TWO:
-        one, other = shares
-        return int((1 - abs((one - other) / _TWO)) * WHOLE)
-    if len(shares) < _TWO:
-        return WHOLE
-    mean = sum(shares) / len(shares)
-    return int((1 - sqrt(sum((share - mean) * (share - mean) for share in shares) / len(shares))) * WHOLE)
 
 
 class PodCapacityOfNode:
