@@ -60,11 +60,6 @@ class SharedClusters:
         self._steps: list[tuple[object, list[_Followed]]] = []  # the latest ones, each with the clusters before it
         self._due: list[tuple[object, int, Sequence[Exchange]]] = []  # steps that are not taken yet
 
-    @property
-    def is_as_read(self) -> bool:
-        """Whether no step was ever taken, or is due."""
-        return not self._clusters and not self._due
-
     def __getitem__(self, number: int) -> Simulator:
         self._clusters = self._clusters or [_Followed(self._read())] * self._size
         for step, sign, exchanges in self._due:

@@ -120,7 +120,7 @@ class Worlds:
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
-        self._simulated = SharedClusters(self._simulation.as_read, SAMPLES)
+        self._simulated: SharedClusters | None = None  # None until somebody asks after a change
         self._taints = self._simulation.taints
         self._seen: dict[Pod, tuple[Seen, ...]] = {}
         self._again: dict[Pod, dict[int, Seen]] = {}
@@ -262,8 +262,8 @@ class Worlds:
             return
         if sign > 0:
             self._gone[pod] = self._simulation.ending(pod)
-        ends = [None if draw.is_gone(pod) else self._gone[pod] for draw in self._draws]
-        self._simulated.note(("left", pod), sign, [(pod.node, pod, each) for each in ends])
+        if self._simulated:
+            self._simulated.note(("left", pod), sign, self._leaving(pod))
         if sign < 0:
             del self._gone[pod]
 
@@ -279,22 +279,32 @@ class Worlds:
                         others[pod] = None
                     else:
                         del others[pod]
-        self._simulated.note(("came", pod), sign, self._arrivals(pod))
+        if self._simulated:
+            self._simulated.note(("came", pod), sign, self._arrivals(pod))
         if sign < 0:
             del self._landed[pod]
 
     def _of_world(self, draw: Draw) -> Simulator:
         """Return the cluster of a world; as long as no pod has gone, the one that was read."""
-        if self._simulated.is_as_read:
-            return self._simulation.soon_and_later[0]
+        if self._simulated is None:
+            if not self._gone and not self._landed:
+                return self._simulation.soon_and_later[0]
+            self._simulated = SharedClusters(self._simulation.as_read, SAMPLES)
+            for pod in self._gone:
+                self._simulated.note(("left", pod), 1, self._leaving(pod))
+            for pod in self._landed:
+                self._simulated.note(("came", pod), 1, self._arrivals(pod))
         if self._taints is not self._simulation.taints:
             self._taints = self._simulation.taints
             self._simulated.suppose(self._taints)
         return self._simulated[draw.number]
 
+    def _leaving(self, pod: Pod) -> Sequence[Exchange]:
+        ending, gone = (pod.node, pod, self._gone[pod]), (pod.node, pod, None)
+        return [gone if draw.is_gone(pod) else ending for draw in self._draws]
+
     def _arrivals(self, pod: Pod) -> Sequence[Exchange]:
         moments, coming = self._simulation.replacement(pod).moments, self._simulation.coming(pod)
+        arrivals = {node: (node, None, coming) for node in self._landed[pod]}
         there = [draw.moment(pod, moments) is Moment.AT_ONCE or draw.is_gone(pod) for draw in self._draws]
-        return [
-            (node, None, coming) if is_there else None for node, is_there in zip(self._landed[pod], there, strict=True)
-        ]
+        return [arrivals[node] if is_there else None for node, is_there in zip(self._landed[pod], there, strict=True)]

@@ -62,7 +62,7 @@ class State:
         self.scheduler_inputs = scheduler_inputs
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
-        self.rules = RuleBook([node.labels for node in self.nodes], namespaces)
+        self.rules = RuleBook(namespaces)
         self._domains: dict[str, LabelDomains] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)  # by resource, what can be requested of each node
@@ -138,10 +138,12 @@ class State:
             known = self._domains[topology_key] = LabelDomains(numbers, of_node, of_node == numbers.get(None, -1))
         return known
 
-    def in_domains(self, topology_key: str, values: Iterable[str]) -> Mask:
-        """Return whether a label has one of these values, by index of the node."""
+    def by_domain(self, topology_key: str, by_node: Mapping[int, int], counting: Mask) -> ByNode:
+        """Return what is counted by index of the node, summed up by number of the domain; on the counting nodes."""
         numbers, of_node, _ = self.domains(topology_key)
-        return Nodes([numbers[value] for value in values]).among(len(numbers)).take(of_node)
+        nodes = np.fromiter(by_node, np.intp, len(by_node))
+        counts = np.fromiter(by_node.values(), np.int64, len(by_node)) * counting[nodes]
+        return np.bincount(of_node[nodes], counts, len(numbers)).astype(np.int64)
 
     def place(self, pod: Pod, name: str) -> None:
         """Add a pod to a node, whatever the pod's own `node` field says."""
@@ -157,29 +159,26 @@ class State:
         self.residents[node].remove(pod)
         self._count(pod, node, -1)
 
-    def swap(self, goes: Pod, comes: Pod, name: str) -> None:
-        """Replace a pod of a node by the same pod, which is terminating now or no longer.
+    def exchange(self, name: str, goes: Pod | None, comes: Pod | None) -> None:
+        """Let a pod go, come, or turn into itself as it terminates; do nothing on a node that was not read.
 
-        It takes what it took, so nothing that follows `changes` has to look at the node again.  Each question about a
-        replacement swaps the old pod twice; spreading alone sees the difference.
+        One that turns into itself takes what it took, so nothing that follows `changes` has to look at the node again.
+        Each question about a replacement swaps the old pod twice; spreading alone sees the difference.
         """
+        if goes is comes or name not in self.index:
+            return
+        if not goes or not comes:
+            if goes:
+                self.remove(goes, name)
+            if comes:
+                self.place(comes, name)
+            return
         node = self.index[name]
         self._own(node)
         self.residents[node].remove(goes)
         self.residents[node].add(comes)
         if goes.terminating is not comes.terminating:
             self.tallies.mark(self.tallies.group(comes.namespace, comes.labels), node, leaving=comes.terminating)
-
-    def exchange(self, node: str, goes: Pod | None, comes: Pod | None) -> None:
-        """Let a pod go, come, or turn into itself as it terminates; do nothing on a node that was not read."""
-        if goes is comes or node not in self.index:
-            return
-        if goes and comes:
-            self.swap(goes, comes, node)
-        elif goes:
-            self.remove(goes, node)
-        elif comes:
-            self.place(comes, node)
 
     def _count(self, pod: Pod, node: int, sign: int) -> None:
         for column, amount in self._amounts.of(pod.spec):

@@ -1,4 +1,4 @@
-"""Pods counted by node, and their affinity terms by topology domain, kept up to date as pods come and go.
+"""Pods counted by node, and their affinity terms, kept up to date as pods come and go.
 
 Pods of one namespace with equal labels form a group.  A tally counts the pods of all groups that its matcher takes.
 When a pod comes or goes, only the tallies that count its group are updated.
@@ -7,7 +7,7 @@ Which groups, tallies and rules there are is known to a cluster and its copies a
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
@@ -115,7 +115,6 @@ class Tallies:
         self.unlabelled: list[Group] = []  # groups in namespaces of which no labels are known
         self._groups: dict[tuple[str, frozenset[tuple[str, str]]], Group] = {}
         self._known: dict[tuple[str, int], tuple[Group, Labels]] = {}
-        self._labelled: LabelIndex[Group] = LabelIndex()
         self._of_namespace: defaultdict[str, LabelIndex[Group]] = defaultdict(LabelIndex)
         self._tallies: dict[Matcher, _Tally] = {}
         self.nodes: Counts[Group, int] = Counts()  # how many pods of each group are on each node, by index
@@ -142,7 +141,6 @@ class Tallies:
             group = self._groups[key] = Group(namespace, labels)
             if namespace not in self._namespaces:
                 self.unlabelled.append(group)
-            self._labelled.add(labels, group)
             self._of_namespace[namespace].add(labels, group)
             for tally in self._tallies.values():
                 self._take_in(tally, group)
@@ -188,9 +186,8 @@ class Tallies:
 
     def _selected(self, condition: MatchedPods) -> Iterator[Group]:
         """Return the groups that a condition may select, namespace by namespace where it names them."""
-        indices = [self._labelled]
-        if condition.namespace_selector is None:
-            indices = [self._of_namespace[each] for each in sorted(condition.namespaces & self._of_namespace.keys())]
+        asked = condition.namespaces if condition.namespace_selector is None else self._of_namespace.keys()
+        indices = (self._of_namespace[each] for each in sorted(asked & self._of_namespace.keys()))
         selector = condition.selector
         return chain.from_iterable(each.matching(selector) for each in indices) if selector is not None else iter(())
 
@@ -232,15 +229,14 @@ class AffinityRule:
 class RuleBook:
     """The rules of all running pods."""
 
-    def __init__(self, topology: Sequence[Labels], namespaces: dict[str, Labels]) -> None:
-        self._topology = topology
+    def __init__(self, namespaces: dict[str, Labels]) -> None:
         self._namespaces = namespaces
         self._rules: dict[Term, AffinityRule] = {}
         self._selectors: defaultdict[str | None, SelectorIndex[AffinityRule]] = defaultdict(SelectorIndex)
         self._on_namespaces: list[AffinityRule] = []
         self._known: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
         self._matching: dict[tuple[str, int], tuple[int, Labels, list[AffinityRule]]] = {}
-        self.counts: Counts[AffinityRule, str] = Counts()  # how many running pods have each rule, by topology domain
+        self.counts: Counts[AffinityRule, int] = Counts()  # how many pods on each node have a rule, by index
 
     def copy(self) -> "RuleBook":
         """Return a copy that follows another cluster from now on."""
@@ -251,11 +247,7 @@ class RuleBook:
     def count(self, pod: Pod, node: int, change: int) -> None:
         """Count the terms of a pod that comes to a node (1), or leaves it (-1)."""
         for rule in self.of(pod):
-            value = self._topology[node].get(rule.term.topology_key)
-            if rule not in self.counts:
-                self.counts.begin(rule)
-            if value is not None:
-                self.counts.add(rule, value, change)
+            self.counts.add(rule, node, change)
 
     def conditions_on_namespaces(self) -> Iterable[MatchedPods]:
         """Return the conditions of running pods that ask for labels of namespaces."""

@@ -6,7 +6,6 @@ is gone.  The first pod of a group that must be near pods of its own group may g
 A namespaceSelector goes by the labels of namespaces: where those of one are not known, and decide, nor is the answer.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -49,11 +48,10 @@ class InterPodAffinity:
         selecting, terms = self._selecting(pod), self._terms(pod)
         near = [term for term in terms if term.strength is Strength.ATTRACTS]
         refused = [(mask, _AFFINITY) for mask in self._out_of_reach(pod, near)]
-        apart = ((term.topology_key, term.condition) for term in terms if term.strength is Strength.REPELS)
-        unwanted = [(key, self._counts(Matcher((condition,)), key)) for key, condition in apart]
-        refused += [(self._where(key, counts), _ANTI_AFFINITY) for key, counts in unwanted if counts]
-        existing = self._summed((rule, 1) for rule in selecting if rule.term.strength is Strength.REPELS)
-        refused += [(self._where(key, counts), _EXISTING) for key, counts in existing.items()]
+        apart = [term for term in terms if term.strength is Strength.REPELS]
+        refused += [(self._near(term.topology_key, self._tally(term)), _ANTI_AFFINITY) for term in apart]
+        existing = [rule for rule in selecting if rule.term.strength is Strength.REPELS]
+        refused += [(self._near(rule.term.topology_key, self._having(rule)), _EXISTING) for rule in existing]
         return Refusals.joined(refused)
 
     def _out_of_reach(self, pod: Pod, near: Sequence[Term]) -> Iterator[Mask]:
@@ -61,59 +59,44 @@ class InterPodAffinity:
         if not near:
             return
         matcher = Matcher(tuple(term.condition for term in near))
-        counts = {term.topology_key: self._counts(matcher, term.topology_key) for term in near}
+        tally = self._state.tallies.tally(matcher)
+        reached = {term.topology_key: self._near(term.topology_key, tally) for term in near}
         namespace = (self._state.namespaces or {}).get(pod.namespace, {})
-        first = not any(counts.values()) and matcher.takes(pod.namespace, namespace, pod.labels)
-        for key, reached in counts.items():
-            yield self._state.domains(key).lacking if first else ~self._where(key, reached)
+        first = matcher.takes(pod.namespace, namespace, pod.labels) and not any(each.any() for each in reached.values())
+        for key, mask in reached.items():
+            yield self._state.domains(key).lacking if first else ~mask
 
-    def _where(self, key: str, counts: Mapping[str, int]) -> Mask:
-        return self._state.in_domains(key, [value for value, count in counts.items() if count > 0])
+    def _near(self, key: str, by_node: Mapping[int, int]) -> Mask:
+        """Return which nodes are in a domain with such pods."""
+        found: Mask = (self._by_domain(key, by_node) > 0).take(self._state.domains(key).of_node)
+        return found
+
+    def _by_domain(self, key: str, by_node: Mapping[int, int]) -> ByNode:
+        return self._state.by_domain(key, by_node, ~self._state.domains(key).lacking)
+
+    def _tally(self, term: Term) -> Mapping[int, int]:
+        return self._state.tallies.tally(Matcher((term.condition,)))
+
+    def _having(self, rule: AffinityRule) -> Mapping[int, int]:
+        return self._state.rules.counts.of(rule)
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
             return None
-        totals = self._summed((rule, self._weight(rule.term)) for rule in self._selecting(pod))
-        for term in terms:
-            for value, count in self._counts(Matcher((term.condition,)), term.topology_key).items():
-                totals[term.topology_key][value] += term.weight * count
-        return self._normalized(totals, nodes) if totals else None
-
-    def _normalized(self, totals: Mapping[str, Mapping[str, int]], nodes: Nodes) -> ByNode:
-        raw = np.zeros(len(nodes), dtype=np.int64)
-        for key, counts in totals.items():
-            numbers, of_node, _ = self._state.domains(key)
-            by_domain = np.zeros(len(numbers), dtype=np.int64)
-            for value, count in counts.items():
-                by_domain[numbers[value]] = count
-            raw += by_domain.take(nodes.of(of_node))
-        least, most = int(raw.min()), int(raw.max())
-        if least == most:
-            return np.zeros(len(nodes), dtype=np.int64)
-        return (WHOLE * ((raw - least) / (most - least))).astype(np.int64)
+        weighted = [(rule.term, self._weight(rule.term), self._having(rule)) for rule in self._selecting(pod)]
+        weighted += [(term, term.weight, self._tally(term)) for term in terms]
+        raw, counts = np.zeros(len(nodes), dtype=np.int64), False
+        for term, weight, by_node in weighted:
+            by_domain = self._by_domain(term.topology_key, by_node) if weight and by_node else None
+            if by_domain is not None and by_domain.any():
+                counts = True
+                raw += weight * by_domain.take(nodes.of(self._state.domains(term.topology_key).of_node))
+        return _normalized(raw) if counts else None
 
     def _weight(self, term: Term) -> int:
         return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
-
-    def _counts(self, matcher: Matcher, key: str) -> Mapping[str, int]:
-        counts = defaultdict[str, int](int)
-        for index, count in self._state.tallies.tally(matcher).items():
-            value = self._state.nodes[index].labels.get(key)
-            if value is not None and count:
-                counts[value] += count
-        return counts
-
-    def _summed(self, weighted: Iterable[tuple[AffinityRule, int]]) -> defaultdict[str, defaultdict[str, int]]:
-        """Return the sums of the rules' counts times their weights, by topology key and value."""
-        totals: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for rule, weight in weighted:
-            if weight:
-                for value, count in self._state.rules.counts.of(rule).items():
-                    if count:
-                        totals[rule.term.topology_key][value] += weight * count
-        return totals
 
     def _terms(self, pod: Pod) -> list[Term]:
         terms = [rule.term for rule in self._state.rules.of(pod)]
@@ -143,3 +126,10 @@ class InterPodAffinity:
                     raise UnknownPlacementError(
                         f"a namespaceSelector goes by labels of {namespace}, which are not known"
                     )
+
+
+def _normalized(raw: ByNode) -> ByNode:
+    least, most = int(raw.min()), int(raw.max())
+    if least == most:
+        return np.zeros_like(raw)
+    return (WHOLE * ((raw - least) / (most - least))).astype(np.int64)

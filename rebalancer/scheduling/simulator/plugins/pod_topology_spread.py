@@ -17,7 +17,7 @@ Soft: log(5) = 1.61, so the sums are 5, 3 and 2, and the scores 40, 80 and 100.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -223,15 +223,8 @@ class PodTopologySpread:
     def _counting(self, admitted: Mask | None, lacking: Mask) -> Mask:
         return ~lacking if admitted is None else admitted & ~lacking
 
-    def _by_domain(self, constraint: _Constraint, counting: Mask) -> NDArray[Any]:
-        numbers, of_node, _ = self._state.domains(constraint.topology_key)
-        nodes, counts = self._counted(constraint)
-        by_domain: NDArray[Any] = np.bincount(of_node[nodes], counts * counting[nodes], len(numbers))
-        return by_domain
-
-    def _counted(self, constraint: _Constraint) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        found = self._state.tallies.tally(constraint.matcher)
-        return np.fromiter(found, np.intp, len(found)), np.fromiter(found.values(), np.float64, len(found))
+    def _by_domain(self, constraint: _Constraint, counting: Mask) -> ByNode:
+        return self._state.by_domain(constraint.topology_key, self._state.tallies.tally(constraint.matcher), counting)
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return 100 for the nodes with the lowest sum, less for others; None without soft constraints."""
@@ -251,9 +244,9 @@ class PodTopologySpread:
         """Return what a soft constraint adds to the sum of each node, 0 without the label."""
         values, of_node, without_label = self._state.domains(constraint.topology_key)
         if constraint.topology_key == HOSTNAME:
-            nodes, counts = self._counted(constraint)
-            by_node = np.zeros(len(self._state.nodes))
-            by_node[nodes] = counts
+            found = self._state.tallies.tally(constraint.matcher)
+            by_node = np.zeros(len(self._state.nodes), dtype=np.int64)
+            by_node[[*found]] = [*found.values()]
             pods, size = scored.of(by_node), len(scored)
         else:
             admitted = self._admission(pod, constraint)
@@ -262,7 +255,8 @@ class PodTopologySpread:
             # Nodes without the label are in the domain without a name.
             counts = np.bincount(there, minlength=len(values)).tolist()
             size = len({value or "" for value, count in zip(values, counts, strict=True) if count})
-        return (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
+        sums: NDArray[np.float64] = (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
+        return sums
 
     def _lacking(self, constraints: Sequence[_Constraint]) -> Mask:
         without = [self._state.domains(each.topology_key).lacking for each in constraints]
