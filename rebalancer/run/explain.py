@@ -122,15 +122,18 @@ def _node_states(name: str, report: Report) -> list[dict[str, Any]]:
 
 def _scheduler_view(pod: Pod, cluster: Cluster) -> dict[str, Any]:
     simulation = cluster.index(Simulation)
-    weighing, answer = simulation.weigh(pod), simulation.ask(pod)
-    totals = {name: sum(scores.values()) for name, scores in weighing.scores.items()}
+    moments, answer = simulation.weigh(pod), simulation.ask(pod)
+    # A node that only takes the replacement once the old pod is gone counts with what it scores then.
+    scores = {name: each.scores(name) for each in reversed(moments) for name in each.feasible_nodes()}
+    refused = {name: reasons for name, reasons in moments[0].refused.items() if name not in scores}
+    totals = {name: sum(plugins.values()) for name, plugins in scores.items()}
     return {
-        "unknown": weighing.unknown or answer.unknown,
-        "evaluated": len(weighing.refused) + len(weighing.scores),
-        "feasible": len(weighing.scores),
-        "refused": [{"node": name, "reasons": list(reasons)} for name, reasons in weighing.refused.items()],
+        "unknown": answer.unknown or ("" if refused or scores else answer.reason),
+        "evaluated": len(refused) + len(scores),
+        "feasible": len(scores),
+        "refused": [{"node": name, "reasons": list(reasons)} for name, reasons in refused.items()],
         "scores": [
-            {"node": name, "total": totals[name], "plugins": dict(weighing.scores[name])}
+            {"node": name, "total": totals[name], "plugins": dict(scores[name])}
             for name in sorted(totals, key=lambda name: (-totals[name], name))
         ],
         "lands": list(answer.nodes),

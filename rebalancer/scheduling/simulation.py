@@ -20,7 +20,7 @@ There is one simulation per cluster, which follows it: get it with `cluster.inde
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import reduce
 
 import msgspec
@@ -33,7 +33,7 @@ from rebalancer.cluster.scheduler_inputs import Key, SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.shared_clusters import Exchange, SharedClusters
-from rebalancer.scheduling.simulator.answer import Answer, Weighing
+from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.plugin import Mask, Nodes
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import SELECTING_OWNERS
@@ -138,37 +138,22 @@ class Simulation:
         """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
         return self._clusters[_FIRST]
 
-    def at(self, pod: Pod, simulated: Simulator, moment: Moment) -> Answer:
+    def at(self, pod: Pod, simulated: Simulator, moment: Moment, *, tell: bool = False) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments."""
         coming = self.replacement(pod)
         made = coming.pod
         if made is None:
             return Answer(unknown=coming.unknown)
-        with self._meanwhile(pod, simulated, moment) as scheduler:
-            return scheduler.ask(made)
-
-    def _meanwhile(self, pod: Pod, simulated: Simulator, moment: Moment) -> AbstractContextManager[Simulator]:
-        """Let a pod be as it is at one of the points in time when its replacement comes."""
         there = pod if self._cluster.contains(pod) and pod.active else None
         if there is None and simulated is not self._clusters[_LATER]:
             there = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
-        return simulated.exchanged(pod.node, there, meanwhile)
+        with simulated.exchanged(pod.node, there, meanwhile):
+            return simulated.ask(made, tell=tell)
 
-    def weigh(self, pod: Pod) -> Weighing:
-        """Return what the scheduler would think of each node for the replacement of a pod that goes now.
-
-        A node that only takes the replacement once the old pod is gone counts with what it scores then.
-        """
-        coming = self.replacement(pod)
-        made = coming.pod
-        if made is None:
-            return Weighing(unknown=coming.unknown)
-        found = []
-        for each in coming.moments:
-            with self._meanwhile(pod, self.soon_and_later[0], each) as scheduler:
-                found.append(scheduler.weigh(made))
-        return reduce(Weighing.before, found)
+    def weigh(self, pod: Pod) -> list[Answer]:
+        """Return what the scheduler would think of each node for the replacement of a pod that goes now, by moment."""
+        return [self.at(pod, self.soon_and_later[0], moment, tell=True) for moment in self.replacement(pod).moments]
 
     def among(self, names: Iterable[str]) -> Mask:
         """Return for each node, by the index that answers have it by, whether it is one of these."""

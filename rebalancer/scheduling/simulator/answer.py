@@ -3,28 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rebalancer.scheduling.simulator.plugin import ByNode, Nodes
+from rebalancer.scheduling.simulator.plugin import ByNode, Nodes, Reasons
 
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Weighing:
-    """What the scheduler thinks of each node, for a person who asks why."""
-
-    # By node, why it does not take the pod, in the scheduler's words.
-    refused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # By node that takes the pod, what it scores, plugin by plugin.
-    scores: Mapping[str, Scores] = field(default_factory=dict)
-    unknown: str = ""  # why nothing is known; empty if it is
-
-    def before(self, later: "Weighing") -> "Weighing":
-        """Return this, with the nodes that take the pod at a later time alone."""
-        if self.unknown or later.unknown:
-            return self
-        scores = {**later.scores, **self.scores}
-        return Weighing({name: reasons for name, reasons in self.refused.items() if name not in scores}, scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +23,8 @@ class Answer:
     sampled: bool = False  # whether the scheduler scores only a part of them
     # Returns the scores of a feasible node, plugin by plugin; empty for other nodes.
     scores: Callable[[str], Scores] = field(default=lambda _: {}, compare=False, repr=False)
+    # By node why it does not take the pod, in the scheduler's words; empty unless that was asked for.
+    refused: Mapping[str, Reasons] = field(default_factory=dict, compare=False, repr=False)
     # Returns the names of the nodes that the pod could go to.
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     # Returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.

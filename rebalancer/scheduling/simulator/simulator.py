@@ -17,7 +17,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.simulator import sampling
-from rebalancer.scheduling.simulator.answer import Answer, Scores, Weighing
+from rebalancer.scheduling.simulator.answer import Answer, Scores
 from rebalancer.scheduling.simulator.plugin import (
     ByNode,
     Filter,
@@ -85,36 +85,22 @@ class Simulator:
         rooms = {name: self._state.room(name) for name in asked}
         return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
-    def ask(self, pod: Pod, window: SamplingWindow | None = None) -> Answer:
+    def ask(self, pod: Pod, window: SamplingWindow | None = None, *, tell: bool = False) -> Answer:
         """Return where a pod without a node would go.
 
         If the scheduler scores only a part of the nodes, it begins to look in the window; without one, the best of all
-        nodes are named, which win in some part (see `Answer.anywhere` for the winners of all parts).
+        nodes are named, which win in some part (see `Answer.anywhere`).
+        With `tell` the answer says why nodes are refused.
         """
         unknown = self._why_unknown(pod)
         if unknown:
             return Answer(unknown=unknown)
         try:
-            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window)
+            return self._decide(pod, self._profiles[pod.spec.placement.scheduler], window, tell=tell)
         except UnknownPlacementError as error:
             return Answer(unknown=str(error))
         except PodUnschedulableError as error:
             return Answer(reason=f"0/{len(self._state.nodes)} nodes are available: {error}.")
-
-    def weigh(self, pod: Pod) -> Weighing:
-        """Return what the scheduler thinks of each node for a pod that has no node yet."""
-        if unknown := self._why_unknown(pod):
-            return Weighing(unknown=unknown)
-        profile, names = self._profiles[pod.spec.placement.scheduler], self._state.names
-        try:
-            nodes, refused = self._feasible(pod, profile)
-            weighted = self._weighted(pod, profile, nodes)
-        except (UnknownPlacementError, PodUnschedulableError) as error:
-            return Weighing(unknown=str(error))
-        return Weighing(
-            {names[index]: reasons for index, reasons in sorted(_by_node(refused).items())},
-            {names[index]: self._scores(weighted, nodes, names[index]) for index in nodes},
-        )
 
     def _why_unknown(self, pod: Pod) -> str:
         placement = pod.spec.placement
@@ -130,12 +116,14 @@ class Simulator:
             return f"the pod has a volume of a kind that Kubernetes has removed ({placement.removed_volumes[0]})"
         return "the pod claims devices" if pod.spec.resource_claims else ""
 
-    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None) -> Answer:
+    def _decide(self, pod: Pod, profile: Profile, window: SamplingWindow | None, *, tell: bool) -> Answer:
         nodes, refused = self._feasible(pod, profile)
+        names, named = self._state.names, named_nodes(pod.spec)
+        told = {names[index]: reasons for index, reasons in sorted(_by_node(refused).items())} if tell else {}
         if not nodes:
             rival = self._lower(pod, profile)
-            return Answer(reason=self._reason(refused), unknown=PREEMPTS if rival else self._devices(pod))
-        names, named = self._state.names, named_nodes(pod.spec)
+            unknown = PREEMPTS if rival else self._devices(pod)
+            return Answer(reason=self._reason(refused), unknown=unknown, refused=told)
         looked_at = names if named is None else self._state.index.keys() & named
         enough = sampling.nodes_to_score(profile.percentage, len(looked_at))
         sampled = len(nodes) > enough
@@ -150,6 +138,7 @@ class Simulator:
             feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
+            refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
             winners=lambda: tuple(names[index] for index in self._anywhere(nodes, sums, enough)),
             totals=lambda: (nodes, sums),

@@ -34,7 +34,11 @@ def test_a_job_may_replace_at_once_or_afterwards() -> None:
 
     cluster = make.cluster(nodes, [pod, beside])
     assert answer(cluster, pod).nodes == ("n1", "n2")
-    assert sorted(cluster.index(Simulation).weigh(pod).scores) == ["n1", "n2"]
+    weighed = cluster.index(Simulation).weigh(pod)
+    assert [(each.feasible_nodes(), each.refused) for each in weighed] == [
+        (("n2",), {"n1": ("Insufficient cpu",)}),
+        (("n1", "n2"), {}),
+    ]
     assert answer(make.cluster(nodes[:1], [pod, beside]), pod).reason == "0/1 nodes are available: 1 Insufficient cpu."
 
 

@@ -17,7 +17,7 @@ Soft: log(5) = 1.61, so the sums are 5, 3 and 2, and the scores 40, 80 and 100.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -240,7 +240,7 @@ class PodTopologySpread:
         scores[~nodes.of(lacking)] = _reversed(rounded(sums))
         return scores
 
-    def _sums(self, pod: Pod, constraint: _Constraint, scored: Nodes, lacking: Mask) -> NDArray[np.float64]:
+    def _sums(self, pod: Pod, constraint: _Constraint, scored: Nodes, lacking: Mask) -> NDArray[np.floating[Any]]:
         """Return what a soft constraint adds to the sum of each node, 0 without the label."""
         values, of_node, without_label = self._state.domains(constraint.topology_key)
         if constraint.topology_key == HOSTNAME:
@@ -255,8 +255,7 @@ class PodTopologySpread:
             # Nodes without the label are in the domain without a name.
             counts = np.bincount(there, minlength=len(values)).tolist()
             size = len({value or "" for value, count in zip(values, counts, strict=True) if count})
-        sums: NDArray[np.float64] = (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
-        return sums
+        return (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
 
     def _lacking(self, constraints: Sequence[_Constraint]) -> Mask:
         without = [self._state.domains(each.topology_key).lacking for each in constraints]
