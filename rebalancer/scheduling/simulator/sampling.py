@@ -15,7 +15,7 @@ In a window the highest of some scores becomes 100, so a node may score a little
 The winners of all windows are told by what nodes score among all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -81,29 +81,20 @@ def circle_from(order: Order, start: float, some: Nodes) -> Order:
 
 
 def winners_in_line(line: Order, totals: ByNode, enough: int) -> set[int]:
-    """Return the nodes that win in some window of a line: there are enough places between those that are better.
+    """Return the nodes that win in some window of a line: in the one of theirs whose best scores least.
 
-    For example, the places of a line score 5 9 3 4 4 8 1 2, and 3 are looked at.  Between 9 and 8 there are three, so
-    both 4 win, in the window 3 4 4.  Behind 8 there are two, so neither 1 nor 2 wins.
+    For example, the places of a line score 5 9 3 4 4 8 1 2, and 3 are looked at.  The best of the windows score 9 9 4 8
+    8 8.  So both 4 win, in the window 3 4 4, and neither 1 nor 2 wins.
     """
-    # Each window has one of these blocks as a whole.  So whoever wins scores at least as much as the best of some
-    # block; as a rule that leaves few places to look at.
-    block = (enough + 1) // 2
-    bar = totals[: len(totals) // block * block].reshape(-1, block).max(axis=1).min()
-    near = np.flatnonzero(totals >= bar)
-    scores = dict(zip(near.tolist(), totals[near].tolist(), strict=True))
-    before, after = _next_better(scores, scores), _next_better(reversed(scores), scores)
-    return {int(line[place]) for place in scores if after.get(place, len(line)) - before.get(place, -1) > enough}
+    edge = np.full(enough - 1, np.iinfo(np.int64).max)
+    bar = -_greatest(-np.concatenate((edge, _greatest(totals, enough), edge)), enough)
+    return set(line[totals >= bar].tolist())
 
 
-def _next_better(places: Iterable[int], scores: Mapping[int, int]) -> dict[int, int]:
-    """Return for each place the last one before it that scores more; places without one are left out."""
-    found: dict[int, int] = {}
-    better: list[int] = []
-    for place in places:
-        while better and scores[better[-1]] <= scores[place]:
-            better.pop()
-        if better:
-            found[place] = better[-1]
-        better.append(place)
-    return found
+def _greatest(values: ByNode, size: int) -> ByNode:
+    """Return the greatest value of each run of this size."""
+    width = 1
+    while width < size:
+        step = min(width, size - width)
+        values, width = np.maximum(values[:-step], values[step:]), width + step
+    return values

@@ -83,9 +83,3 @@ def test_graphs_of_alike_vertices_are_solved_however_large() -> None:
     assert cover(graph(200, clique)) == everything(199)
     assert cover(graph(200, star)) == 1
     assert cover(graph(200, groups)) == everything(60)
-
-
-def test_components_leave_single_vertices_out() -> None:
-    """Each connected part comes once; edges to vertices that do not count connect nothing."""
-    assert list(graph(6, {(0, 2), (2, 3), (1, 5)}).components(everything(6))) == [0b1101, 0b100010]
-    assert list(graph(6, {(0, 2), (2, 3), (1, 5)}).components(0b111001)) == []
