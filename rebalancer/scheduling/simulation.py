@@ -120,7 +120,7 @@ class Simulation:
             for anywhere in (False, True):
                 if (number, anywhere) not in known:
                     answers = answers or [self.at(pod, simulated, moment) for moment in moments]
-                    found = [each.anywhere() for each in answers] if anywhere else answers
+                    found = [each.anywhere(roughly=True) for each in answers] if anywhere else answers
                     known[number, anywhere] = reduce(Answer.or_else, found).without_scores()
                 yield known[number, anywhere]
                 if not known[number, anywhere].sampled:

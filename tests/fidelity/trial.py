@@ -124,7 +124,7 @@ class Trial:
             return
         before = len(self._comparison.disagreements)
         created["spec"].pop("nodeName", None)
-        answer = simulator.ask(self._decoded(created))
+        answer = simulator.ask(self._decoded(created)).anywhere()
         settled = wait_for(lambda: self._decided(name, namespace), f"a decision about {name}", 30)
         known = f"{namespace}/{name}"
         node = settled["spec"].get("nodeName")

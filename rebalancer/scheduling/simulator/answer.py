@@ -29,16 +29,16 @@ class Answer:
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     # Returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.
     totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
-    # Returns the winners of all parts, by what nodes score among all.
-    winners: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    # Returns the winners of all parts, by what nodes score there or, roughly and much faster, among all.
+    winners: Callable[..., tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""
         return Answer(self.nodes, self.reason, self.unknown, self.feasible, self.sampled)
 
-    def anywhere(self) -> "Answer":
-        """Return the same with the winners of all parts."""
-        return replace(self, nodes=self.winners()) if self.sampled else self
+    def anywhere(self, *, roughly: bool = False) -> "Answer":
+        """Return the same with the winners of all parts; roughly, by what nodes score among all."""
+        return replace(self, nodes=self.winners(roughly=roughly)) if self.sampled else self
 
     def or_else(self, other: "Answer") -> "Answer":
         """Return the nodes of both answers; if one of them is unknown or has no node, the first such answer."""

@@ -131,6 +131,10 @@ class Simulator:
             circle = circle_from(self._state.orders[window.order], window.start, nodes)
             nodes = Nodes(np.sort(circle[:enough]))
         weighted = self._weighted(pod, profile, nodes)
+
+        def weigh(some: Nodes) -> list[ByNode]:
+            return [*self._weighted(pod, profile, some).values()]
+
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
         winners = nodes.indexes[sums == sums.max()].tolist()
         return Answer(
@@ -140,18 +144,23 @@ class Simulator:
             scores=lambda name: self._scores(weighted, nodes, name),
             refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
-            winners=lambda: tuple(names[index] for index in self._anywhere(nodes, sums, enough)),
+            winners=lambda *, roughly: tuple(
+                names[index] for index in self._anywhere(nodes, enough, sums if roughly else weigh)
+            ),
             totals=lambda: (nodes, sums),
         )
 
-    def _anywhere(self, nodes: Nodes, sums: ByNode, enough: int) -> list[int]:
-        """Return the nodes that win in some window of some order, by these totals, which nodes have among all."""
+    def _anywhere(self, nodes: Nodes, enough: int, totals: ByNode | sampling.Weigh) -> list[int]:
+        """Return the nodes that win in some window of some order, by their scores there or by totals given."""
         found = set[int]()
         by_arrival, by_name = self._state.orders
         for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
             circle = circle_from(order, 0.0, nodes)
+            if callable(totals):
+                found |= sampling.window_winners(circle, enough, totals)
+                continue
             line = np.concatenate((circle, circle[: enough - 1]))
-            found |= sampling.winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
+            found |= sampling.winners_in_line(line, totals[np.searchsorted(nodes.indexes, line)], enough)
         return sorted(found)
 
     def _devices(self, pod: Pod) -> str:
