@@ -7,8 +7,10 @@ the descheduler's conversion: strategies keep the order of the document (in the 
 
 from collections.abc import Mapping
 from itertools import chain
+from types import GenericAlias
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from rebalancer.policy.arguments import Int, Part, Plugin
 from rebalancer.policy.document import DocumentNode, at, node_of
@@ -17,98 +19,64 @@ from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND
 from rebalancer.policy.validation import read
 
-
-class UtilizationThresholds(Part):
-    """Parameters of LowNodeUtilization and HighNodeUtilization.
-
-    Values of type `object` are carried over unchanged; they are checked later, as arguments.
-    """
-
-    use_deviation_thresholds: object = None
-    thresholds: object = None
-    target_thresholds: object = None
-    number_of_nodes: object = None
+#: A value that is carried over unchanged; it is checked later, as an argument.
+_CARRIED: Any = (object, None)
 
 
-class OldRestarts(Part):
-    """Parameters of RemovePodsHavingTooManyRestarts."""
-
-    pod_restart_threshold: object = None
-    including_init_containers: object = None
+def _model(name: str, about: str, *carried: str, **fields: Any) -> Any:
+    return create_model(name, __base__=Part, __doc__=about, **dict.fromkeys(carried, _CARRIED), **fields)
 
 
-class LifeTime(Part):
-    """Parameters of PodLifeTime."""
-
-    max_pod_life_time_seconds: object = None
-    states: object = None
-    pod_status_phases: object = None
+def _group(name: str, strategies: str, *keys: str) -> tuple[Any, None]:
+    """Return the field of a part of the parameters; null stands for none."""
+    return _model(name, f"Parameters of {strategies}.", *keys) | None, None
 
 
-class Duplicates(Part):
-    """Parameters of RemoveDuplicates."""
-
-    exclude_owner_kinds: object = None
-
-
-class FailedPods(Part):
-    """Parameters of RemoveFailedPods."""
-
-    exclude_owner_kinds: object = None
-    min_pod_lifetime_seconds: object = None
-    reasons: object = None
-    including_init_containers: object = None
-
-
-class StrategyParams(Part):
-    """The parameters of all strategies together; each strategy uses some of them."""
-
-    node_resource_utilization_thresholds: UtilizationThresholds | None = None
-    node_affinity_type: object = None
-    pods_having_too_many_restarts: OldRestarts | None = None
-    pod_life_time: LifeTime | None = None
-    remove_duplicates: Duplicates | None = None
-    failed_pods: FailedPods | None = None
-    include_soft_constraints: bool = False
-    namespaces: object = None
-    threshold_priority: Int | None = None
-    threshold_priority_class_name: str = ""
-    label_selector: object = None
-    node_fit: bool = False
-    include_prefer_no_schedule: object = None
-    excluded_taints: object = None
-    included_taints: object = None
-
-
-class OldStrategy(Part):
-    """One strategy."""
-
-    enabled: bool = False
-    weight: Int = 0
-    params: StrategyParams = StrategyParams()
-
-
-class OldPolicy(Part):
-    """A policy of the older form."""
-
-    api_version: object = None
-    kind: object = None
-    strategies: dict[str, OldStrategy | None] = Field(default_factory=dict)
-    node_selector: object = None
-    max_no_of_pods_to_evict_per_node: object = None
-    max_no_of_pods_to_evict_per_namespace: object = None
-    evict_failed_bare_pods: bool = False
-    evict_local_storage_pods: bool = False
-    evict_system_critical_pods: bool = False
-    evict_daemon_set_pods: bool = False
-    ignore_pvc_pods: bool = False
+StrategyParams = _model(
+    "StrategyParams",
+    "The parameters of all strategies together; each strategy uses some of them.",
+    node_resource_utilization_thresholds=_group(
+        "UtilizationThresholds",
+        "LowNodeUtilization and HighNodeUtilization",
+        *("use_deviation_thresholds", "thresholds", "target_thresholds", "number_of_nodes"),
+    ),
+    node_affinity_type=_CARRIED,
+    pods_having_too_many_restarts=_group(
+        "OldRestarts", "RemovePodsHavingTooManyRestarts", "pod_restart_threshold", "including_init_containers"
+    ),
+    pod_life_time=_group("LifeTime", "PodLifeTime", "max_pod_life_time_seconds", "states", "pod_status_phases"),
+    remove_duplicates=_group("Duplicates", "RemoveDuplicates", "exclude_owner_kinds"),
+    failed_pods=_group(
+        "FailedPods",
+        "RemoveFailedPods",
+        *("exclude_owner_kinds", "min_pod_lifetime_seconds", "reasons", "including_init_containers"),
+    ),
+    include_soft_constraints=(bool, False),
+    namespaces=_CARRIED,
+    threshold_priority=(Int | None, None),
+    threshold_priority_class_name=(str, ""),
+    label_selector=_CARRIED,
+    node_fit=(bool, False),
+    **dict.fromkeys(("include_prefer_no_schedule", "excluded_taints", "included_taints"), _CARRIED),
+)
+OldStrategy = _model(
+    "OldStrategy", "One strategy.", enabled=(bool, False), weight=(Int, 0), params=(StrategyParams, StrategyParams())
+)
+_LIMITS = ("nodeSelector", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
+_SWITCHES = (
+    *("evictFailedBarePods", "evictLocalStoragePods", "evictSystemCriticalPods", "evictDaemonSetPods", "ignorePvcPods"),
+)
+OldPolicy = _model(
+    "OldPolicy",
+    "A policy of the older form.",
+    *("apiVersion", "kind"),
+    strategies=(GenericAlias(dict, (str, OldStrategy | None)), Field(default_factory=dict)),
+    **dict.fromkeys(_LIMITS, _CARRIED),
+    **dict.fromkeys(_SWITCHES, (bool, False)),
+)
 
 
 API_VERSION = "descheduler/v1alpha1"
-_LIMITS = ("nodeSelector", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
-_SWITCHES = (
-    *("evictLocalStoragePods", "evictDaemonSetPods", "evictSystemCriticalPods", "evictFailedBarePods", "ignorePvcPods"),
-)
 
 
 def _from(group: str, *names: str) -> dict[str, tuple[str, ...]]:
@@ -165,7 +133,7 @@ def converted(document: DocumentNode, plugins: Mapping[str, Plugin], findings: F
 
 
 def _profile(
-    name: str, strategy: DocumentNode, document: DocumentNode, old: StrategyParams, plugin: Plugin, findings: Findings
+    name: str, strategy: DocumentNode, document: DocumentNode, old: Any, plugin: Plugin, findings: Findings
 ) -> DocumentNode:
     params = strategy.at("params") or DocumentNode({}, strategy.place)
     _note_unused(name, strategy, params, findings)
@@ -179,7 +147,7 @@ def _profile(
     return DocumentNode(node_of(profile, params.place).value, strategy.place)
 
 
-def _threshold(name: str, old: StrategyParams, params: DocumentNode, findings: Findings) -> dict[str, DocumentNode]:
+def _threshold(name: str, old: Any, params: DocumentNode, findings: Findings) -> dict[str, DocumentNode]:
     value, class_name = old.threshold_priority, old.threshold_priority_class_name
     if value is None and not class_name:
         return {}
@@ -190,7 +158,7 @@ def _threshold(name: str, old: StrategyParams, params: DocumentNode, findings: F
     return {"priorityThreshold": node_of({key: class_name if value is None else value}, place)}
 
 
-def _arguments(name: str, old: StrategyParams, params: DocumentNode) -> dict[str, DocumentNode]:
+def _arguments(name: str, old: Any, params: DocumentNode) -> dict[str, DocumentNode]:
     args = {}
     for argument, sources in _ARGUMENTS[name].items():
         found = [node for source in sources if (node := params.at(*source.split(".")))]
