@@ -6,51 +6,15 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.policy.arguments import Args, Int, Names, Part, PodArgs, Selector, Thresholds, parse_duration
+from rebalancer.policy.arguments import PodArgs, parse_duration
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from tests.make import pod
-
-
-class Inner(Part):
-    some_number: Int = 0
-
-
-class Sample(Args):
-    some_flag: bool = False
-    some_names: Names = ()
-    some_selector: Selector | None = None
-    some_thresholds: Thresholds | None = None
-    inner: Inner = Inner()
-
-
-@pytest.mark.parametrize(
-    ("args", "problem"),
-    [
-        ({"someFlag": "true"}, "valid boolean"),
-        ({"someFlag": 1}, "valid boolean"),
-        ({"someNames": [1]}, "valid string"),
-        ({"inner": {"other": 1}}, "other"),
-        ({"inner": {"kind": "x"}}, "kind"),  # which is tolerated at the top alone
-        ({"someSelector": {"matchLabels": {"a b": "c"}}}, "not a label key"),
-        ({"someThresholds": {}}, "at least one resource"),
-        ({"someThresholds": {"cpus": 5}}, "is not a resource"),
-        ({"someThresholds": {"cpu": 101}}, "less than or equal to 100"),
-    ],
-)
-def test_no_type_is_guessed_from_another(args: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        Sample.model_validate(args)
-
-
-def test_null_counts_as_absent() -> None:
-    nulls = dict.fromkeys(("someFlag", "someNames", "someSelector", "inner"))
-
-    assert Sample.model_validate(nulls) == Sample.model_validate({"inner": {"someNumber": None}}) == Sample()
+from tests.unit.policy.reading import PLUGINS
 
 
 @pytest.mark.parametrize("name", ["cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu"])
 def test_resources_that_thresholds_may_name(name: str) -> None:
-    assert Sample.model_validate({"someThresholds": {name: 20.5}}).some_thresholds == {name: 20.5}
+    assert PLUGINS["HighNodeUtilization"].args.model_validate({"thresholds": {name: 20.5}}).thresholds == {name: 20.5}
 
 
 @pytest.mark.parametrize(
@@ -128,12 +92,6 @@ def test_effective_protections(args: dict[str, Any], removed: set[str], added: s
 def test_bad_arguments_are_refused(args: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         DefaultEvictorArgs.model_validate(args)
-
-
-def test_null_is_absent() -> None:
-    nulls = dict.fromkeys(("nodeFit", "minPodAge", "priorityThreshold", "labelSelector", "podProtections"))
-
-    assert DefaultEvictorArgs.model_validate(nulls) == DefaultEvictorArgs()
 
 
 def test_durations() -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rebalancer.policy.moving import Steering, avoid_keys
+from rebalancer.policy.moving import Steering
 from tests.unit.policy.reading import HEAD, LIFE_TIME, NO_STRATEGY, RUN_LIFE_TIME, decode, load, problems, profile, rows
 
 
@@ -44,13 +44,6 @@ def test_the_evictor_needs_no_arguments():
     points = f"{RUN_LIFE_TIME}, filter: {evictor}, preEvictionFilter: {evictor}, preevictionfilter: {evictor}"
 
     assert load(profile(LIFE_TIME, points)).warnings == ()
-
-
-def test_problems_of_decoding_and_of_building_come_together():
-    decoding, building = problems(profile("{name: PodLifeTime}", "balance: {enabled: [PodLifeTime]}"))
-
-    assert decoding.startswith("line 5, profiles[0].pluginConfig[0].args: give maxPodLifeTimeSeconds, states,")
-    assert building.startswith("line 6, profiles[0].plugins.balance.enabled[0]: PodLifeTime cannot be enabled")
 
 
 RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
@@ -103,10 +96,6 @@ def test_what_has_no_effect_is_a_warning_and_strictly_an_error(text, warning):
 @pytest.mark.parametrize("more", ["", ", sort: {enabled: []}, presort: ~, filter: {disabled: []}"])
 def test_a_policy_without_any_of_these_is_clean(more):
     assert load(profile(LIFE_TIME, RUN_LIFE_TIME + more), strict=True).warnings == ()
-
-
-def test_a_wrong_case_key_is_ignored_and_not_taken_for_the_right_one():
-    assert load(HEAD + "Profiles: [{name: p}]").policy.profiles == ()
 
 
 def prometheus(fields: str) -> str:
@@ -209,7 +198,3 @@ def test_nothing_is_steered_unless_the_policy_says_so(text, steering):
 )
 def test_what_cannot_work_is_an_error(fields, problem):
     assert problem in problems(HEAD + f"steering: {{{fields}}}")[0]
-
-
-def test_the_two_taints_of_a_node_have_a_key_each():
-    assert avoid_keys("a/b") == ("a/b", "a/b-more")

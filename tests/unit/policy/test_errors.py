@@ -148,6 +148,8 @@ def test_one_wrong_value_is_one_problem(text):
     {maxPodLifeTimeSeconds: -5} | .maxPodLifeTimeSeconds: -5 is out of range: at least 0
     {states: Running} | .states: a list is expected, not 'Running'
     {states: [5]} | .states[0]: text is expected, not 5
+    {states: [Running], includingInitContainers: 1} | .includingInitContainers: true or false is expected, not 1
+    {states: [Running], namespaces: {kind: x}} | .namespaces.kind: unknown key 'kind'
     {states: [Running], namespaces: [a]} | .namespaces: a map (key: value) is expected, not a list
     {states: [Running], namespaces: {include: [a], exclude: [b]}} | .namespaces: give either include or exclude, not
     {states: [Running], labelSelector: a=b} | .labelSelector: a map (key: value) is expected, not 'a=b'
@@ -167,6 +169,7 @@ def test_arguments_are_strict_and_problems_name_the_argument(args, problem):
     rows("""
     HighNodeUtilization | ~ | : give at least one resource
     DefaultEvictor | {noEvictionPolicy: Xyz} | .noEvictionPolicy: 'Xyz' is not known here; known are Preferred
+    HighNodeUtilization | {thresholds: {cpu: 101}} | .thresholds.cpu: 101 is out of range: at most 100
     HighNodeUtilization | {thresholds: {example.com/gpu: "5"}} | .thresholds["example.com/gpu"]: a number is expected
     """),
 )
