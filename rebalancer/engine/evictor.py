@@ -1,6 +1,6 @@
 """DefaultEvictor: which pods a profile lets go, and whether they have somewhere to go."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -108,8 +108,8 @@ class Evictor:
     def _protecting(self, pod: Pod) -> Iterator[Refused]:
         protections = self._absolute if pod.evict_annotation else self._all
         for protection in protections:
-            if (figures := protection.reason(pod)) is not None:
-                yield refused(protection.code, **figures)
+            if found := protection.reason(pod):
+                yield refused(protection.code, **(found if isinstance(found, Mapping) else {}))
 
     def _fits_nowhere(self, pod: Pod) -> Refused | None:
         if self._args.asks_scheduler:

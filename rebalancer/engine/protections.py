@@ -6,8 +6,7 @@ annotations say.  So do a pod that could not be read in full, and all pods of a 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from types import MappingProxyType
+from functools import cache, partial
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
@@ -18,10 +17,8 @@ from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Code
 from rebalancer.policy.evictor import DefaultEvictorArgs
 
-#: Returns by which figures the pod stays, None if it need not.
-Reason = Callable[[Pod], Mapping[str, Any] | None]
-
-_HOLDS: Mapping[str, Any] = MappingProxyType({})
+#: Returns by which figures the pod stays, or that it stays; what is false lets it go.
+Reason = Callable[[Pod], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +34,10 @@ def absolute(cluster: Cluster) -> Iterator[Protection]:
     unread = {
         node.name: {"node": node.name, "problem": node.problem} for node in cluster.snapshot.nodes if node.problem
     }
-    yield Protection(Code.MALFORMED_PODS, lambda pod: {"problem": pod.problem} if pod.problem else None)
-    yield Protection(Code.MIRROR_PODS, lambda pod: _HOLDS if pod.mirror else None)
-    yield Protection(Code.STATIC_PODS, lambda pod: _HOLDS if pod.static else None)
-    yield Protection(Code.TERMINATING_PODS, lambda pod: _HOLDS if pod.terminating else None)
+    yield Protection(Code.MALFORMED_PODS, lambda pod: pod.problem and {"problem": pod.problem})
+    yield Protection(Code.MIRROR_PODS, lambda pod: pod.mirror)
+    yield Protection(Code.STATIC_PODS, lambda pod: pod.static)
+    yield Protection(Code.TERMINATING_PODS, lambda pod: pod.terminating)
     yield Protection(Code.MALFORMED_NODES, lambda pod: unread.get(pod.node))
 
 
@@ -49,36 +46,40 @@ def configured(args: DefaultEvictorArgs, cluster: Cluster) -> Iterator[Protectio
     threshold = _threshold(args, cluster.snapshot)
     names = args.protections()
     if args.no_eviction_policy == "Mandatory":
-        yield Protection(Code.PREFER_NO_EVICTION, lambda pod: _HOLDS if pod.prefer_no_eviction else None)
+        yield Protection(Code.PREFER_NO_EVICTION, lambda pod: pod.prefer_no_eviction)
     if Code.SYSTEM_CRITICAL_PODS in names:
         yield Protection(Code.SYSTEM_CRITICAL_PODS, _critical)
-        yield Protection(Code.PRIORITY_THRESHOLD, _above(threshold))
+        yield Protection(Code.PRIORITY_THRESHOLD, partial(_above, threshold))
     if Code.FAILED_BARE_PODS in names:
-        yield Protection(Code.FAILED_BARE_PODS, lambda pod: _HOLDS if not pod.owners else None)
+        yield Protection(Code.FAILED_BARE_PODS, lambda pod: not pod.owners)
     else:
-        yield Protection(Code.BARE_PODS, lambda pod: _HOLDS if not pod.owners and pod.phase != "Failed" else None)
+        yield Protection(Code.BARE_PODS, lambda pod: not pod.owners and pod.phase != "Failed")
     named: Mapping[Code, Reason] = {
-        Code.LOCAL_STORAGE: lambda pod: _HOLDS if pod.spec.local_storage else None,
-        Code.DAEMON_SET_PODS: lambda pod: _HOLDS if any(each.kind == "DaemonSet" for each in pod.owners) else None,
+        Code.LOCAL_STORAGE: lambda pod: pod.spec.local_storage,
+        Code.DAEMON_SET_PODS: lambda pod: any(each.kind == "DaemonSet" for each in pod.owners),
         Code.PVC: _persistent(cluster, args.protected_storage_classes()),
         Code.WITHOUT_PDB: _without_pdb(cluster.snapshot.budgets),
-        Code.RESOURCE_CLAIMS: lambda pod: _HOLDS if pod.spec.resource_claims else None,
+        Code.RESOURCE_CLAIMS: lambda pod: pod.spec.resource_claims,
     }
     yield from (Protection(code, reason) for code, reason in named.items() if code in names)
     if selector := args.label_selector:
-        yield Protection(Code.LABEL_SELECTOR, lambda pod: _HOLDS if not selector.matches(pod.labels) else None)
+        yield Protection(Code.LABEL_SELECTOR, lambda pod: not selector.matches(pod.labels))
     if args.min_pod_age is not None:
         minimum = args.min_pod_age.total_seconds()
         yield Protection(Code.MIN_POD_AGE, lambda pod: _too_young(pod, cluster, minimum))
 
 
-def _critical(pod: Pod) -> Mapping[str, Any] | None:
+def _above(threshold: int, pod: Pod) -> Mapping[str, Any] | None:
     priority = pod.spec.priority
-    if priority is not None and priority >= SYSTEM_CRITICAL_PRIORITY:
-        return {"priority": priority, "threshold": SYSTEM_CRITICAL_PRIORITY}
+    return None if priority is None or priority < threshold else {"priority": priority, "threshold": threshold}
+
+
+def _critical(pod: Pod) -> Mapping[str, Any] | None:
     if pod.spec.priority_class in SYSTEM_CRITICAL_CLASSES:
-        return {"priority_class": pod.spec.priority_class}
-    return {"annotated": True} if pod.marked_critical else None
+        by_class: dict[str, Any] = {"priority_class": pod.spec.priority_class}
+    else:
+        by_class = {"annotated": True} if pod.marked_critical else {}
+    return _above(SYSTEM_CRITICAL_PRIORITY, pod) or by_class
 
 
 def _threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
@@ -91,39 +92,25 @@ def _threshold(args: DefaultEvictorArgs, snapshot: Snapshot) -> int:
     return value
 
 
-def _above(threshold: int) -> Reason:
-    def reason(pod: Pod) -> Mapping[str, Any] | None:
-        priority = pod.spec.priority
-        return None if priority is None or priority < threshold else {"priority": priority, "threshold": threshold}
-
-    return reason
-
-
 def _persistent(cluster: Cluster, classes: frozenset[str]) -> Reason:
     claims = cluster.snapshot.claims or {}
 
-    def reason(pod: Pod) -> Mapping[str, Any] | None:
+    def reason(pod: Pod) -> object:
         if not classes:
-            return _HOLDS if pod.claims else None
-        for name in pod.claims:
-            storage_class = claims.get((pod.namespace, name))
-            # A claim whose class is unknown counts as protected.
-            if storage_class is None or storage_class in classes:
-                return {"claim": name, "storage_class": storage_class}
-        return None
+            return pod.claims
+        found = {name: claims.get((pod.namespace, name)) for name in pod.claims}
+        # A claim whose class is unknown counts as protected.
+        held = ((name, each) for name, each in found.items() if each is None or each in classes)
+        return next(({"claim": name, "storage_class": each} for name, each in held), None)
 
     return reason
 
 
 def _without_pdb(budgets: tuple[DisruptionBudget, ...] | None) -> Reason:
-    found = cache(lambda: DisruptionBudgets(budgets or ()))  # only where it is asked
-
-    def reason(pod: Pod) -> Mapping[str, Any] | None:
-        if budgets is None:
-            return {"known": False}
-        return None if found().select(pod) else _HOLDS
-
-    return reason
+    if budgets is None:
+        return lambda _: {"known": False}
+    found = cache(lambda: DisruptionBudgets(budgets))  # only where it is asked
+    return lambda pod: not found().select(pod)
 
 
 def _too_young(pod: Pod, cluster: Cluster, minimum: float) -> Mapping[str, Any] | None:

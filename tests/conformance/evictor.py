@@ -84,7 +84,7 @@ def _args_of_policy(case: Case) -> DefaultEvictorArgs:
 
 
 def _types(on: Cluster, pod: Pod) -> dict[str, bool]:
-    found = {each.code for each in absolute(on) if each.reason(pod) is not None}
+    found = {each.code for each in absolute(on) if each.reason(pod)}
     return {
         "mirror": "MirrorPods" in found,
         "static": "StaticPods" in found,
