@@ -70,6 +70,7 @@ def test_what_stays_is_told():
         ({"keepFree": {"cpu": 10}}, "keepFree and nodeGroups go with selection: compaction only"),
         ({"nodeGroups": {"label": "pool"}}, "keepFree and nodeGroups go with selection: compaction only"),
         ({"selection": "compaction", "metricsUtilization": RELIEF}, "exclude each other"),
+        ({"metricsUtilization": {**RELIEF, "pools": {"label": "pool"}}}, "LowNodeUtilization only"),
         ({"selection": "compaction", "destinationThresholds": {"cpu": 10}}, "cpu are greater than their destination"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from rebalancer.report.words import text
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests.make import because, cluster, decide, evicted, node, owner, pod, refused
+from tests.measured import RELIEF
 
 
 def strategy(low=30, high=50, **args):
@@ -20,6 +21,9 @@ def pods(count, on="n1", prefix="p", **fields):
     """Pods of 400m, `p1` the oldest."""
     fields = {"cpu": "400m", **fields}
     return [pod(f"{prefix}{each}", node=on, age=10_000 - each, **fields) for each in range(1, count + 1)]
+
+
+CONTENTION = {"thresholds": {"contention": 5}, "targetThresholds": {"contention": 10}}
 
 
 def test_a_full_node_loses_pods_until_it_is_within_its_targets():
@@ -58,13 +62,12 @@ def test_once_the_room_is_spent_nothing_more_is_looked_at():
         ({"thresholds": {"cpus": 20}}, "'cpus' is not a resource"),
         ({"thresholds": {"cpu": 20, "memory": 20}}, "must name the same resources; only one has memory"),
         ({"thresholds": {"cpu": 60}}, "the thresholds of cpu are greater than their targetThresholds"),
-        ({"evictableNamespaces": {"include": ["a"]}}, "only exclude can be given"),
-        ({"metricsUtilization": {}}, "give source"),
-        ({"metricsUtilization": {"source": "prometheus"}}, "Input should be '', 'KubernetesMetrics', 'Prometheus' or"),
-        ({"metricsUtilization": {"source": "KubernetesMetrics", "metricsServer": True}}, "not both"),
-        ({"metricsUtilization": {"source": "KubernetesMetrics", "prometheus": {}}}, "goes with the source Prometheus"),
-        ({"metricsUtilization": {"source": "Prometheus"}}, "needs prometheus.query"),
-        ({"metricsUtilization": {"source": "Prometheus", "prometheus": {"query": "x"}}}, "name MetricResource and"),
+        (CONTENTION, "since it is measured"),
+        (CONTENTION | {"metricsUtilization": RELIEF, "useDeviationThresholds": True}, "no mean worth keeping to"),
+        (
+            {"metricsUtilization": {**RELIEF, "pools": {"label": "l", "moves": "across"}}},
+            "changes nothing where thresh",
+        ),
     ],
 )
 def test_bad_arguments_are_told(args, message):

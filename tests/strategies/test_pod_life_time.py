@@ -3,7 +3,6 @@
 import pytest
 from pydantic import ValidationError
 
-from rebalancer.api import POD_STATES
 from rebalancer.cluster.pod import Condition, ContainerStatus
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
@@ -94,16 +93,6 @@ def test_a_reason_names_everything_that_matched():
         pytest.param(
             {"conditions": [{"type": "", "reason": ""}]}, "a condition needs", id="a condition of empty texts"
         ),
-        pytest.param(
-            {"states": ["Running"], "ownerKinds": {"include": ["a"], "exclude": ["b"]}},
-            "not both",
-            id="both owner lists",
-        ),
-        pytest.param(
-            {"states": ["Running"], "namespaces": {"include": ["a"], "exclude": ["b"]}},
-            "not both",
-            id="both namespaces",
-        ),
     ],
 )
 def test_bad_arguments_are_refused(args, problem):
@@ -113,7 +102,3 @@ def test_bad_arguments_are_refused(args, problem):
 
 def test_a_condition_may_ask_for_a_time_of_zero():
     assert PodLifeTimeArgs.model_validate({"conditions": [{"minTimeSinceLastTransitionSeconds": 0}]})
-
-
-def test_every_documented_state_is_known():
-    assert len(POD_STATES) == 5 + 4 + 8 + 7

@@ -3,13 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.eviction.steering import Steer
 from rebalancer.report.words import text
-from strategies.high_node_utilization import HighNodeUtilizationArgs
-from strategies.low_node_utilization import LowNodeUtilizationArgs
 from tests.make import decide, evicted, refused
 from tests.measured import RELIEF, cluster, low, node, pod, points
 
@@ -108,22 +105,3 @@ def test_an_offset_is_the_same_as_other_bounds(used, offset, bounds, more):
         assert shifted.headroom(given_bounds) == plain.headroom(moved)
         assert shifted.short_of(given_bounds, {}) == plain.short_of(moved, {})
         assert shifted.outside({}, given_bounds, {"cpu": more}) == plain.outside({}, moved, {"cpu": more})
-
-
-@pytest.mark.parametrize(
-    ("model", "args", "message"),
-    [
-        (LowNodeUtilizationArgs, {"metricsUtilization": with_pools({})}, "label"),
-        (LowNodeUtilizationArgs, {"metricsUtilization": with_pools(ACROSS)}, "useDeviationThresholds: true"),
-        (
-            LowNodeUtilizationArgs,
-            {"metricsUtilization": {"source": "KubernetesMetrics", "pools": POOLS}},
-            "selection: relief",
-        ),
-        (HighNodeUtilizationArgs, {"metricsUtilization": with_pools(POOLS)}, "LowNodeUtilization only"),
-    ],
-)
-def test_what_pools_do_not_go_with(model, args, message):
-    targets = {"targetThresholds": {"cpu": 50}} if model is LowNodeUtilizationArgs else {}
-    with pytest.raises(ValidationError, match=message):
-        model.model_validate({"thresholds": {"cpu": 20}, **targets, **args})

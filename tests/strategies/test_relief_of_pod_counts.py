@@ -3,12 +3,9 @@
 from collections import Counter
 
 import pytest
-from pydantic import ValidationError
 
 from rebalancer.eviction.steering import Steer
-from rebalancer.policy.usage import PrometheusUsage
 from rebalancer.report.words import text
-from strategies.low_node_utilization import LowNodeUtilizationArgs
 from tests.make import decide, evicted, refused
 from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod, points
 
@@ -151,37 +148,3 @@ def test_nodes_on_which_tasks_wait_receive_nothing(steer):
 
     assert evicted(ledger) == []
     assert set(refused(ledger).values()) <= {"NoDestination"}
-
-
-QUERY = {"query": "waiting", "unit": "ratio"}
-CPU = {"query": "used", "unit": "cores"}
-
-
-@pytest.mark.parametrize(
-    ("nodes", "pods", "message"),
-    [
-        ({"cpu": CPU, "contention": {**QUERY, "base": "capacity"}}, {}, "base: time"),
-        ({"cpu": {**QUERY, "base": "time"}}, {}, "base: time"),
-        ({"memory": CPU | {"unit": "bytes"}, "contention": {**QUERY, "base": "time"}}, {}, "goes with cpu"),
-        (
-            {"cpu": CPU, "contention": {**QUERY, "base": "time"}},
-            {"cpu": CPU, "contention": {**QUERY, "base": "time"}},
-            "needs no query about pods",
-        ),
-    ],
-)
-def test_queries_of_contention_say_what_they_mean(nodes, pods, message):
-    with pytest.raises(ValidationError, match=message):
-        PrometheusUsage.model_validate({"nodes": nodes, "pods": pods})
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({}, "since it is measured"),
-        ({"metricsUtilization": RELIEF, "useDeviationThresholds": True}, "no mean worth keeping to"),
-    ],
-)
-def test_contention_goes_with_measured_usage_and_fixed_thresholds(more, message):
-    with pytest.raises(ValidationError, match=message):
-        LowNodeUtilizationArgs.model_validate({"thresholds": LOW, "targetThresholds": HIGH, **more})

@@ -169,17 +169,6 @@ def test_a_pod_that_may_have_gone_in_the_end_was_not_refused() -> None:
     assert [(run.unknown, run.refused) for run in ledger.runs] == [(1, 0)]
 
 
-def test_every_entry_is_observed_as_it_is_recorded() -> None:
-    """Events are written while the cycle runs."""
-    seen = []
-    plan = ProfilePlan("p", DefaultEvictorArgs(), (Greedy(),))
-    on = cluster(ON, [pod("a"), pod("b", mirror=True)])
-
-    run_cycle(on, [plan], Limits(), None, timer=lambda: 0.0, observe=lambda entry: seen.append(entry.pod.name))
-
-    assert seen == ["a", "b"]
-
-
 def test_each_run_counts_what_its_own_strategy_did() -> None:
     """Evictions, those in doubt, and what it has looked at; nothing of the strategies before it."""
 

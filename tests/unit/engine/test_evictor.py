@@ -64,14 +64,6 @@ def test_the_reasons_are_summed_up_by_their_number() -> None:
     )
 
 
-def test_no_other_node_is_said_in_words() -> None:
-    """And not as none of 0."""
-    refusal = first_cause(pod("a"), FIT, nodes=[node("n1")])
-
-    assert refusal is not None
-    assert text(refusal.cause) == "there is no other node"
-
-
 @pytest.mark.parametrize(
     ("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown"), (None, "are unknown")]
 )

@@ -92,22 +92,6 @@ def test_what_makes_a_pod_critical_is_told(fields: dict[str, Any], figures: dict
 
 
 @pytest.mark.parametrize(
-    ("flag", "keeps", "fields"),
-    [
-        ("evictLocalStoragePods", False, {"local_storage": True}),
-        ("evictDaemonSetPods", False, {"owners": [owner("d", "DaemonSet")]}),
-        ("evictSystemCriticalPods", False, {"priority": CRITICAL}),
-        ("evictFailedBarePods", False, {"owners": None, "phase": "Failed"}),
-        ("ignorePvcPods", True, {"claims": ("c",)}),
-        ("ignorePodsWithoutPDB", True, {}),
-    ],
-)
-def test_deprecated_switches_switch_protections(flag: str, keeps: bool, fields: dict[str, Any]) -> None:
-    assert first_cause(pod("a", **fields), {flag: keeps}, budgets=())
-    assert not first_cause(pod("a", **fields), {flag: not keeps}, budgets=())
-
-
-@pytest.mark.parametrize(
     ("budgets", "cause"),
     [
         pytest.param((pdb("web", 0),), "", id="a PDB selects it, whatever it allows"),

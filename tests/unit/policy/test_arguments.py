@@ -53,13 +53,11 @@ CLASS_WITHOUT_NAME = {"PodsWithPVC": {"protectedStorageClasses": [{}]}}
         ({}, set(), set()),
         (protected(defaultDisabled=["DaemonSetPods"]), {"DaemonSetPods"}, set()),
         (protected(extraEnabled=["PodsWithPVC"]), set(), {"PodsWithPVC"}),
+        # Deprecated switches.
         ({"evictDaemonSetPods": True, "ignorePvcPods": True}, {"DaemonSetPods"}, {"PodsWithPVC"}),
-        (
-            dict.fromkeys(("evictLocalStoragePods", "evictSystemCriticalPods", "evictFailedBarePods"), True)
-            | {"ignorePodsWithoutPDB": True},
-            DEFAULTS - {"DaemonSetPods"},
-            {"PodsWithoutPDB"},
-        ),
+        ({"evictLocalStoragePods": True}, {"PodsWithLocalStorage"}, set()),
+        ({"evictSystemCriticalPods": True}, {"SystemCriticalPods"}, set()),
+        ({"evictFailedBarePods": True, "ignorePodsWithoutPDB": True}, {"FailedBarePods"}, {"PodsWithoutPDB"}),
         # Deprecated switches go with config alone, where a class may lack its name.
         ({"ignorePvcPods": True} | protected(config=CLASS_WITHOUT_NAME), set(), {"PodsWithPVC"}),
         # An explicit false is not a deprecated switch.

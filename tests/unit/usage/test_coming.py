@@ -3,13 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from rebalancer.balancing.measured_usage import falls
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad
-from rebalancer.policy.usage import MetricsUtilization
 from rebalancer.report.words import notice_text, text
 from rebalancer.usage.prometheus import quantile_of
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
@@ -110,20 +108,3 @@ def test_the_quantile_is_one_of_the_values_to_come(courses, quantile):
 
     assert found in values if values else found is None
     assert quantile_of(courses, 1.0) == max(values, default=None)
-
-
-@pytest.mark.parametrize(
-    ("coming", "more", "message"),
-    [
-        ({"sameHour": "36h"}, {}, "whole days"),
-        ({"sameHour": "90d"}, {}, "from 1d to 31d"),
-        ({"sameHour": "7days"}, {}, "not a valid duration|is not a duration"),
-        ({"quantile": 2}, {}, "less than or equal to 1"),
-        ({}, {"selection": None}, "selection: relief"),
-        ({}, {"prometheus": {"query": "up", "coming": {}}}, "goes with nodes"),
-    ],
-)
-def test_what_coming_does_not_take(coming, more, message):
-    given = {"source": "Prometheus", "selection": "relief", "prometheus": {"nodes": NODES, "coming": coming}, **more}
-    with pytest.raises(ValidationError, match=message):
-        MetricsUtilization.model_validate(given)

@@ -9,10 +9,12 @@ from tests.unit.policy.reading import load as load_policy
 from tests.unit.policy.reading import profile
 from tests.unit.policy.reading import rows as rows_of
 
-CPU = "nodes: {cpu: {query: q, unit: cores}}"
+CORES = "cpu: {query: q, unit: cores}"
+CPU = f"nodes: {{{CORES}}}"
 BASIC = "basicAuth: {username: a, passwordFile: p}"
 SHARE = "query: q, unit: ratio, base: allocatable"
-rows = partial(rows_of, CPU=CPU, SHARE=SHARE, BASIC=BASIC)
+TIME = "query: q, unit: ratio, base: time"
+rows = partial(rows_of, CPU=CPU, SHARE=SHARE, BASIC=BASIC, CORES=CORES, TIME=TIME)
 
 
 ALL = (
@@ -65,6 +67,9 @@ def test_defaults():
     {source: LoadWatcher, prometheus: {query: q}} | metricsUtilization: prometheus goes with the source Prometheus
     {source: Prometheus} | metricsUtilization: the source Prometheus needs prometheus.query, or prometheus.nodes
     {source: Prometheus, prometheus: {}} | metricsUtilization: the source Prometheus needs prometheus.query, or
+    {source: Prometheus, prometheus: {coming: {}, $CPU}} | metricsUtilization: prometheus.coming goes with selection: re
+    {source: LoadWatcher, pools: {label: l}} | metricsUtilization: pools goes with selection: relief
+    {source: LoadWatcher, selection: relief, pools: {}} | pools: 'label' is missing
     """),
 )
 def test_a_wrong_source_is_told(text, message):
@@ -91,6 +96,15 @@ def test_a_wrong_source_is_told(text, message):
     nodes: {cpu: {$SHARE}, pods: {$SHARE}} | nodes: pods needs no query
     $CPU, pods: {memory: {query: q, unit: bytes}} | prometheus: nodes and pods must have queries for the same
     $CPU, pods: {cpu: {query: q, unit: bytes}} | pods: bytes are a unit of memory
+    query: q, coming: {} | prometheus: give either query (the descheduler's form) or nodes; coming goes with nodes
+    coming: {sameHour: 36h}, $CPU | sameHour: sameHour is a number of whole days
+    coming: {sameHour: 90d}, $CPU | sameHour: sameHour is a number of whole days, from 1d to 31d
+    coming: {sameHour: 7days}, $CPU | sameHour: '7days' is not a duration
+    coming: {quantile: 2}, $CPU | quantile: 2 is out of range: at most 1
+    nodes: {$CORES, contention: {$SHARE}} | nodes: contention is a share of the time
+    nodes: {cpu: {query: q, unit: ratio, base: time}} | nodes: contention is a share of the time
+    nodes: {contention: {$TIME}} | nodes: contention goes with cpu
+    nodes: {$CORES, contention: {$TIME}}, pods: {$CORES, contention: {$TIME}} | prometheus: contention needs no query
     """),
 )
 def test_a_wrong_query_is_told(prometheus, message):
