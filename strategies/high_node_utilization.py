@@ -40,50 +40,36 @@ unless replacements are steered.
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from rebalancer.api import (
-    Balance,
-    Cluster,
-    Count,
-    Evict,
-    Field,
-    Part,
-    Pod,
-    Relocation,
-    Thresholds,
-    UtilizationArgs,
-    model_validator,
-    moves_by_usage,
-    usage_for,
-)
+from rebalancer import api
 
 ONLY_THRESHOLDING_RESOURCES = "OnlyThresholdingResources"
 
 
-class NodeGroups(Part):
+class NodeGroups(api.Part):
     """Which nodes an autoscaler may remove, and which of them it would keep."""
 
-    label: str = Field(min_length=1, description="Nodes with this label are of a group; others are not emptied.")
-    keep: Count = Field(0, description="So many nodes of each group stay in use.")
+    label: str = api.Field(min_length=1, description="Nodes with this label are of a group; others are not emptied.")
+    keep: api.Count = api.Field(0, description="So many nodes of each group stay in use.")
 
 
-class HighNodeUtilizationArgs(UtilizationArgs):
+class HighNodeUtilizationArgs(api.UtilizationArgs):
     """When a node is nearly idle, and which pods leave it."""
 
-    eviction_modes: Annotated[tuple[Literal["OnlyThresholdingResources"], ...], Field(strict=False)] = Field(
+    eviction_modes: Annotated[tuple[Literal["OnlyThresholdingResources"], ...], api.Field(strict=False)] = api.Field(
         (), description=f"{ONLY_THRESHOLDING_RESOURCES}: only pods that request a resource of thresholds."
     )
-    destination_thresholds: Thresholds = Field(
+    destination_thresholds: api.Thresholds = api.Field(
         {},
         description="With selection: relief or compaction, how full pods may make a node at its peak; 70 unless given, "
         "100 where requests decide.",
     )
-    selection: Literal["compaction"] | None = Field(
+    selection: Literal["compaction"] | None = api.Field(
         None, description="compaction: whole nodes, also where all are underutilized; absent: the descheduler's rules."
     )
-    keep_free: Thresholds = Field(
+    keep_free: api.Thresholds = api.Field(
         {}, description="With selection: compaction, what percentage of the nodes in use stays unrequested."
     )
-    node_groups: NodeGroups | None = Field(
+    node_groups: NodeGroups | None = api.Field(
         None, description="With selection: compaction, which nodes an autoscaler may remove; all unless given."
     )
 
@@ -99,7 +85,7 @@ class HighNodeUtilizationArgs(UtilizationArgs):
         compaction = self.selection is not None and (metrics is None or metrics.scheduler != "unknown")
         return compaction or super().asks_scheduler
 
-    @model_validator(mode="after")
+    @api.model_validator(mode="after")
     def _one_selection(self) -> "HighNodeUtilizationArgs":
         if self.selection is not None and self.relief:
             raise ValueError("selection: compaction and metricsUtilization.selection: relief exclude each other")
@@ -118,28 +104,28 @@ class HighNodeUtilizationArgs(UtilizationArgs):
         return self
 
 
-class HighNodeUtilization(Balance[HighNodeUtilizationArgs]):
+class HighNodeUtilization(api.Balance[HighNodeUtilizationArgs]):
     """Empty idle nodes."""
 
     name = "HighNodeUtilization"
     Args = HighNodeUtilizationArgs
     example: ClassVar[Mapping[str, object]] = {"thresholds": {"cpu": 20, "memory": 20}}
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict pods from underutilized nodes, the emptiest first."""
         args, groups = self.args, self.args.node_groups
         if not (args.selection or args.relief):
-            usage = usage_for(args, cluster, evict)
-            Relocation(cluster, evict, usage, self._wanted).empty(args.thresholds, args.number_of_nodes)
+            usage = api.usage_for(args, cluster, evict)
+            api.Relocation(cluster, evict, usage, self._wanted).empty(args.thresholds, args.number_of_nodes)
             return
-        moves = moves_by_usage(args, cluster, evict, self._wanted)
+        moves = api.moves_by_usage(args, cluster, evict, self._wanted)
         if args.selection:
             label, keep = (groups.label, groups.keep) if groups else ("", 0)
             moves.compact(args.destination_thresholds, args.keep_free, label, keep)
         else:
             moves.empty(args.destination_thresholds)
 
-    def _wanted(self, pod: Pod) -> bool:
+    def _wanted(self, pod: api.Pod) -> bool:
         if pod.namespace in self.args.evictable_namespaces.exclude:
             return False
         only_thresholding = ONLY_THRESHOLDING_RESOURCES in self.args.eviction_modes

@@ -39,40 +39,27 @@ per node.  Pods in the namespaces of `evictableNamespaces.exclude` count as usag
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rebalancer.api import (
-    Balance,
-    Bounds,
-    Cluster,
-    Count,
-    Evict,
-    Field,
-    Part,
-    Pod,
-    Relocation,
-    Thresholds,
-    UtilizationArgs,
-    model_validator,
-    moves_by_usage,
-    usage_for,
-)
+from rebalancer import api
 
 
-class EvictionLimits(Part):
+class EvictionLimits(api.Part):
     """The most evictions of one run of this strategy."""
 
-    node: Count | None = Field(None, description="The most evictions from each node.")
+    node: api.Count | None = api.Field(None, description="The most evictions from each node.")
 
 
-class LowNodeUtilizationArgs(UtilizationArgs):
+class LowNodeUtilizationArgs(api.UtilizationArgs):
     """When a node is too full, and when it is nearly idle."""
 
-    target_thresholds: Thresholds = Field(
+    target_thresholds: api.Thresholds = api.Field(
         {}, validate_default=True, description="A node is overutilized if any of these resources is fuller."
     )
-    use_deviation_thresholds: bool = Field(False, description="Percentages are distances from the mean of all nodes.")
-    eviction_limits: EvictionLimits = Field(EvictionLimits(), description="The most evictions.")
+    use_deviation_thresholds: bool = api.Field(
+        False, description="Percentages are distances from the mean of all nodes."
+    )
+    eviction_limits: EvictionLimits = api.Field(EvictionLimits(), description="The most evictions.")
 
-    @model_validator(mode="after")
+    @api.model_validator(mode="after")
     def _same_resources(self) -> "LowNodeUtilizationArgs":
         low, high = self.thresholds, self.target_thresholds
         if low.keys() != high.keys():
@@ -93,7 +80,7 @@ class LowNodeUtilizationArgs(UtilizationArgs):
         return self
 
 
-class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
+class LowNodeUtilization(api.Balance[LowNodeUtilizationArgs]):
     """Move pods from full nodes to idle ones."""
 
     name = "LowNodeUtilization"
@@ -103,16 +90,16 @@ class LowNodeUtilization(Balance[LowNodeUtilizationArgs]):
         "targetThresholds": {"cpu": 50, "memory": 60},
     }
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict pods from overutilized nodes, the fullest first."""
         args = self.args
-        bounds = Bounds(args.thresholds, args.target_thresholds, args.use_deviation_thresholds)
+        bounds = api.Bounds(args.thresholds, args.target_thresholds, args.use_deviation_thresholds)
         limit = args.eviction_limits.node
         if args.relief:
-            moves_by_usage(args, cluster, evict, self._wanted).relieve(bounds, limit)
+            api.moves_by_usage(args, cluster, evict, self._wanted).relieve(bounds, limit)
         else:
-            usage = usage_for(args, cluster, evict)
-            Relocation(cluster, evict, usage, self._wanted, limit).relieve(bounds, args.number_of_nodes)
+            usage = api.usage_for(args, cluster, evict)
+            api.Relocation(cluster, evict, usage, self._wanted, limit).relieve(bounds, args.number_of_nodes)
 
-    def _wanted(self, pod: Pod) -> bool:
+    def _wanted(self, pod: api.Pod) -> bool:
         return pod.namespace not in self.args.evictable_namespaces.exclude

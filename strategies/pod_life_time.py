@@ -11,53 +11,35 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar
 
-from rebalancer.api import (
-    POD_STATES,
-    Cause,
-    Cluster,
-    Code,
-    Condition,
-    Count,
-    Deschedule,
-    Evict,
-    Field,
-    IncludeOrExclude,
-    Int,
-    Names,
-    Part,
-    Pod,
-    PodArgs,
-    field_validator,
-    model_validator,
-)
+from rebalancer import api
 
 
-class OwnerKinds(IncludeOrExclude):
+class OwnerKinds(api.IncludeOrExclude):
     """Kinds of owners: either at least one of these, or none of those."""
 
-    def selects(self, pod: Pod) -> bool:
+    def selects(self, pod: api.Pod) -> bool:
         """Tell whether the pod's owners are of the kinds asked for."""
         kinds = {owner.kind for owner in pod.owners}
         return (not self.include or not kinds.isdisjoint(self.include)) and kinds.isdisjoint(self.exclude)
 
 
-class PodCondition(Part):
+class PodCondition(api.Part):
     """A pod condition; every field that is given must match the same condition."""
 
-    type: str = Field("", description="The condition's type.")
-    status: str = Field("", description="Its status: True, False or Unknown.")
-    reason: str = Field("", description="Its reason.")
-    min_time_since_last_transition_seconds: Count | None = Field(
+    type: str = api.Field("", description="The condition's type.")
+    status: str = api.Field("", description="Its status: True, False or Unknown.")
+    reason: str = api.Field("", description="Its reason.")
+    min_time_since_last_transition_seconds: api.Count | None = api.Field(
         None, description="The condition has stood for at least so long."
     )
 
-    @model_validator(mode="after")
+    @api.model_validator(mode="after")
     def _not_empty(self) -> "PodCondition":
         if not (self.type or self.status or self.reason) and self.min_time_since_last_transition_seconds is None:
             raise ValueError("a condition needs type, status, reason or minTimeSinceLastTransitionSeconds")
         return self
 
-    def matches(self, condition: Condition, now: datetime) -> bool:
+    def matches(self, condition: api.Condition, now: datetime) -> bool:
         """Tell whether this condition of a pod is meant."""
         wanted = (self.type, self.status, self.reason)
         present = (condition.type, condition.status, condition.reason)
@@ -70,33 +52,33 @@ class PodCondition(Part):
         return stood >= 0 and int(stood) >= seconds
 
 
-class PodLifeTimeArgs(PodArgs):
+class PodLifeTimeArgs(api.PodArgs):
     """Which pods have lived too long."""
 
-    owner_kinds: OwnerKinds = Field(OwnerKinds(), description="Kinds of owners: include or exclude.")
-    max_pod_life_time_seconds: Count | None = Field(None, description="Pods older than this are evicted.")
-    states: Names = Field((), description="Phases and reasons, one of which must apply.")
-    conditions: tuple[PodCondition, ...] = Field((), strict=False, description="One of these must apply.")
-    exit_codes: tuple[Int, ...] = Field((), strict=False, description="A container ended with one of these.")
-    including_init_containers: bool = Field(False, description="Look at init containers too.")
-    including_ephemeral_containers: bool = Field(False, description="Look at ephemeral containers for states.")
+    owner_kinds: OwnerKinds = api.Field(OwnerKinds(), description="Kinds of owners: include or exclude.")
+    max_pod_life_time_seconds: api.Count | None = api.Field(None, description="Pods older than this are evicted.")
+    states: api.Names = api.Field((), description="Phases and reasons, one of which must apply.")
+    conditions: tuple[PodCondition, ...] = api.Field((), strict=False, description="One of these must apply.")
+    exit_codes: tuple[api.Int, ...] = api.Field((), strict=False, description="A container ended with one of these.")
+    including_init_containers: bool = api.Field(False, description="Look at init containers too.")
+    including_ephemeral_containers: bool = api.Field(False, description="Look at ephemeral containers for states.")
 
-    @field_validator("states")
+    @api.field_validator("states")
     @classmethod
     def _known(cls, states: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = sorted(set(states) - POD_STATES)
+        unknown = sorted(set(states) - api.POD_STATES)
         if unknown:
-            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(sorted(POD_STATES))}")
+            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(sorted(api.POD_STATES))}")
         return states
 
-    @model_validator(mode="after")
+    @api.model_validator(mode="after")
     def _some_criterion(self) -> "PodLifeTimeArgs":
         if self.max_pod_life_time_seconds is None and not (self.states or self.conditions or self.exit_codes):
             raise ValueError("give maxPodLifeTimeSeconds, states, conditions or exitCodes")
         return self
 
 
-class PodLifeTime(Deschedule[PodLifeTimeArgs]):
+class PodLifeTime(api.Deschedule[PodLifeTimeArgs]):
     """Evict pods that have lived too long."""
 
     name = "PodLifeTime"
@@ -106,7 +88,7 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
         "namespaces": {"exclude": ["kube-system"]},
     }
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict the pods that match, the oldest of the cluster first."""
         pods = [pod for pod in cluster.pods() if self.args.selects(pod)]
         found = [(pod, because) for pod in pods if (because := self._why(pod, cluster.now)) is not None]
@@ -114,7 +96,7 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
         listed = [(pod, because) for pod, because in found if evict.evictable(pod, because)]
         evict.each(sorted(listed, key=lambda each: each[0].age_order))
 
-    def _count(self, evict: Evict, pods: int, found: int) -> None:
+    def _count(self, evict: api.Evict, pods: int, found: int) -> None:
         args = self.args
         age = args.max_pod_life_time_seconds
         if age is None or args.states or args.conditions or args.exit_codes or args.owner_kinds != OwnerKinds():
@@ -122,7 +104,7 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
         else:
             evict.count({"pods": pods, "older": found}, age=age)
 
-    def _why(self, pod: Pod, now: datetime) -> Cause | None:
+    def _why(self, pod: api.Pod, now: datetime) -> api.Cause | None:
         """Return what the pod matches; None if some criterion does not hold."""
         args = self.args
         figures: dict[str, object] = {}
@@ -147,12 +129,14 @@ class PodLifeTime(Deschedule[PodLifeTimeArgs]):
             if not standing:
                 return None
             figures["conditions"] = [{"type": one.type, "status": one.status, "reason": one.reason} for one in standing]
-        return Cause(Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else Code.TOO_OLD, figures)
+        return api.Cause(
+            api.Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else api.Code.TOO_OLD, figures
+        )
 
-    def _states(self, pod: Pod) -> set[str]:
+    def _states(self, pod: api.Pod) -> set[str]:
         args = self.args
         statuses = pod.statuses(init=args.including_init_containers, ephemeral=args.including_ephemeral_containers)
         return {pod.phase, pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)}
 
-    def _exit_codes(self, pod: Pod) -> set[int | None]:
+    def _exit_codes(self, pod: api.Pod) -> set[int | None]:
         return {each.exit_code for each in pod.statuses(init=self.args.including_init_containers)}

@@ -16,20 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from rebalancer.api import (
-    Args,
-    Balance,
-    Cause,
-    Cluster,
-    Code,
-    EligibleNodes,
-    Evict,
-    Field,
-    Names,
-    Namespaces,
-    Pod,
-    Refused,
-)
+from rebalancer import api
 
 FEWEST_NODES = 2
 
@@ -37,11 +24,11 @@ FEWEST_NODES = 2
 Group = tuple[str, str, str, tuple[str, ...]]
 
 
-class RemoveDuplicatesArgs(Args):
+class RemoveDuplicatesArgs(api.Args):
     """Whose replicas to spread."""
 
-    namespaces: Namespaces = Field(Namespaces(), description="Namespaces to look at: include or exclude.")
-    exclude_owner_kinds: Names = Field((), description="No pods with an owner of one of these kinds.")
+    namespaces: api.Namespaces = api.Field(api.Namespaces(), description="Namespaces to look at: include or exclude.")
+    exclude_owner_kinds: api.Names = api.Field((), description="No pods with an owner of one of these kinds.")
 
 
 @dataclass(slots=True)
@@ -49,19 +36,19 @@ class OwnerReplicas:
     """The replicas of one owner: how many there are, and by node all but the oldest of those that are alike."""
 
     total: int = 0
-    duplicates: dict[str, list[Pod]] = field(default_factory=lambda: defaultdict(list))
+    duplicates: dict[str, list[api.Pod]] = field(default_factory=lambda: defaultdict(list))
 
 
-class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
+class RemoveDuplicates(api.Balance[RemoveDuplicatesArgs]):
     """Spread replicas over nodes."""
 
     name = "RemoveDuplicates"
     Args = RemoveDuplicatesArgs
     example: ClassVar[Mapping[str, object]] = {"excludeOwnerKinds": ["DaemonSet"]}
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict what a node holds above the upper average, owner by owner."""
-        eligible = cluster.index(EligibleNodes)
+        eligible = cluster.index(api.EligibleNodes)
         for group, replicas in self._groups(cluster, evict):
             evict.count({"doubled": 1})
             nodes = _number_of_nodes(eligible, replicas)
@@ -71,10 +58,10 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
             for node, pods in replicas.duplicates.items():
                 figures = {"on_node": len(pods) + 1, "replicas": replicas.total, "most": most, "nodes": nodes}
                 whose = {"namespace": group[0], "owner": {"kind": group[1], "name": group[2]}}
-                because = Cause(Code.DUPLICATE, {**whose, "node": node, **figures})
+                because = api.Cause(api.Code.DUPLICATE, {**whose, "node": node, **figures})
                 _evict_all(pods[most - 1 :], because, cluster, evict)
 
-    def _groups(self, cluster: Cluster, evict: Evict) -> list[tuple[Group, OwnerReplicas]]:
+    def _groups(self, cluster: api.Cluster, evict: api.Evict) -> list[tuple[Group, OwnerReplicas]]:
         """Return the replicas that may go by group, in the order of the groups; those without duplicates left out."""
         candidates = [pod for node in cluster.nodes for pod in cluster.active_pods_on(node) if self._selects(pod)]
         crowded = _crowded(candidates)
@@ -93,23 +80,23 @@ class RemoveDuplicates(Balance[RemoveDuplicatesArgs]):
             seen.add(place)
         return sorted((each for each in groups.items() if each[1].duplicates), key=lambda each: each[0])
 
-    def _selects(self, pod: Pod) -> bool:
+    def _selects(self, pod: api.Pod) -> bool:
         kinds = {owner.kind for owner in pod.owners}
         return bool(kinds) and pod.namespace in self.args.namespaces and kinds.isdisjoint(self.args.exclude_owner_kinds)
 
 
-def _groups_of(pod: Pod) -> list[Group]:
+def _groups_of(pod: api.Pod) -> list[Group]:
     images = tuple(sorted(pod.spec.images))
     return [(pod.namespace, owner.kind, owner.name, images) for owner in pod.owners]
 
 
-def _likeness(pod: Pod) -> tuple[tuple[str, ...], ...]:
+def _likeness(pod: api.Pod) -> tuple[tuple[str, ...], ...]:
     """Return what two duplicates have in common: every pair of an owner and an image."""
     pairs = ((pod.namespace, owner.kind, owner.name, image) for owner in pod.owners for image in pod.spec.images)
     return tuple(sorted(pairs))
 
 
-def _crowded(pods: Iterable[Pod]) -> set[Group]:
+def _crowded(pods: Iterable[api.Pod]) -> set[Group]:
     """Return the groups with duplicates, so that the costly question which pods may go is asked for those only."""
     seen, crowded = set(), set()
     for pod in pods:
@@ -120,7 +107,7 @@ def _crowded(pods: Iterable[Pod]) -> set[Group]:
     return crowded
 
 
-def _number_of_nodes(eligible: EligibleNodes, replicas: OwnerReplicas) -> int:
+def _number_of_nodes(eligible: api.EligibleNodes, replicas: OwnerReplicas) -> int:
     """Return how many nodes take the duplicates: 0 or at least two.
 
     Where duplicates differ, each brings the nodes that take it; one that fewer than two nodes take brings none.
@@ -130,9 +117,9 @@ def _number_of_nodes(eligible: EligibleNodes, replicas: OwnerReplicas) -> int:
     return len(next(iter(sets))) if len(sets) == 1 else len(frozenset[str]().union(*sets))
 
 
-def _evict_all(pods: Iterable[Pod], because: Cause, cluster: Cluster, evict: Evict) -> None:
+def _evict_all(pods: Iterable[api.Pod], because: api.Cause, cluster: api.Cluster, evict: api.Evict) -> None:
     for pod in pods:
         # A pod with two owners may be gone with the first of them.
         verdict = evict(pod, because) if cluster.contains(pod) else None
-        if isinstance(verdict, Refused) and verdict.cause.code is Code.NODE_LIMIT:
+        if isinstance(verdict, api.Refused) and verdict.cause.code is api.Code.NODE_LIMIT:
             return

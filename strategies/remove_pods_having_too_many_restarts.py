@@ -8,28 +8,28 @@ pods with the most restarts go first.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rebalancer.api import Cause, Cluster, Code, Deschedule, Evict, Field, Int, Names, Pod, PodArgs, field_validator
+from rebalancer import api
 
 STATES = frozenset({"Running", "CrashLoopBackOff"})
 
 
-class RemovePodsHavingTooManyRestartsArgs(PodArgs):
+class RemovePodsHavingTooManyRestartsArgs(api.PodArgs):
     """How many restarts are too many."""
 
-    pod_restart_threshold: Int = Field(
+    pod_restart_threshold: api.Int = api.Field(
         0, validate_default=True, description="Pods with so many restarts go; must be given, at least 1."
     )
-    including_init_containers: bool = Field(False, description="Count init containers too.")
-    states: Names = Field((), description="Running or CrashLoopBackOff; one of them must apply.")
+    including_init_containers: bool = api.Field(False, description="Count init containers too.")
+    states: api.Names = api.Field((), description="Running or CrashLoopBackOff; one of them must apply.")
 
-    @field_validator("pod_restart_threshold")
+    @api.field_validator("pod_restart_threshold")
     @classmethod
     def _positive(cls, threshold: int) -> int:
         if threshold < 1:
             raise ValueError("podRestartThreshold must be given and at least 1")
         return threshold
 
-    @field_validator("states")
+    @api.field_validator("states")
     @classmethod
     def _known(cls, states: tuple[str, ...]) -> tuple[str, ...]:
         unknown = sorted(set(states) - STATES)
@@ -38,14 +38,14 @@ class RemovePodsHavingTooManyRestartsArgs(PodArgs):
         return states
 
 
-class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestartsArgs]):
+class RemovePodsHavingTooManyRestarts(api.Deschedule[RemovePodsHavingTooManyRestartsArgs]):
     """Evict pods that restart too often."""
 
     name = "RemovePodsHavingTooManyRestarts"
     Args = RemovePodsHavingTooManyRestartsArgs
     example: ClassVar[Mapping[str, object]] = {"podRestartThreshold": 100, "includingInitContainers": True}
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict the pods that match, node by node, the most restarts first."""
         threshold = self.args.pod_restart_threshold
         for node in cluster.nodes:
@@ -55,15 +55,15 @@ class RemovePodsHavingTooManyRestarts(Deschedule[RemovePodsHavingTooManyRestarts
             evict.count({"pods": len(pods), "restarted": len(found)}, restarts=threshold)
             found.sort(key=lambda pod: (-restarts[pod], pod.age_order))
             listed = [
-                (pod, Cause(Code.TOO_MANY_RESTARTS, {"restarts": restarts[pod], "threshold": threshold}))
+                (pod, api.Cause(api.Code.TOO_MANY_RESTARTS, {"restarts": restarts[pod], "threshold": threshold}))
                 for pod in found
             ]
             evict.each([each for each in listed if evict.evictable(*each)])
 
-    def _restarts(self, pod: Pod) -> int:
+    def _restarts(self, pod: api.Pod) -> int:
         return sum(status.restarts for status in pod.statuses(init=self.args.including_init_containers))
 
-    def _in_state(self, pod: Pod) -> bool:
+    def _in_state(self, pod: api.Pod) -> bool:
         statuses = pod.statuses(init=self.args.including_init_containers)
         present = {pod.phase, *(status.waiting for status in statuses)}
         return not self.args.states or not present.isdisjoint(self.args.states)

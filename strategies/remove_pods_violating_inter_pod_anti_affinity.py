@@ -19,32 +19,32 @@ conflicts.  Terms are read as the scheduler reads them, with namespaceSelector, 
 
 from typing import Literal
 
-from rebalancer.api import AntiAffinityIndex, Cluster, Deschedule, Evict, Field, Pod, PodArgs, cheapest_first
+from rebalancer import api
 
 
-class RemovePodsViolatingInterPodAntiAffinityArgs(PodArgs):
+class RemovePodsViolatingInterPodAntiAffinityArgs(api.PodArgs):
     """Which pods to look at, and which of them go."""
 
-    selection: Literal["fewest"] | None = Field(
+    selection: Literal["fewest"] | None = api.Field(
         None, description="fewest: as few pods as end all conflicts; absent: the descheduler's rule."
     )
 
 
-class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInterPodAntiAffinityArgs]):
+class RemovePodsViolatingInterPodAntiAffinity(api.Deschedule[RemovePodsViolatingInterPodAntiAffinityArgs]):
     """Evict pods that break their own anti-affinity."""
 
     name = "RemovePodsViolatingInterPodAntiAffinity"
     Args = RemovePodsViolatingInterPodAntiAffinityArgs
     needs = frozenset({"Namespace"})
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict the pods that match, node by node, the cheapest first."""
         pods = [
             pod
             for node in cluster.nodes
-            for pod in cheapest_first([each for each in cluster.active_pods_on(node) if self.args.selects(each)])
+            for pod in api.cheapest_first([each for each in cluster.active_pods_on(node) if self.args.selects(each)])
         ]
-        conflicts = AntiAffinityIndex(cluster, pods)
+        conflicts = api.AntiAffinityIndex(cluster, pods)
         evict.count({"pods": len(pods), "conflicting": 0})
         if self.args.selection == "fewest":
             _evict_fewest(pods, conflicts, evict)
@@ -52,7 +52,7 @@ class RemovePodsViolatingInterPodAntiAffinity(Deschedule[RemovePodsViolatingInte
             _evict_declarers(pods, conflicts, evict)
 
 
-def _evict_declarers(pods: list[Pod], conflicts: AntiAffinityIndex, evict: Evict) -> None:
+def _evict_declarers(pods: list[api.Pod], conflicts: api.AntiAffinityIndex, evict: api.Evict) -> None:
     for pod in pods:
         because = conflicts.conflict(pod)
         if not because:
@@ -62,10 +62,10 @@ def _evict_declarers(pods: list[Pod], conflicts: AntiAffinityIndex, evict: Evict
             evict(pod, because)
 
 
-def _evict_fewest(pods: list[Pod], conflicts: AntiAffinityIndex, evict: Evict) -> None:
+def _evict_fewest(pods: list[api.Pod], conflicts: api.AntiAffinityIndex, evict: api.Evict) -> None:
     """Evict the fewest pods that end all conflicts, then record what protects those that are left in conflict."""
     evict.count({"conflicting": sum(conflicts.conflict(pod) is not None for pod in pods)})
-    kept: set[Pod] = set()
+    kept: set[api.Pod] = set()
     while chosen := conflicts.fewest(lambda pod: pod not in kept and evict.evictable(pod)):
         refused = {pod for pod, because in chosen if not evict(pod, because).gone}
         if not refused:

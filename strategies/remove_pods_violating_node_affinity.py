@@ -16,34 +16,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
-from rebalancer.api import (
-    Cause,
-    Cluster,
-    Code,
-    Deschedule,
-    EligibleNodes,
-    Evict,
-    Field,
-    Names,
-    Node,
-    OtherNodes,
-    Pod,
-    PodArgs,
-    Preferences,
-    field_validator,
-    unmet,
-)
+from rebalancer import api
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class RemovePodsViolatingNodeAffinityArgs(PodArgs):
+class RemovePodsViolatingNodeAffinityArgs(api.PodArgs):
     """Which kinds of node affinity to look at."""
 
-    node_affinity_type: Names = Field((), validate_default=True, description=f"{REQUIRED}, {PREFERRED} or both.")
+    node_affinity_type: api.Names = api.Field(
+        (), validate_default=True, description=f"{REQUIRED}, {PREFERRED} or both."
+    )
 
-    @field_validator("node_affinity_type")
+    @api.field_validator("node_affinity_type")
     @classmethod
     def _given(cls, types: tuple[str, ...]) -> tuple[str, ...]:
         if not types:
@@ -51,16 +37,16 @@ class RemovePodsViolatingNodeAffinityArgs(PodArgs):
         return types
 
 
-class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinityArgs]):
+class RemovePodsViolatingNodeAffinity(api.Deschedule[RemovePodsViolatingNodeAffinityArgs]):
     """Evict pods that belong on other nodes."""
 
     name = "RemovePodsViolatingNodeAffinity"
     Args = RemovePodsViolatingNodeAffinityArgs
     example: ClassVar[Mapping[str, object]] = {"nodeAffinityType": ["requiredDuringSchedulingIgnoredDuringExecution"]}
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict the pods that match, type by type and node by node, the oldest first."""
-        eligible = cluster.index(EligibleNodes)
+        eligible = cluster.index(api.EligibleNodes)
         others = eligible.among(cluster.nodes)
         pods = sum(self.args.selects(pod) for node in cluster.nodes for pod in cluster.active_pods_on(node))
         evict.count({"pods": pods, "misplaced": 0})
@@ -68,11 +54,13 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
             if kind == REQUIRED:
                 self._evict(cluster, evict, partial(_requires_another, others))
             elif kind == PREFERRED:
-                self._evict(cluster, evict, partial(_prefers_another, eligible, others, Preferences(cluster.nodes)))
+                self._evict(cluster, evict, partial(_prefers_another, eligible, others, api.Preferences(cluster.nodes)))
             else:
                 evict.warn(f"nodeAffinityType {kind!r} is unknown and skipped; there are {REQUIRED} and {PREFERRED}")
 
-    def _evict(self, cluster: Cluster, evict: Evict, why: Callable[[Pod, Node], Cause | None]) -> None:
+    def _evict(
+        self, cluster: api.Cluster, evict: api.Evict, why: Callable[[api.Pod, api.Node], api.Cause | None]
+    ) -> None:
         for node in cluster.nodes:
             found = [
                 (pod, because)
@@ -84,20 +72,20 @@ class RemovePodsViolatingNodeAffinity(Deschedule[RemovePodsViolatingNodeAffinity
                 evict(pod, because)
 
 
-def _requires_another(others: OtherNodes, pod: Pod, node: Node) -> Cause | None:
-    missing = unmet(pod.spec, node) if pod.spec.node_terms is not None else ""
+def _requires_another(others: api.OtherNodes, pod: api.Pod, node: api.Node) -> api.Cause | None:
+    missing = api.unmet(pod.spec, node) if pod.spec.node_terms is not None else ""
     better = missing and others.first_for(pod)
     if not better:
         return None
-    return Cause(Code.NODE_AFFINITY_VIOLATED, {"required": missing, "node": node.name, "better": better})
+    return api.Cause(api.Code.NODE_AFFINITY_VIOLATED, {"required": missing, "node": node.name, "better": better})
 
 
 def _prefers_another(
-    eligible: EligibleNodes, others: OtherNodes, preferences: Preferences, pod: Pod, node: Node
-) -> Cause | None:
+    eligible: api.EligibleNodes, others: api.OtherNodes, preferences: api.Preferences, pod: api.Pod, node: api.Node
+) -> api.Cause | None:
     weight = preferences.weight(pod.spec, node)
     best, other = preferences.best(pod.spec)
     if best <= weight or not (eligible.fits(pod, node) or others.any_for(pod)):
         return None
     figures = {"node": node.name, "weight": weight, "better": other.name, "better_weight": best}
-    return Cause(Code.PREFERRED_ELSEWHERE, figures)
+    return api.Cause(api.Code.PREFERRED_ELSEWHERE, figures)

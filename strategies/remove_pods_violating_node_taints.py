@@ -11,55 +11,43 @@ exclude their keys to leave such nodes alone.
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rebalancer.api import (
-    Cause,
-    Cluster,
-    Code,
-    Deschedule,
-    Evict,
-    Field,
-    Names,
-    PodArgs,
-    Taint,
-    model_validator,
-    untolerated,
-)
+from rebalancer import api
 
 
-class RemovePodsViolatingNodeTaintsArgs(PodArgs):
+class RemovePodsViolatingNodeTaintsArgs(api.PodArgs):
     """Which taints count."""
 
-    include_prefer_no_schedule: bool = Field(False, description="Count PreferNoSchedule taints too.")
-    excluded_taints: Names = Field((), description="Taints that do not count: key or key=value.")
-    included_taints: Names | None = Field(None, description="Only these taints count: key or key=value.")
+    include_prefer_no_schedule: bool = api.Field(False, description="Count PreferNoSchedule taints too.")
+    excluded_taints: api.Names = api.Field((), description="Taints that do not count: key or key=value.")
+    included_taints: api.Names | None = api.Field(None, description="Only these taints count: key or key=value.")
 
-    @model_validator(mode="after")
+    @api.model_validator(mode="after")
     def _one_side(self) -> "RemovePodsViolatingNodeTaintsArgs":
         if self.excluded_taints and self.included_taints:
             raise ValueError("give either includedTaints or excludedTaints, not both")
         return self
 
 
-class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs]):
+class RemovePodsViolatingNodeTaints(api.Deschedule[RemovePodsViolatingNodeTaintsArgs]):
     """Evict pods that do not tolerate their node's taints."""
 
     name = "RemovePodsViolatingNodeTaints"
     Args = RemovePodsViolatingNodeTaintsArgs
     example: ClassVar[Mapping[str, object]] = {"excludedTaints": ["node.kubernetes.io/unschedulable"]}
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Evict the pods that match, node by node, the oldest first."""
         for node in cluster.nodes:
             pods = [pod for pod in cluster.active_pods_on(node) if self.args.selects(pod)]
             found = [
-                (pod, Cause(Code.TAINT_NOT_TOLERATED, {"taint": str(taint), "node": node.name}))
+                (pod, api.Cause(api.Code.TAINT_NOT_TOLERATED, {"taint": str(taint), "node": node.name}))
                 for pod in pods
-                if (taint := untolerated(pod.spec.tolerations, node.taints, self._counts))
+                if (taint := api.untolerated(pod.spec.tolerations, node.taints, self._counts))
             ]
             evict.count({"pods": len(pods), "intolerant": len(found)})
             evict.each([each for each in found if evict.evictable(*each)])
 
-    def _counts(self, taint: Taint) -> bool:
+    def _counts(self, taint: api.Taint) -> bool:
         args = self.args
         return (
             (taint.effect == "NoSchedule" or (taint.effect == "PreferNoSchedule" and args.include_prefer_no_schedule))
@@ -68,5 +56,5 @@ class RemovePodsViolatingNodeTaints(Deschedule[RemovePodsViolatingNodeTaintsArgs
         )
 
 
-def _named(taint: Taint, entries: tuple[str, ...]) -> bool:
+def _named(taint: api.Taint, entries: tuple[str, ...]) -> bool:
     return taint.key in entries or (taint.value != "" and f"{taint.key}={taint.value}" in entries)

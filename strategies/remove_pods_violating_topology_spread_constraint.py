@@ -22,52 +22,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import ClassVar, Literal
 
-from rebalancer.api import (
-    Balance,
-    Cause,
-    Cluster,
-    Code,
-    Domains,
-    EligibleNodes,
-    Evict,
-    Field,
-    OtherNodes,
-    Pod,
-    PodArgs,
-    Refused,
-    Topology,
-    field_validator,
-)
+from rebalancer import api
 
 Kind = Literal["DoNotSchedule", "ScheduleAnyway"]
-_STUCK = Refused(Cause(Code.NODE_FIT, {"domains": "BelowAverage"}))
+_STUCK = api.Refused(api.Cause(api.Code.NODE_FIT, {"domains": "BelowAverage"}))
 
 
-class RemovePodsViolatingTopologySpreadConstraintArgs(PodArgs):
+class RemovePodsViolatingTopologySpreadConstraintArgs(api.PodArgs):
     """Which constraints to even out."""
 
-    constraints: tuple[Kind, ...] = Field(
+    constraints: tuple[Kind, ...] = api.Field(
         ("DoNotSchedule",), strict=False, description="Kinds of constraints: DoNotSchedule, ScheduleAnyway or both."
     )
-    topology_balance_node_fit: bool = Field(True, description="Evict only pods that fit a node of a small domain.")
+    topology_balance_node_fit: bool = api.Field(True, description="Evict only pods that fit a node of a small domain.")
 
-    @field_validator("constraints")
+    @api.field_validator("constraints")
     @classmethod
     def _some(cls, constraints: tuple[Kind, ...]) -> tuple[Kind, ...]:
         return constraints or ("DoNotSchedule",)
 
 
-class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTopologySpreadConstraintArgs]):
+class RemovePodsViolatingTopologySpreadConstraint(api.Balance[RemovePodsViolatingTopologySpreadConstraintArgs]):
     """Evict pods from domains that have too many."""
 
     name = "RemovePodsViolatingTopologySpreadConstraint"
     Args = RemovePodsViolatingTopologySpreadConstraintArgs
     example: ClassVar[Mapping[str, object]] = {"constraints": ["DoNotSchedule", "ScheduleAnyway"]}
 
-    def run(self, cluster: Cluster, evict: Evict) -> None:
+    def run(self, cluster: api.Cluster, evict: api.Evict) -> None:
         """Choose for all constraints of all namespaces, then evict in the order of choice."""
-        topology = Topology(cluster)
-        chosen: dict[Pod, Cause] = {}
+        topology = api.Topology(cluster)
+        chosen: dict[api.Pod, api.Cause] = {}
         for pods in self._pods_by_namespace(cluster, evict):
             for domains in topology.of_pods(pods, self.args.constraints):
                 evict.count({"constraints": 1})
@@ -82,9 +67,9 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
             if evict.evictable(pod, because):
                 evict(pod, because)
 
-    def _pods_by_namespace(self, cluster: Cluster, evict: Evict) -> Iterator[list[Pod]]:
+    def _pods_by_namespace(self, cluster: api.Cluster, evict: api.Evict) -> Iterator[list[api.Pod]]:
         """Yield the pods that count, of each namespace in which one declares a constraint that counts."""
-        found: defaultdict[str, list[Pod]] = defaultdict(list)
+        found: defaultdict[str, list[api.Pod]] = defaultdict(list)
         for node in cluster.nodes:
             for pod in cluster.active_pods_on(node):
                 if self.args.selects(pod):
@@ -96,32 +81,32 @@ class RemovePodsViolatingTopologySpreadConstraint(Balance[RemovePodsViolatingTop
             if counted:
                 yield counted
 
-    def _warn(self, domains: Domains, namespace: str, evict: Evict) -> None:
+    def _warn(self, domains: api.Domains, namespace: str, evict: api.Evict) -> None:
         spread = domains.spread
         if domains.available < spread.min_domains:
             wanted = f"a spread over {spread.topology_key} wants at least {spread.min_domains} domains"
             evict.warn(f"namespace {namespace}: {wanted}, there are {domains.available}")
 
 
-def _choose(cluster: Cluster, domains: Domains) -> Iterator[tuple[Pod, Cause, bool]]:
+def _choose(cluster: api.Cluster, domains: api.Domains) -> Iterator[tuple[api.Pod, api.Cause, bool]]:
     """Yield the pods that should move, why, and whether they fit where they should go."""
     spread, planned = domains.spread, domains.moves()
     if not planned:
         return
-    others = cluster.index(EligibleNodes).among(domains.below_average())
+    others = cluster.index(api.EligibleNodes).among(domains.below_average())
     leaving = {move.source: _in_order(domains.sorted[move.source].pods, others) for move in planned}
     for move in planned:
         source, target = domains.sorted[move.source], domains.sorted[move.target]
         sizes = [{"domain": each.value, "pods": len(each.pods)} for each in (source, target)]
-        because = Cause(
-            Code.UNEVEN_SPREAD,
+        because = api.Cause(
+            api.Code.UNEVEN_SPREAD,
             {"topology_key": spread.topology_key, "from": sizes[0], "to": sizes[1], "max_skew": spread.max_skew},
         )
         for pod, fits in islice(leaving[move.source], move.number):
             yield pod, because, fits
 
 
-def _in_order(pods: Sequence[Pod], others: OtherNodes) -> Iterator[tuple[Pod, bool]]:
+def _in_order(pods: Sequence[api.Pod], others: api.OtherNodes) -> Iterator[tuple[api.Pod, bool]]:
     """Yield the pods of a domain in the order in which they should leave, those that fit nowhere at the end."""
     stuck = []
     for pod in sorted(sorted(pods, key=lambda each: each.age_order, reverse=True), key=_cost):
@@ -132,6 +117,6 @@ def _in_order(pods: Sequence[Pod], others: OtherNodes) -> Iterator[tuple[Pod, bo
     yield from ((pod, False) for pod in stuck)
 
 
-def _cost(pod: Pod) -> tuple[bool, bool, int]:
+def _cost(pod: api.Pod) -> tuple[bool, bool, int]:
     spec = pod.spec
     return (spec.node_selector is not None or spec.node_affinity, spec.priority is not None, spec.priority or 0)
