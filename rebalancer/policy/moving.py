@@ -1,19 +1,12 @@
 """What a policy may say about how pods are moved: the keys `steering`, `hold` and `trust`, which are ours."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, WithJsonSchema, WrapValidator, field_validator, model_validator
 
 from rebalancer.cluster.selectors import key_fault
 from rebalancer.policy.arguments import Count, Duration, Int, Part, Percent, between, parse_duration
@@ -85,7 +78,7 @@ class Share:
         return f"{self.percent:g}%"
 
 
-def _count_or_share(value: Any, count: ValidatorFunctionWrapHandler) -> Any:
+def _count_or_share(value: Any, count: Callable[[Any], Any]) -> Any:
     if isinstance(value, Share):
         return value
     if not isinstance(value, str) or (found := _PERCENTAGE.fullmatch(value)) is None:

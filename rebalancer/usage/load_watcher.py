@@ -18,7 +18,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.usage import LoadWatcher
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.promql import without_port
-from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant, usable
+from rebalancer.usage.sample_age import CLOCK_SKEW, in_words, instant, of_nodes, usable
 from rebalancer.usage.session import Session, address_of, from_userinfo, plain
 
 # The answer of load-watcher; keys that are not used are ignored.
@@ -92,16 +92,7 @@ def measured(answer: LoadWatcherAnswer, max_age: timedelta | None, cluster: Clus
     """
     end = _checked_end(answer, DEFAULT_MAX_AGE if max_age is None else max_age, cluster.now)
     by_host = {without_port(host): percents for host, percents in answer.percents.items()}
-    nodes: dict[str, Resources] = {}
-    missing: dict[str, str] = {}
-    for node in cluster.nodes:
-        names = (node.name, node.addresses.get("InternalIP", ""), node.addresses.get("Hostname", ""))
-        percents = next((by_host[name] for name in names if name in by_host), {})
-        reason = _why_not(percents, node)
-        if reason:
-            missing[node.name] = reason
-        else:
-            nodes[node.name] = {name: round(percents[name] / 100 * node.capacity[name]) for name in RESOURCES}
+    nodes, missing = of_nodes(cluster, lambda node: _usage(by_host, node))
     return Measured(nodes, nodes, missing=missing, taken=end)
 
 
@@ -121,7 +112,9 @@ def _checked_end(answer: LoadWatcherAnswer, longest: timedelta, now: datetime) -
     return end
 
 
-def _why_not(percents: Mapping[str, float], node: Node) -> str:
+def _usage(by_host: Mapping[str, Mapping[str, float]], node: Node) -> Resources | str:
+    names = (node.name, node.addresses.get("InternalIP", ""), node.addresses.get("Hostname", ""))
+    percents = next((by_host[name] for name in names if name in by_host), {})
     if not percents:
         return "load-watcher does not know it"
     for name in RESOURCES:
@@ -131,4 +124,4 @@ def _why_not(percents: Mapping[str, float], node: Node) -> str:
             return f"{name} is {percents[name]:g}"
         if name not in node.capacity:
             return f"{name}: the node's capacity is unknown"
-    return ""
+    return {name: round(percents[name] / 100 * node.capacity[name]) for name in RESOURCES}

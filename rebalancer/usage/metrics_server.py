@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import LoadFigure, Measured, NodeLoads, NodeMetrics, PodMetrics
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
-from rebalancer.usage.sample_age import stale
+from rebalancer.usage.sample_age import of_nodes, stale
 
 RESOURCES = (CPU, MEMORY)
 #: By resource, the type of load-watcher's figures.
@@ -28,11 +28,7 @@ def measured(metrics: Metrics, max_age: timedelta | None, cluster: Cluster) -> M
     """Return usage by samples no older than `max_age` (None: three minutes), or without a time."""
     longest = DEFAULT_MAX_AGE if max_age is None else max_age
     known = {each.name: each for each in metrics.nodes}
-    names = [node.name for node in cluster.nodes]
-    missing = {name: why for name in names if (why := _why_not(known.get(name), cluster.now, longest))}
-    nodes: Mapping[str, Resources] = {
-        name: {resource: known[name].usage[resource] for resource in RESOURCES} for name in names if name not in missing
-    }
+    nodes, missing = of_nodes(cluster, lambda node: _usage(known.get(node.name), cluster.now, longest))
     pods = pod_usage(metrics, longest, cluster.now)
     taken = min((each.taken for each in metrics.nodes if each.taken), default=None)
     return Measured(nodes, nodes, pods=pods, missing=missing, taken=taken, warnings=metrics.warnings)
@@ -65,10 +61,11 @@ def pod_usage(metrics: Metrics, longest: timedelta, now: datetime) -> Mapping[tu
     }
 
 
-def _why_not(found: NodeMetrics | None, now: datetime, longest: timedelta) -> str:
+def _usage(found: NodeMetrics | None, now: datetime, longest: timedelta) -> Resources | str:
     if found is None:
         return "metrics-server does not know it"
     absent = [name for name in RESOURCES if name not in found.usage]
     if absent:
         return f"its sample has no {' and no '.join(absent)}"
-    return "" if found.taken is None else stale(now - found.taken, longest)
+    why_not = stale(now - found.taken, longest) if found.taken else ""
+    return why_not or {name: found.usage[name] for name in RESOURCES}

@@ -21,7 +21,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeQuery, PodQuery, PrometheusUsage, UsageQuery
 from rebalancer.usage.history import AskRange
 from rebalancer.usage.promql import Ask, NodeNames, UsageWindow, VectorElement, timestamp
-from rebalancer.usage.sample_age import instant, stale, usable
+from rebalancer.usage.sample_age import instant, of_nodes, stale, usable
 
 _WHOLE = {"ratio": 1.0, "percent": 100.0}
 _MILLI = 1000
@@ -167,10 +167,9 @@ def measured_shares(ask: Ask, query: str, cluster: Cluster) -> Measured:
         if not 0 <= sample.value <= 1:  # true for NaN too
             raise SourceError(f"the series {sample} has the value {sample.value:g}, which is not between 0 and 1")
         shares[sample.metric[_LABEL]] = int(sample.value * 100)
-    nodes: dict[str, Resources] = {
-        node.name: {METRIC_RESOURCE: shares[node.name]} for node in cluster.nodes if node.name in shares
-    }
-    missing = {node.name: "no sample" for node in cluster.nodes if node.name not in shares}
+    nodes, missing = of_nodes(
+        cluster, lambda node: {METRIC_RESOURCE: shares[node.name]} if node.name in shares else "no sample"
+    )
     strangers = sorted(name for name in shares if cluster.node(name) is None)
     about = f"{len(strangers)} series are about no node of the cluster, the first has {_LABEL} "
     warnings = (f"{about}{strangers[0]!r}",) if strangers else ()

@@ -16,14 +16,7 @@ from rebalancer.cluster.measured import METRICS_SERVER, LoadsWanted, Measured, N
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError, StrategyError
-from rebalancer.policy.usage import (
-    KUBERNETES_METRICS,
-    LOAD_WATCHER,
-    PROMETHEUS,
-    LoadWatcher,
-    MetricsUtilization,
-    Prometheus,
-)
+from rebalancer.policy.usage import KUBERNETES_METRICS, LOAD_WATCHER, PROMETHEUS, MetricsUtilization
 from rebalancer.policy.values import Policy
 from rebalancer.usage import load_watcher, metrics_server, prometheus
 from rebalancer.usage.metrics_server import Metrics
@@ -56,9 +49,7 @@ class Providers:
         self._oldest: dict[str, datetime] = {}
         self._metrics = ask_once(lambda _: read_metrics())
         self._promql = ask_once(self._connect)
-        self._load_watcher = ask_once(
-            lambda _: load_watcher.ask(self._given[LOAD_WATCHER].load_watcher or LoadWatcher(), is_ending)
-        )
+        self._load_watcher = ask_once(self._ask_load_watcher)
 
     def measure(self, cluster: Cluster, wanted: object) -> Measured:
         """Return what nodes and pods use; raises StrategyError if the source has no figures for enough nodes."""
@@ -125,8 +116,14 @@ class Providers:
             found = prometheus.measured(promql.ask, wanted.prometheus, wanted.max_sample_age, cluster, promql.ask_range)
         return replace(found, warnings=(*found.warnings, *promql.warnings))
 
+    def _ask_load_watcher(self, _: None) -> load_watcher.LoadWatcherAnswer:
+        provider = self._given[LOAD_WATCHER].load_watcher
+        assert provider is not None  # a policy without it is refused
+        return load_watcher.ask(provider, self._is_ending)
+
     def _connect(self, now: datetime) -> PromQL:
-        provider = self._given[PROMETHEUS].prometheus or Prometheus()
+        provider = self._given[PROMETHEUS].prometheus
+        assert provider is not None
         auth = credentials(provider, self._service_account, self._read_secret)
         return PromQL(provider, auth, self._service_account, now, self._is_ending)
 

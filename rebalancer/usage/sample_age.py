@@ -1,9 +1,12 @@
 """Which samples count: by their value, by their age, and by how far they are ahead of this machine's clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
+from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.arguments import duration_text
 
@@ -23,6 +26,15 @@ def stale(age: timedelta, longest: timedelta | None) -> str:
     if longest is None or age <= longest:
         return ""
     return f"its sample is {in_words(age)} old, more than {in_words(longest)}"
+
+
+def of_nodes(
+    cluster: Cluster, usage: Callable[[Node], Resources | str]
+) -> tuple[Mapping[str, Resources], Mapping[str, str]]:
+    """Return what nodes use by name, and why it is missing of the others: what `usage` tells is either of both."""
+    told = {node.name: usage(node) for node in cluster.nodes}
+    missing = {name: each for name, each in told.items() if isinstance(each, str)}
+    return {name: each for name, each in told.items() if not isinstance(each, str)}, missing
 
 
 def instant(seconds: float) -> datetime:
