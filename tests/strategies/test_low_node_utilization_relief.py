@@ -1,8 +1,5 @@
 """LowNodeUtilization with `selection: relief`: which pods relieve a full node, in which order, and why."""
 
-from collections import Counter
-from datetime import timedelta
-
 import pytest
 
 from rebalancer.engine.limits import Limits
@@ -10,7 +7,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.report.words import notice_text, text
 from tests.make import because, decide, evicted, owner, pdb, refused, says_no, why
-from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod, points
+from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod
 from tests.unit.engine.stand_ins import AnsweringSink
 
 NODES = (node("n1"), node("n2"), node("n3"))
@@ -21,42 +18,6 @@ def one_full(usage, nodes=NODES, fields=None, **scene):
     """Pods by name on n1, the first the oldest; n2 and n3 are idle.  `fields` by name of the pod."""
     pods = [pod(name, age=10_000 - number, **(fields or {}).get(name, {})) for number, name in enumerate(usage)]
     return cluster(nodes, pods, usage, **scene)
-
-
-@pytest.mark.parametrize(
-    ("usage", "expected"),
-    [
-        pytest.param({"a": 40, "b": 23, "c": 20}, ["a"], id="33 over and 40 alone cures"),
-        pytest.param({"a": 40, "b": 35, "c": 8}, ["b"], id="33 over: 35 has 2 left over, 40 has 7"),
-        pytest.param({"a": 20, "b": 25, "c": 5, "d": 5, "e": 30}, ["e", "c"], id="35 over: 30 leaves 5, and 5 cures"),
-        pytest.param({"a": 30, "b": 30, "c": 30}, ["a", "b"], id="40 over: equal ones by age"),
-        pytest.param({"a": 30, "b": 20}, [], id="at the target is not over"),
-        pytest.param({"a": 37, "kept": 47.5, "b": 2.5, "c": 2.5}, ["a", "b"], id="39.5 over: 2.5 is little but cures"),
-        pytest.param({"a": 30, "kept": 51, "b": 2.5, "c": 2.5}, ["a"], id="36 over: 2.5 is less than a tenth"),
-    ],
-)
-def test_the_pod_that_cures_with_the_least_left_over(usage, expected):
-    """Else the one that leaves the least; never one that takes less than a tenth of the first excess without curing."""
-    assert evicted(decide(one_full(usage, fields={"kept": DAEMON}), low())) == expected
-
-
-def test_excess_is_summed_over_the_resources_above_target():
-    """10 of cpu and 20 of memory are over: `big` takes 25 of 30, `fit` all of them, and `c` no more than 10."""
-    usage = {"big": points(5, 30), "fit": points(12, 21), "c": points(30, 0), "rest": points(13, 19)}
-    ledger = decide(one_full(usage), low())
-
-    assert because(ledger) == {
-        "fit": "n1 at cpu 60 % > 50 %, memory 70 % > 50 %: 30 points over; relieves 30 points; likely lands on n2 "
-        "(12 of 16, cpu 0 % -> 12 %, memory 0 % -> 21 %), else n3"
-    }
-
-
-def test_pods_without_usage_stay():
-    """Unknown or nothing: nobody could tell what their move is good for."""
-    ledger = decide(one_full({"unknown": None, "nothing": 0, "a": 60}), low(targets={"cpu": 59, "memory": 59}))
-
-    assert why(ledger)["unknown"] == "its usage of cpu, memory is unknown"
-    assert refused(ledger) == {"unknown": "NoUsage", "nothing": "NoUsage", "a": "NoDestination"}
 
 
 def test_a_pod_without_a_destination_gives_way_to_the_next():
@@ -78,24 +39,6 @@ def test_of_many_nodes_that_stay_over_some_are_named():
 
     told = [notice_text(each) for each in ledger.warnings if each.cause.code is not Code.CUSTOM]
     assert [each.split()[1] for each in told] == ["n6", "n5", "n4", "n3", "n2", "2"]
-
-
-@pytest.mark.parametrize(
-    ("fields", "nodes", "reason"),
-    [
-        ({"cpu": "11"}, (), "2 x insufficient cpu"),
-        ({"node_selector": {"disk": "ssd"}}, (), "2 x node selector or affinity does not match"),
-        ({}, (node("n2", taints=["a:NoSchedule"]), node("n3", pods=0)), "1 x no free pod slot, 1 x taint a:NoSchedule"),
-    ],
-)
-def test_it_has_to_fit_whatever_node_fit_says(fields, nodes, reason):
-    """Requests, affinity and taints of the underutilized nodes count although nodeFit is off."""
-    ledger = decide(
-        one_full({"a": 60}, nodes=(node("n1"), *(nodes or NODES[1:])), fields={"a": fields}), low(targets=55)
-    )
-
-    assert refused(ledger) == {"a": "NoDestination"}
-    assert reason in why(ledger)["a"]
 
 
 def test_protections_and_excluded_namespaces_hold():
@@ -184,39 +127,12 @@ def test_without_figures_for_pods_one_leaves_each_full_node():
     assert evicted(decide(fresh(), low(evictionLimits={"node": 2}))) == ["b", "c"]
 
 
-QUARTER = {"window": timedelta(minutes=15)}
-
-
-def test_both_figures_must_be_over():
-    """The window says 60, the present pods 75 and 5 nobody's: 10 are over, and one of 10 cures."""
-    nodes = {"n1": points(60), "n2": points(0)}
-    ledger = decide(
-        cluster(
-            NODES[:2], [pod("a"), pod("b"), pod("c")], {"a": 45, "b": 20, "c": 10}, measured={**QUARTER, "nodes": nodes}
-        ),
-        low(),
-    )
-
-    assert because(ledger) == {
-        "c": "n1 at cpu 60 % > 50 %: 10 points over; relieves 10 points; likely lands on n2 (cpu 0 % -> 10 %)",
-    }
-
-
 def test_what_left_earlier_in_the_cycle_is_gone():
     """The second run sees the node without the pods that the first one took, though the figures are the same."""
     on = cluster(NODES[:2], [pod("a"), pod("b"), pod("c")], {"a": 30, "b": 30, "c": 20})
     ledger = decide(on, low(), low())
 
     assert [run.evicted for run in ledger.runs] == [1, 0]
-
-
-def test_the_name_may_have_been_another_pods():
-    """web-0 was measured on n2 and runs on n1 since: what it uses here is unknown."""
-    pods = [pod("web-0"), pod("rest")]
-    measured = {"pod_nodes": {("default", "web-0"): "n2"}, "nodes": {"n1": points(80), "n2": points(10)}}
-    ledger = decide(cluster(NODES[:2], pods, {"web-0": 40, "rest": 51}, measured=measured), low())
-
-    assert refused(ledger) == {"web-0": "NoUsage", "rest": "NoDestination"}
 
 
 @pytest.mark.parametrize(("rest", "goes"), [("90m", "old"), ("1h", "new"), ("0s", "new")])
@@ -234,14 +150,6 @@ def deviation(usage, strategy=low):
     pods = [pod(f"{name}-{number}", on=name) for name, percent in usage.items() for number in range(percent // 2)]
     usage = {each.name: 2 for each in pods}
     return decide(cluster(nodes, pods, usage), strategy({"cpu": 10}, {"cpu": 30}, useDeviationThresholds=True))
-
-
-def test_low_nodes_are_brought_into_the_band():
-    """The mean is 30: n1 gives to n3 (10), which is below its edge (20), as many pods as four fifths of the nodes."""
-    ledger = deviation({"n1": 40, "n2": 40, "n3": 10})
-
-    assert Counter(entry.pod.node for entry in ledger.evictions) == {"n1": 3}
-    assert "points above the mean, and others are low" in text(ledger.evictions[0].because)
 
 
 def test_eight_moves_a_cycle_are_made_for_each_low_node():

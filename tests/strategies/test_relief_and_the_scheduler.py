@@ -132,11 +132,6 @@ def test_a_pod_that_does_harm_after_a_tie_stays():
     assert why(ledger)["p0"] == ("no destination: the scheduler may choose n2, cpu above 50 %")
 
 
-def test_a_node_is_judged_without_what_would_be_elsewhere_then():
-    """The next one lands on n2 only if `a` is on n3: then n2 is at 40, not at 55."""
-    assert lands(after_a_tie({"n2": 20, "n3": 20}, 20)) == {"a": "n2", "p0": "n3"}
-
-
 def hot(*names):
     """n1 at 80 of 50, 20 of which are of each named pod, of a StatefulSet; n2 has the most room, n3 a little less."""
     goes = [pod(name, owners=(make.owner(name, "StatefulSet"),)) for name in names]

@@ -7,7 +7,7 @@ import pytest
 from rebalancer.eviction.steering import Steer
 from rebalancer.report.words import text
 from tests.make import decide, evicted, refused
-from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod, points
+from tests.measured import RELIEF, cluster, low, node, pod, points
 
 SEED = {"n1": 21, "n2": 17, "n3": 25}
 BY_COUNT = {
@@ -73,15 +73,6 @@ def test_a_scheduler_that_counts_pods_puts_them_where_few_are(scheduler, expecte
     )
 
     assert counts_after(SEED, decide(on, AROUND_THE_MEAN)) == expected
-
-
-def test_a_pod_that_uses_nothing_takes_a_place():
-    """Where the number of pods counts, it helps as well as any other; where it does not, it stays."""
-    before = {"n1": 60, "n2": 10}
-
-    assert len(decide(crowd(before, usage=0), low_anywhere({"pods": 20}, {"pods": 40})).evictions) == 16
-    idle = crowd({"n1": 2, "n2": 0}, usage=0, rest={"n1": 60})
-    assert set(refused(decide(idle, low_anywhere(20, 50))).values()) == {"NoUsage"}
 
 
 def test_requests_may_stand_in_for_usage():
