@@ -1,6 +1,7 @@
 """A policy without faults becomes values."""
 
 import pytest
+import yaml
 
 from rebalancer.cluster.selectors import LabelSelector, parse_selector_text
 from rebalancer.policy.arguments import Args
@@ -56,21 +57,14 @@ profiles:
 def test_every_field_of_a_policy_arrives():
     loaded = load(FULL, strict=True)
     policy = loaded.policy
-    of_prometheus, of_kubernetes = policy.metrics_providers
     first, second = policy.profiles
+    text = yaml.safe_load(FULL)
+    found = policy.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"profiles", "node_selector"})
 
     assert loaded.warnings == ()
-    assert policy.node_selector == parse_selector_text("pool in (a,b),!gpu")
-    assert (policy.max_per_node, policy.max_per_namespace, policy.max_total) == (10, 20, 0)
-    assert policy.grace_period_seconds == 30
-    assert policy.eviction_failure_event_notification
-    assert not policy.metrics_collector.enabled
-    assert (of_prometheus.source, of_kubernetes.source) == ("Prometheus", "KubernetesMetrics")
-    assert of_prometheus.prometheus.url == "https://prometheus.example:9090/base"
-    secret = of_prometheus.prometheus.auth_token.secret_reference
-    assert (secret.namespace, secret.name) == ("monitoring", "token")
-    assert of_kubernetes.prometheus is None
-    assert (first.name, second.name) == ("twice", "twice")
+    assert policy.node_selector == parse_selector_text(text.pop("nodeSelector"))
+    assert [each.name for each in policy.profiles] == [each["name"] for each in text.pop("profiles")]
+    assert {key: found[key] for key in text} == text
     restarts = "RemovePodsHavingTooManyRestarts"
     assert (first.deschedule, first.balance) == ((restarts, "PodLifeTime", restarts), ("LowNodeUtilization",))
     assert (second.deschedule, second.balance) == ((), ("RemoveDuplicates",))
