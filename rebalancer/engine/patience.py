@@ -181,20 +181,18 @@ class Patience:
 
     def _stopped(self, pod: Pod) -> Refused | None:
         stop = self._stops.get(self._key(pod))
-        if stop is None:
-            return None
-        return refused(Code.OWNER_STOPPED, why=stop.why, left_seconds=(stop.until - self._now).total_seconds())
+        return refused(Code.OWNER_STOPPED, why=stop.why, left_seconds=self._left(stop.until)) if stop else None
+
+    def _left(self, until: datetime) -> float:
+        return (until - self._now).total_seconds()
 
     def _node(self, node: Node) -> Refused | None:
-        if node.terminating or node.unschedulable:
-            return refused(Code.LEAVING_NODE, node=node.name, sign="deleted" if node.terminating else "cordoned")
-        for taint in node.taints:
-            if taint.key in _LEAVING:
-                return refused(Code.LEAVING_NODE, node=node.name, sign=taint.key)
-        age = self._now - node.created if node.created else None
-        if age is not None and age < self._settings.young_nodes:
-            return refused(Code.YOUNG_NODE, node=node.name, age_seconds=age.total_seconds())
-        return None
+        state = "deleted" if node.terminating else "cordoned" if node.unschedulable else ""
+        if sign := state or next((taint.key for taint in node.taints if taint.key in _LEAVING), ""):
+            return refused(Code.LEAVING_NODE, node=node.name, sign=sign)
+        age = self._now - node.created if node.created else self._settings.young_nodes
+        is_young = age < self._settings.young_nodes
+        return refused(Code.YOUNG_NODE, node=node.name, age_seconds=age.total_seconds()) if is_young else None
 
     def _rollout(self, pod: Pod) -> Refused | None:
         owner, templates = pod.controller, self._cluster.snapshot.scheduler_inputs.templates or {}
@@ -203,9 +201,7 @@ class Patience:
 
     def _autoscaled(self, pod: Pod) -> Refused | None:
         scaled = (self._cluster.snapshot.scheduler_inputs.scaled or {}).get(self._key(pod))
-        if scaled is None:
-            return None
-        age = self._now - scaled
+        age = self._now - scaled if scaled else self._settings.after_scaling
         if age >= self._settings.after_scaling:
             return None
         return refused(Code.AUTOSCALED, owner=self._key(pod)[1], age_seconds=max(0.0, age.total_seconds()))
@@ -219,11 +215,8 @@ class Patience:
         return refused(Code.FINISHING_JOB, owner=self._key(pod)[1], age_seconds=age.total_seconds())
 
     def _back_off(self, pod: Pod) -> Refused | None:
-        wait = self._waits.get(self._key(pod))
-        if wait is None:
-            return None
-        until, times = wait
-        return refused(Code.BACK_OFF, times=times, left_seconds=(until - self._now).total_seconds())
+        until, times = self._waits.get(self._key(pod), (self._now, 0))
+        return refused(Code.BACK_OFF, times=times, left_seconds=self._left(until)) if times else None
 
     def _undoing(self, pod: Pod) -> Refused | None:
         if pod.uid and pod.uid in self._replacements:
