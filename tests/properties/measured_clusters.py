@@ -43,8 +43,9 @@ class Scene:
     def __repr__(self) -> str:
         return f"Scene({len(self.nodes)} nodes, {len(self.pods)} pods, {self.measured.nodes}, {self.args})"
 
-    def cluster(self) -> Cluster:
-        return Cluster(make.snapshot(self.nodes, self.pods, scheduler_inputs=READ), measure=lambda *_: self.measured)
+    def cluster(self, **more: Any) -> Cluster:
+        snapshot = make.snapshot(self.nodes, self.pods, scheduler_inputs=READ, **more)
+        return Cluster(snapshot, measure=lambda *_: self.measured)
 
     def shuffled(self, seed: int) -> Self:
         """Return the same nodes, pods and figures in another order."""

@@ -5,22 +5,18 @@ from collections import Counter
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import Measured
 from rebalancer.eviction.steering import Steer
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.measured import KEYS, PACKS
 from tests.models.compaction import Compacting
-from tests.properties.measured_clusters import READ, destination, exact, sparse_scenes, verdicts
+from tests.properties.measured_clusters import destination, exact, sparse_scenes, verdicts
 
 
 def decide(scene, *, packs=True, steer=None):
-    more = {"scheduler_configuration": PACKS} if packs else {}
-    snapshot = make.snapshot(scene.nodes, scene.pods, scheduler_inputs=READ, **more)
-    cluster = Cluster(snapshot, measure=lambda *_: scene.measured)
     strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args))
-    return make.decide(cluster, strategy, steer=steer)
+    return make.decide(scene.cluster(**({"scheduler_configuration": PACKS} if packs else {})), strategy, steer=steer)
 
 
 def steered(scene):

@@ -2,31 +2,16 @@
 
 from functools import partial
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.steering import Held, Steer
-from rebalancer.policy.moving import HOLD_KEY, PRESSURE_KEY
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
 from tests.measured import KEYS, PACKS
-from tests.properties.measured_clusters import READ, scenes, sparse_scenes
-from tests.strategies.test_held_nodes import UNTIL
-
-TAINT = make.taint(f"{HOLD_KEY}:PreferNoSchedule")
-
-
-def cluster(scene, names, **more):
-    """The scene with some nodes held, as a cycle sees it."""
-    nodes = [
-        msgspec.structs.replace(each, taints=(*each.taints, TAINT), held_until=UNTIL) if each.name in names else each
-        for each in scene.nodes
-    ]
-    snapshot = make.snapshot(nodes, scene.pods, scheduler_inputs=READ, **more).unmarked((), HOLD_KEY, PRESSURE_KEY)
-    return Cluster(snapshot, measure=lambda *_: scene.measured)
+from tests.properties.measured_clusters import scenes, sparse_scenes
+from tests.strategies.test_held_nodes import UNTIL, held
 
 
 def some(data, scene):
@@ -40,7 +25,7 @@ STEERS = st.sampled_from((None, Steer(1.5, KEYS)))
 def test_relief_expects_no_pod_on_a_held_node(scene, steer, data):
     names = some(data, scene)
     strategy = LowNodeUtilization(LowNodeUtilizationArgs.model_validate(scene.args))
-    ledger = make.decide(cluster(scene, names), strategy, steer=steer)
+    ledger = make.decide(held(scene.cluster(), *names), strategy, steer=steer)
 
     assert not names & {name for each in ledger.evictions if each.destination for name in each.destination.nodes}
 
@@ -49,10 +34,8 @@ def test_relief_expects_no_pod_on_a_held_node(scene, steer, data):
 def test_compaction_expects_none_there_and_holds_what_it_empties(scene, steer, data):
     """Those nodes that have lost all pods that had to go, and no others."""
     names, more = some(data, scene), {} if steer else {"scheduler_configuration": PACKS}
-    on, strategy = (
-        cluster(scene, names, **more),
-        HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args)),
-    )
+    on = held(scene.cluster(**more), *names)
+    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(scene.args))
     ledger = make.decide(on, strategy, steer=steer, hold=partial(Held, until=UNTIL))
 
     emptied = {each.pod.node for each in ledger.evictions}

@@ -20,14 +20,13 @@ from tests.strategies.test_high_node_utilization_compaction import compaction, s
 
 MINUTE = timedelta(minutes=1)
 UNTIL = make.NOW + 15 * MINUTE
+TAINT = make.taint(f"{HOLD_KEY}:PreferNoSchedule")
 
 
 def held(cluster, *names):
     """The same cluster with these nodes held, as a cycle sees it."""
     nodes = [
-        msgspec.structs.replace(each, taints=(make.taint(f"{HOLD_KEY}:PreferNoSchedule"),), held_until=UNTIL)
-        if each.name in names
-        else each
+        msgspec.structs.replace(each, taints=(*each.taints, TAINT), held_until=UNTIL) if each.name in names else each
         for each in cluster.snapshot.nodes
     ]
     snapshot = msgspec.structs.replace(cluster.snapshot, nodes=tuple(nodes)).unmarked((), HOLD_KEY, PRESSURE_KEY)

@@ -6,18 +6,13 @@ from rebalancer.report.words import text
 from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests.make import cluster, decide, evicted, node, owner, pod, refused
 from tests.measured import RELIEF
+from tests.strategies.test_low_node_utilization import pods
 
 
 def strategy(thresholds=None, **args):
     return HighNodeUtilization(
         HighNodeUtilizationArgs.model_validate({"thresholds": thresholds or {"cpu": 30, "pods": 30}, **args})
     )
-
-
-def pods(count, on="n1", prefix="p", **fields):
-    """Pods of 400m, `p1` the oldest."""
-    fields = {"cpu": "400m", **fields}
-    return [pod(f"{prefix}{each}", node=on, age=10_000 - each, **fields) for each in range(1, count + 1)]
 
 
 def busy(name="busy", count=4, **fields):

@@ -5,17 +5,14 @@ import pytest
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Steer
 from rebalancer.report.words import text
-from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtilizationArgs
 from tests import make
 from tests.measured import KEYS, Landed, cluster, node, pod
-
-SOURCE = {"source": "KubernetesMetrics"}
+from tests.strategies.test_high_node_utilization_compaction import SOURCE, compaction
+from tests.strategies.test_steered_relief import waves
 
 
 def steered(on, steer=None, **args):
-    given = {"thresholds": {"cpu": 45}, "selection": "compaction", **args}
-    strategy = HighNodeUtilization(HighNodeUtilizationArgs.model_validate(given))
-    return make.decide(on, strategy, steer=steer or Steer(1.5, KEYS))
+    return make.decide(on, compaction(45, **args), steer=steer or Steer(1.5, KEYS))
 
 
 def scene(*levels, fields=None, pods=(), snapshot=None, **nodes):
@@ -33,20 +30,13 @@ def scene(*levels, fields=None, pods=(), snapshot=None, **nodes):
     )
 
 
-def waves(ledger):
-    assert [run.error for run in ledger.runs] == [None]
-    return [each.wave for each in ledger.runs[0].waves]
-
-
 def lands(wave):
     return {move.pod.name: move.expected for move in wave.moves}
 
 
 def test_a_scheduler_that_spreads_is_led_to_the_fullest_nodes():
     """Left alone it would put the pod of n1 back; n1 and n2 are emptied onto n4, which has no room for n3."""
-    unsteered = HighNodeUtilization(HighNodeUtilizationArgs(thresholds={"cpu": 45}, selection="compaction"))
-
-    assert "p1" in make.refused(make.decide(scene(10, 20, 40, 65), unsteered))
+    assert "p1" in make.refused(make.decide(scene(10, 20, 40, 65), compaction(45)))
     assert [lands(wave) for wave in waves(steered(scene(10, 20, 40, 65)))] == [{"p1": "n4"}, {"p2": "n4"}]
 
 
