@@ -96,10 +96,6 @@ class Evictor:
         doubt = self._cluster.index(CertainRoom).doubt(pod)
         return refused(Code.NODE_FIT, **doubt) if doubt else None
 
-    def refusal(self, pod: Pod) -> Refused | None:
-        """Return the first cause for which the pod may not go, or None."""
-        return self.protection(pod) or self.without_destination(pod) or self.too_few_replicas(pod)
-
     def causes(self, pod: Pod) -> tuple[Cause, ...]:
         """Return all causes for which the pod may not go, in the order in which they are checked; the first counts."""
         others = (ask(pod) for ask in (self._fits_nowhere, self._namespace_not_selected, self.too_few_replicas))

@@ -311,7 +311,7 @@ class _StrategyGate:
         return self._evictor.too_few_replicas(pod) or self._impatience(pod)
 
     def _any(self, pod: Pod) -> Refused | None:
-        return self._evictor.refusal(pod) or self._impatience(pod)
+        return self._evictor.without_destination(pod) or self._own(pod)
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:

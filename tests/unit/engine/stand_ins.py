@@ -95,7 +95,8 @@ def first_cause(
 ) -> Refused | None:
     """What DefaultEvictor with these arguments says of a pod beside others, on two nodes unless given."""
     on = cluster(nodes or [node("n1"), node("n2")], [candidate, *others], **fields)
-    return Evictor(on, DefaultEvictorArgs.model_validate(args or {})).refusal(candidate)
+    causes = Evictor(on, DefaultEvictorArgs.model_validate(args or {})).causes(candidate)
+    return Refused(causes[0]) if causes else None
 
 
 def by(refusal: Refused | None) -> str:

@@ -44,7 +44,7 @@ def test_nodes_that_the_policy_does_not_select_are_destinations_too() -> None:
     nodes = [node("n1", labels={"pool": "x"}), node("n2", labels={"pool": "x"}, unschedulable=True), node("n3")]
     on = Cluster(snapshot(nodes, [candidate := pod("a")]), selector(pool="x"))
 
-    assert not Evictor(on, DefaultEvictorArgs(node_fit=True)).refusal(candidate)
+    assert not Evictor(on, DefaultEvictorArgs(node_fit=True)).causes(candidate)
 
 
 def test_the_reasons_are_summed_up_by_their_number() -> None:
@@ -109,7 +109,7 @@ def test_a_minimum_of_one_means_nothing(minimum: int) -> None:
     on = make_cluster([node("n1"), node("n2")], [last := pod("a")])
     evictor = Evictor(on, DefaultEvictorArgs(min_replicas=minimum))
 
-    assert not evictor.refusal(last)
+    assert not evictor.causes(last)
     on.remove(last)
     assert not evictor.too_few_replicas(last)
 

@@ -224,7 +224,7 @@ def test_the_first_cause_comes_in_the_documented_order() -> None:
             budgets=budgets,
             namespaces={"guarded": {}, "open": {"x": "y"}},
         )
-        assert by(Evictor(on, DefaultEvictorArgs.model_validate(args)).refusal(candidate)) == expected
+        assert Evictor(on, DefaultEvictorArgs.model_validate(args)).causes(candidate)[0].code == expected
         fields |= cure
 
 
