@@ -130,10 +130,6 @@ class DefaultEvictorArgs(Args):
         chosen, deprecated = self.pod_protections, self._deprecated()
         if (chosen.default_disabled or chosen.extra_enabled) and deprecated:
             raise ValueError(f"podProtections replaces the deprecated {', '.join(deprecated)}; drop one of them")
-        return self
-
-    @model_validator(mode="after")
-    def _all_nodes(self) -> Self:
         if self.asks_scheduler and self.node_selector:
             raise ValueError("with nodeFit: scheduler the scheduler chooses among all nodes; leave nodeSelector out")
         return self

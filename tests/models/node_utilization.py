@@ -23,9 +23,8 @@ class Utilization:
     thresholds: Percents
     number_of_nodes: int = 0
     excluded: frozenset[str] = frozenset()
-    # The most evictions: `node` for each node by the policy, `source` for each node by the strategy.
-    limits: Mapping[str, int] = field(default_factory=dict)
-    gone: list[str] = field(default_factory=list)  # the pods that went, in order
+    limits: Mapping[str, int] = field(default_factory=dict)  # `node`: of each by the policy; `source`: by the strategy
+    gone: list[str] = field(default_factory=list)  # in order
 
     def __post_init__(self) -> None:
         self.tracked = {*self.thresholds, "cpu", "memory", "pods"}

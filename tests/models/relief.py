@@ -30,8 +30,7 @@ class LowRelief:
     now: datetime
     figures: Mapping[str, Amounts]  # by node, what was measured; a node that is missing has no fresh figure
     peaks: Mapping[str, Amounts]  # the same at the destination quantile
-    # By (namespace, name) of a pod, on the node where the pod is; None if the source knows no pods.
-    usage: Mapping[tuple[str, str], Amounts] | None
+    usage: Mapping[tuple[str, str], Amounts] | None  # by pod, on the node where it is; None if the source knows none
     gone: Mapping[str, Amounts]  # by node, what pods used that are there no longer, as far as the source knows
     window: timedelta
     thresholds: Percents
@@ -41,10 +40,8 @@ class LowRelief:
     limit: int | None = None
     scheduler_known: bool = True
     services: list[tuple[str, LabelSelector]] = field(default_factory=list)
-    # The pods that went, with the node that each was charged to.
-    moves: list[tuple[str, str]] = field(default_factory=list)
-    # To ask where a replacement lands if earlier ones took other nodes that tied, which has models of its own.
-    cluster: Cluster | None = None
+    moves: list[tuple[str, str]] = field(default_factory=list)  # pods that went, with the node that is charged
+    cluster: Cluster | None = None  # to ask where replacements land after ties, which has models of its own
 
     def __post_init__(self) -> None:
         self.nodes = [node for node in self.world.nodes if node.name in self.figures]
