@@ -27,7 +27,7 @@ def decode(raw: bytes, kind: type[T]) -> T | None:
     return msgspec.json.decode(raw, type=kind) if raw and raw != b"null" else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def decode_model(raw: bytes, kind: type[T], never_null: frozenset[str] = _NEVER_NULL) -> T | None:
     """Decode the bytes of an optional part as `as_model` does."""
     return as_model(msgspec.json.decode(raw), kind, never_null) if raw and raw != b"null" else None

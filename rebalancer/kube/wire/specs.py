@@ -175,7 +175,7 @@ def _container(wire: _ContainerWire) -> _ContainerParts:
     return _ContainerParts(wire.image or "", requests, restartable, bytes(wire.ports), limits)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _resources(raw: bytes) -> tuple[Resources, Resources]:
     wire = decode(raw, shared_fields.ResourcesWire) or shared_fields.ResourcesWire()
     return parse_resources(wire.requests or {}), parse_resources(wire.limits or {})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cluster.scheduler_inputs import Template
+from rebalancer.cluster.scheduler_inputs import Notes, Template
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire.collect import Collection
 from tests.make import NOW, selector
@@ -283,6 +283,14 @@ def test_a_malformed_template_makes_its_pods_unknown_and_no_others(kind: str, ma
     assert set(selectors or {}) == {("shop", "bad"), ("shop", "good")}
     (warning,) = snapshot.warnings
     assert warning.startswith(f"{kind} shop/bad is malformed and what replaces its pods is unknown: ")
+
+
+def test_our_annotations_count_whatever_the_template() -> None:
+    """A pause holds for an owner that cannot be read in full."""
+    item = workload(template=["spec"])
+    item["metadata"]["annotations"] = {"kube-rebalancer/pause": "true"}
+
+    assert read(ReplicaSet=[item]).scheduler_inputs.notes == {("shop", "ReplicaSet/web"): Notes(pause="true")}
 
 
 @pytest.mark.parametrize(
