@@ -345,6 +345,35 @@ def test_replicas_share_their_spec_labels_and_owners() -> None:
 
 
 @pytest.mark.parametrize(
+    "other",
+    [
+        {"containers": [container(requests={"cpu": "2"})]},
+        {"initContainers": [{"restartPolicy": "Always"}]},
+        {"volumes": [{"name": "v", "emptyDir": {}}]},
+        {"resources": {"requests": {"cpu": "3"}}},
+        {"overhead": {"cpu": "1m"}},
+        {"nodeSelector": {"disk": "ssd"}},
+        {"affinity": {"nodeAffinity": {}}},
+        {"tolerations": [{"operator": "Exists"}]},
+        {"topologySpreadConstraints": [{"topologyKey": "zone"}]},
+        {"resourceClaims": [{"name": "gpu"}]},
+        {"priority": 7},
+        {"priorityClassName": "high"},
+        {"schedulerName": "mine"},
+        {"schedulingGates": [{"name": "quota"}]},
+        {"preemptionPolicy": "Never"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_pods_that_differ_in_what_counts_share_no_spec(other: dict[str, Any]) -> None:
+    spec = {"containers": [container(requests={"cpu": "1"})]}
+
+    one, another = read("Pod", pod_document("a", spec=spec), pod_document("b", spec={**spec, **other})).pods
+
+    assert one.spec != another.spec
+
+
+@pytest.mark.parametrize(
     ("annotations", "phase", "expected"),
     [
         (("request-evict-only", "eviction-in-progress"), "Running", True),
