@@ -32,7 +32,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, chain, repeat, starmap
 
 from rebalancer.cluster.cluster import Cluster
@@ -75,18 +75,13 @@ class Ties:
     def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
         self._namespaces = namespaces or {}
         self._hosts_differ = hosts_differ
-        self._known: dict[tuple[ReplacementKind, ReplacementKind], Tie] = {}
+        self.of = cache(self._of)
 
-    def of(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
+    def _of(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
         """Return what a replacement of the first kind may do to one of the other kind if it comes before it."""
-        tie = self._known.get((first, then))
-        if tie is None:
-            if self._reaches_far(first, then):
-                tie = Tie.ANYWHERE
-            else:
-                tie = Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
-            self._known[first, then] = tie
-        return tie
+        if self._reaches_far(first, then):
+            return Tie.ANYWHERE
+        return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
 
     def _reaches_far(self, first: ReplacementKind, then: ReplacementKind) -> bool:
         one, other = first.pod, then.pod

@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 1030,
     "rebalancer/report": 2780,
     "rebalancer/run": 6430,
-    "rebalancer/scheduling": 5800,
+    "rebalancer/scheduling": 5390,
     "rebalancer/telemetry": 600,
     "rebalancer/untrusted": 460,
     "rebalancer/usage": 1750,
