@@ -138,6 +138,11 @@ class Breaker:
     is_trial: bool = False  # whether one move may be made
     counted_from: datetime | None = None  # failures before it do not count any more
 
+    @property
+    def words(self) -> str:
+        """Why nothing may be moved, for people; empty if something may."""
+        return f"the breaker is open: {self.stopped}" if self.stopped else ""
+
     def of(self, memory: Memory) -> Memory:
         """Return the memory with this breaker."""
         return replace(memory, breaker=self.tripped, counted_from=self.counted_from)

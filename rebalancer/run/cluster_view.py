@@ -18,7 +18,7 @@ from rebalancer.report.view import new_pods
 from rebalancer.run.cluster_lists import live_providers, read_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import described
-from rebalancer.run.memory import MemorySource, Recalled, recollect
+from rebalancer.run.memory import Diary, MemorySource
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work, plan
@@ -49,9 +49,12 @@ class LiveView:
     snapshot: Snapshot
     measure: Measure  # real usage; each source is asked once, so that all plans of this view use the same figures
     taken_at: float  # the time before the first request, in seconds on the clock of the retry policy
-    source: MemorySource  # where the memory is
-    found: Recalled | None  # what is in it; None where the policy does not ask, as with the next one
-    recollection: Recollection | None  # what is known of earlier cycles
+    diary: Diary | None  # knows earlier cycles, and is written by this one; None where the policy asks for no memory
+
+    @property
+    def recollection(self) -> Recollection | None:
+        """What is known of earlier cycles."""
+        return self.diary.recollection if self.diary else None
 
 
 def view_cluster(run: LiveRun, work: Work) -> LiveView:
@@ -59,10 +62,10 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     options, client, telemetry = run.options, run.client, run.telemetry
     taken_at = client.retry_policy.clock()
     halt = Halt(options.deadline, client.retry_policy.clock, began=taken_at)
+    helpful = work.helpful_kinds | ({"Namespace"} if options.identify else frozenset())
+    helpful |= SCHEDULER_KINDS if options.explains else frozenset()
+    source = MemorySource.of(client, options.lease)
     with telemetry.stage("read"):
-        helpful = work.helpful_kinds | ({"Namespace"} if options.identify else frozenset())
-        helpful |= SCHEDULER_KINDS if options.explains else frozenset()
-        source = MemorySource.of(client, options.lease)
         found = source.read(datetime.now(UTC)) if work.trust else None
         reading, evicts = telemetry.progress.reading, not options.dry_run
         snapshot = work.seen(read_cluster(client, work.needed_kinds, halt, helpful, reading, evicts=evicts))
@@ -71,8 +74,8 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     ask = partial(live_providers, work.policy, client, halt.deadline, telemetry.samples, METRICS_KINDS)
     providers = cache(ask)  # they are asked when a strategy first wants to know, and not after the deadline
     measure = telemetry.measure(lambda cluster, wanted: providers().measure(cluster, wanted))
-    recollection = recollect(found, work.trust, snapshot) if work.trust and found else None
-    return LiveView(snapshot, measure, taken_at, source, found, recollection)
+    diary = Diary(source, found, work.trust, snapshot) if found and work.trust else None
+    return LiveView(snapshot, measure, taken_at, diary)
 
 
 class Person(Protocol):

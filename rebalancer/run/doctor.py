@@ -31,6 +31,7 @@ from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count, listed
 from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
+from rebalancer.run.steered import writes
 from rebalancer.run.work import Work
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
@@ -187,12 +188,9 @@ def _permissions(cluster: Client, work: Work) -> Finding:
     deadline = Deadline.after(_SECONDS, cluster.retry_policy.clock)
     kinds = sorted({"Node", "Pod", *work.needed_kinds, *work.helpful_kinds})
     wanted = [("list", *resource_of(kind)) for kind in kinds] + list(_ALWAYS)
-    if work.policy.steering or work.hold:
-        wanted += [(verb, "", "nodes") for verb in WRITE_VERBS]
+    wanted += [(verb, each.group, each.resource) for each in writes(work) for verb in WRITE_VERBS]
     if work.trust:
         wanted += [(verb, "", "configmaps") for verb in ("get", "update")]
-    if work.trust and work.trust.restart:
-        wanted += [(verb, "apps", "deployments") for verb in WRITE_VERBS]
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
         wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
     missing = [each for each in wanted if not may(cluster, deadline, *each)]
@@ -204,11 +202,11 @@ def _permissions(cluster: Client, work: Work) -> Finding:
 
 
 def _breaker(cluster: Client, options: LeaseOptions) -> Finding:
-    found = MemorySource.of(cluster, options).read(datetime.now(UTC))
+    now = datetime.now(UTC)
+    found = MemorySource.of(cluster, options).read(now)
     if found.problem:
         return Finding("memory", WRONG, found.problem, "`rebalancer memory clear` begins anew")
-    breaker = (found.memory.breaker if found.memory else None) or found.tripped
-    if breaker:
+    if breaker := found.known(now).breaker:
         cure = "look why replacements fail; `rebalancer breaker reset` closes it"
         return Finding("breaker", WRONG, f"open: {breaker.why}", cure)
     if found.paused:

@@ -2,19 +2,19 @@
 
 1. `take` reads the Lease.  It is free if nobody holds it, or if it did not change for its duration while we watched it.
 2. Unless it was given back properly, whoever takes it waits 7 s before its first write (`pause`).
-3. The holder renews it in a thread, once in each retry period.  After the renew deadline without a renewal it stops.
-4. While it writes (`permit`) the holder also looks at the Lease every 2 s.  It stops where the Lease is gone or
-   another's.  Where it has not seen for 7 s that it is its own (the 2 s, and the 5 s that a request may take) it writes
-   nothing until it sees that again, or the renew deadline is over.
+3. The holder renews it in a thread, once in each retry period, and while it writes (`permit`) every 2 s.  It stops
+   where the Lease is gone or another's, and after the renew deadline without a renewal.
+4. Where it could not renew it for 7 s (the 2 s, and the 5 s that a request may take) it writes nothing until it can, or
+   the renew deadline is over.
 5. `release` gives it back, so that the next process need not wait.
 
 All measure on their own clock, which also runs while a laptop sleeps, and the holder gives up first.  So two processes
 never write at once.  Example, a loop (duration 137 s, deadline 107 s, retry 26 s): A renews at 0 s and then loses the
 API server.  A stops evicting at 7 s; B, which saw that renewal, takes the Lease at 137 s or later, and waits for 7 s.
 
-Steps 2 and 4 keep them apart also where somebody deletes or edits the Lease, whatever it says then.  Example: A sees at
-10 s that the Lease is its own.  It is deleted, and at 11 s B creates it.  A stops with its next look at 12 s; were its
-looks not answered it would stop at 17 s.  B evicts from 18 s on.
+Steps 2 to 4 keep them apart also where somebody deletes or edits the Lease, whatever it says then.  Example: A renews
+it at 10 s.  It is deleted, and at 11 s B creates it.  A stops with its next renewal at 12 s; were that not answered it
+would stop at 17 s.  B evicts from 18 s on.
 
 A Lease whose duration ended more than 60 s ago by the wall clock is watched for one retry period only, here 26 s.  Only
 this shortcut compares wall clocks: those of the two machines must not differ by more than 60 s.
@@ -41,14 +41,14 @@ from rebalancer.run.options import LeaseOptions, Options
 
 _LOG = logging.getLogger(__name__)
 REQUEST_SECONDS = 5.0  # the longest wait for a request for the Lease, seconds
-_LOOK_EVERY_SECONDS = 2.0  # how often the holder looks at the Lease while it writes, seconds
+_SEEN_SECONDS = 2.0  # for so long the holder writes without renewing the Lease, seconds
 #: How long after the request that last showed us as the holder we may write, seconds; and how long the next one waits.
-_SURE_SECONDS = _LOOK_EVERY_SECONDS + REQUEST_SECONDS
+_SURE_SECONDS = _SEEN_SECONDS + REQUEST_SECONDS
 _GIVE_BACK_SECONDS = 5.0  # how long giving the Lease back may take, seconds
 #: The annotation of a Lease that its holder gave back; whoever takes the Lease removes it.
 GIVEN_BACK = "kube-rebalancer/given-back"
 _CLOCKS_DIFFER_BY = 60.0  # by how much two wall clocks of a cluster may differ, seconds
-_JITTER_FACTOR = 1.2  # the renew deadline has to be more than this many retry periods (client-go's rule)
+_FACTOR = 1.2  # the renew deadline has to be more than this many retry periods (client-go's rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +64,25 @@ class Timing:
     retry: float  # the time between two tries to take it or to renew it
 
     def __post_init__(self) -> None:
-        if self.duration > LONGEST_SECONDS:
-            raise UsageError(f"--leader-elect-lease-duration ({self.duration:g} s) is more than {LONGEST_SECONDS:g} s")
-        if self.retry <= 0:
-            raise UsageError("--leader-elect-retry-period has to be more than 0")
-        if self.deadline <= _JITTER_FACTOR * self.retry:
-            raise UsageError(
-                f"--leader-elect-renew-deadline ({self.deadline:g} s) has to be more than {_JITTER_FACTOR} times "
-                f"--leader-elect-retry-period ({self.retry:g} s)"
-            )
-        if self.duration <= self.deadline:
-            raise UsageError(
-                f"--leader-elect-lease-duration ({self.duration:g} s) has to be more than "
-                f"--leader-elect-renew-deadline ({self.deadline:g} s)"
-            )
+        flags = ("lease-duration", "renew-deadline", "retry-period")
+        seconds = (self.duration, self.deadline, self.retry)
+        duration, deadline, retry = (f"--leader-elect-{x} ({y:g} s)" for x, y in zip(flags, seconds, strict=True))
+        for is_wrong, message in (
+            (self.duration > LONGEST_SECONDS, f"{duration} is more than {LONGEST_SECONDS:g} s"),
+            (self.retry <= 0, "--leader-elect-retry-period has to be more than 0"),
+            (self.deadline <= _FACTOR * self.retry, f"{deadline} has to be more than {_FACTOR} times {retry}"),
+            (self.duration <= self.deadline, f"{duration} has to be more than {deadline}"),
+        ):
+            if is_wrong:
+                raise UsageError(message)
 
 
 @dataclass(slots=True)
 class Leadership:
     """The part of one process in taking turns; its identity is a name that only this process has.
 
-    `wait` waits before the next look at a Lease that cannot be seen, and returns whether to give up.  The `holder` is
-    who held it when it was last looked at; empty for nobody.
+    `wait` waits before the next try to renew a Lease, and returns whether to give up.  The `holder` is who held it when
+    it was last read; empty for nobody.
     """
 
     leases: Leases
@@ -93,7 +90,6 @@ class Leadership:
     identity: str
     clock: Callable[[], float] = boottime
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
-    give_back_seconds: float = _GIVE_BACK_SECONDS
     wait: Callable[[float], bool] = lambda _: True
     holder: str = ""
     _seen: Lease | None = None
@@ -104,7 +100,7 @@ class Leadership:
     _from: float = 0.0
     _until: float = 0.0
     _sure_at: float = 0.0
-    _looking: threading.Lock = field(default_factory=threading.Lock)
+    _writing: threading.Lock = field(default_factory=threading.Lock)
     _over: threading.Event = field(default_factory=threading.Event)
     _renewing: threading.Thread | None = None
 
@@ -114,22 +110,26 @@ class Leadership:
         return f"{self.leases.namespace}/{self.leases.name}"
 
     def permit(self) -> str:
-        """Return why no further write is allowed; empty while the Lease is held, which is looked at after 2 s.
+        """Return why no further write is allowed; empty while the Lease is held, which is renewed after 2 s.
 
         Where that is not answered it waits: an API server that starts again does not end the run.
         """
         while self.is_held():
-            if self.clock() - self._sure_at >= _LOOK_EVERY_SECONDS:
-                self._look()
-            if self.is_held() and self.clock() - self._sure_at < _SURE_SECONDS:
+            if not self._is_sure(_SEEN_SECONDS):
+                with self._writing:
+                    self._is_sure(_SEEN_SECONDS) or self._renew()  # another thread may have renewed it meanwhile
+            if self.is_held() and self._is_sure(_SURE_SECONDS):
                 return ""
-            if self.is_held() and self.wait(_LOOK_EVERY_SECONDS):
+            if self.is_held() and self.wait(_SEEN_SECONDS):
                 return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
         return f"the lease {self.name} is not held any more{self._why_lost}"
 
     def is_held(self) -> bool:
         """Return whether this process holds the Lease, and has waited long enough to act."""
         return self._from <= self.clock() < self._until
+
+    def _is_sure(self, seconds: float) -> bool:
+        return self.clock() - self._sure_at < seconds
 
     def pause(self) -> float:
         """Return how many seconds after `take` the first write has to wait for."""
@@ -180,7 +180,7 @@ class Leadership:
         if not self._has_claimed:
             return
         self._has_claimed = False
-        until = boottime() + self.give_back_seconds
+        until = boottime() + _GIVE_BACK_SECONDS
         try:
             while (found := self.leases.read(max(0.0, until - boottime()))) and found.holder == self.identity:
                 notes = {**found.annotations, GIVEN_BACK: self.identity}
@@ -236,28 +236,14 @@ class Leadership:
         self._until = started + self.timing.deadline
         self._sure_at = max(self._sure_at, started)
 
-    def _look(self) -> None:
-        """Make sure that the Lease is still ours; what cannot be seen changes nothing."""
-        with self._looking:
-            started = self.clock()
-            if started - self._sure_at < _LOOK_EVERY_SECONDS:
-                return  # another thread has looked meanwhile
-            try:
-                found = self.leases.read()
-            except ClusterError as error:
-                _LOG.warning("the lease %s could not be looked at: %s", self.name, error)
-                return
-            if found is None or found.holder != self.identity:
-                self._lost_to(found)
-            else:
-                self._sure_at = max(self._sure_at, started)
-
     def _renew_on(self, over: threading.Event) -> None:
         while not over.wait(self.timing.retry):
-            if not self._renew():
-                return
+            with self._writing:
+                if not self._renew():
+                    return
 
     def _renew(self) -> bool:
+        """Renew it, and return whether to go on; what is not answered changes nothing."""
         if self.clock() >= self._until:
             return self._lost("it could not be renewed in time")
         try:
@@ -270,24 +256,21 @@ class Leadership:
             return True
 
     def _renew_on_newest(self) -> bool:
-        assert self._mine is not None
-        started = self.clock()
-        renewed = self.leases.write(replace(self._mine, renewed=self.wall()))
-        if renewed is None:  # it was changed: by another holder, or by our own request whose answer was lost
+        newest = self._mine
+        for _ in range(2):  # where it was changed, perhaps by our own request whose answer was lost, once more
+            assert newest is not None
+            started = self.clock()
+            if renewed := self.leases.write(replace(newest, renewed=self.wall())):
+                if not self._over.is_set():
+                    self._hold(renewed, started)
+                return True
             newest = self.leases.read()
-            if newest is None or newest.holder != self.identity:
-                return self._over.is_set() or self._lost_to(newest)
             if self._over.is_set():
                 return False
-            started = self.clock()
-            renewed = self.leases.write(replace(newest, renewed=self.wall()))
-        if renewed is not None and not self._over.is_set():
-            self._hold(renewed, started)
+            if newest is None or newest.holder != self.identity:
+                self.holder = newest.holder if newest else ""
+                return self._lost(f"{self.holder or 'nobody'} holds it" if newest else "it was deleted")
         return True
-
-    def _lost_to(self, found: Lease | None) -> bool:
-        self.holder = found.holder if found else ""
-        return self._lost(f"{self.holder or 'nobody'} holds it" if found else "it was deleted")
 
     def _lost(self, why: str) -> bool:
         self._why_lost = f": {why}"
@@ -302,6 +285,11 @@ LEADER = Timing(137.0, 107.0, 26.0)  # the descheduler's durations, for a loop t
 ONE_CYCLE = Timing(15.0, 10.0, 2.0)
 
 
+def leases_of(cluster: Client, lease: LeaseOptions, seconds: float = REQUEST_SECONDS) -> Leases:
+    """Return the Lease of a release."""
+    return Leases(cluster, lease.resource_namespace, lease.resource_name, seconds)
+
+
 def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadership:
     """Return the part of this process in taking turns, by the descheduler's durations where some are given."""
     given = (options.lease_duration, options.renew_deadline, options.retry_period)
@@ -309,7 +297,7 @@ def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadersh
         defaults = (LEADER.duration, LEADER.deadline, LEADER.retry)
         usual = Timing(*(value if value is not None else other for value, other in zip(given, defaults, strict=True)))
     seconds = min(REQUEST_SECONDS, usual.deadline / 2)
-    leases = Leases(cluster, options.resource_namespace, options.resource_name, seconds)
+    leases = leases_of(cluster, options, seconds)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4()}"  # which only this process has
     return Leadership(leases, usual, identity, wait=cluster.ending.wait)
 

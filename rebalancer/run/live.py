@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
@@ -25,7 +25,7 @@ from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
-from rebalancer.run.options import ClientOptions
+from rebalancer.run.options import ClientOptions, LeaseOptions
 
 _LOG = logging.getLogger(__name__)
 
@@ -85,13 +85,15 @@ class LiveSink:
         self.closures = Closures()  # the namespaces where no further pod is evicted
         self._learning = Lock()
         self._halt = halt
+        #: Waits for so many seconds, or until a signal comes.
+        self.sleep: Callable[[float], object] = cluster.retry_policy.sleep or halt.signalled.wait
         retry_policy = replace(
             cluster.retry_policy,
             seconds=RETRY_FOR_SECONDS,
             # The server has answered in this run: if it is unreachable now, it is probably restarting.
             tries_unconnected=sys.maxsize,
             stop=halt.signalled,
-            sleep=cluster.retry_policy.sleep or self.sleep,
+            sleep=self.sleep,
         )
         self._evictions = Evictions(cluster, retry_policy, halt, grace_period_seconds, is_shared=is_shared)
 
@@ -119,10 +121,6 @@ class LiveSink:
             self.is_denied = self.is_denied or not verdict.granted
         return verdict
 
-    def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds, or until a signal comes."""
-        self._halt.signalled.wait(seconds)
-
 
 class EventLog:
     """Writes Kubernetes Events about evictions (the descheduler's fields; our reason in the note)."""
@@ -146,9 +144,10 @@ class EventLog:
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", error)
 
-    def tell(self, namespace: str, name: str, reason: str, note: str) -> None:
+    def tell(self, lease: LeaseOptions, reason: str, note: str) -> None:
         """Write an Event about the runs themselves, that is, about their Lease."""
-        self._events.publish(Event(namespace, name, "", "Warning", reason, note, "Balance"))
+        about = Event(lease.resource_namespace, lease.resource_name, "", "Warning", reason, note, "Balance")
+        self._events.publish(about)
 
     def close(self) -> str:
         """Deliver the Events that wait, within 3 s once the run is told to end; return a warning about lost ones."""

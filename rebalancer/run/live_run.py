@@ -8,7 +8,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unse
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live_steer import LiveSteer
-from rebalancer.run.memory import Diary, deferring, told
+from rebalancer.run.memory import told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
 from rebalancer.run.serve import served
@@ -115,15 +115,12 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
     left, known = work.cluster(view.snapshot, view.measure), view.recollection
     with run.telemetry.stage("plan"):
         ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
-    warnings = (*work.warnings, *told(known), *deferring(known, ledger))
-    return Finished(ledger, left, True, run.description, "wall", warnings)
+    return Finished(ledger, left, True, run.description, "wall", (*work.warnings, *told(known, ledger)))
 
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
-    client, telemetry, left = run.client, run.telemetry, work.cluster(view.snapshot, view.measure)
-    known, found = view.recollection, view.found
-    diary = Diary(view.source, found, known, left.snapshot) if known and found else None
+    client, left, diary = run.client, work.cluster(view.snapshot, view.measure), view.diary
     restarted = restarting(work.trust, left)
 
     def permit() -> str:
@@ -131,70 +128,66 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
 
     halt = Halt(run.options.deadline, client.retry_policy.clock, permit, view.taken_at, client.ending)
     run.interruption.then(halt.signal)
-    telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     sink = live.LiveSink(client, work.policy.grace_period_seconds, halt, is_shared=run.options.max_parallel > 1)
-    watch = Watch(client, work, diary, restarted, sink, halt, telemetry)
+    watch = Watch(client, work, diary, restarted, sink, halt, run.telemetry)
     litter = steered.clear_up(client, before, work, view.snapshot)
     events = live.EventLog(client, halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(client, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
-        ledger = _evict(run, work, left, watch, events, halt, steer)
-    _defer(ledger, view, work, halt)
-    with telemetry.stage("events"):
-        problem = events.close()
+        ledger = _evict(run, work, left, watch, events, steer)
+    in_place = _compare(ledger, work, view, halt, sink)
+    with run.telemetry.stage("events"):
+        undelivered = events.close()
     for notice in sink.closures.notices():
         _LOG.warning("%s", notice)
-    notes = ("" if work.limits else NO_LIMITS, ledger.stopped, *sink.closures.notices(), problem)
-    notes += (*litter, *(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection))
-    notes += (_unforeseen(ledger, view, work) if sink.is_denied and not halt.reason else "", turn.alarm)
-    warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
-    return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
+    notes = ("" if work.limits else NO_LIMITS, ledger.stopped, *sink.closures.notices(), undelivered, *litter)
+    notes += (*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection))
+    alarms, warnings = tuple(filter(None, [turn.alarm])), tuple(filter(None, (*notes, in_place, turn.alarm)))
+    leaves_marks, all_warnings = bool(steer and steer.left), (*work.warnings, *warnings)
+    return Finished(ledger, left, False, run.description, "wall", all_warnings, alarms, leaves_marks)
 
 
 def _evict(
-    run: LiveRun, work: Work, left: Cluster, watch: Watch, events: live.EventLog, halt: Halt, steer: LiveSteer | None
+    run: LiveRun, work: Work, left: Cluster, watch: Watch, events: live.EventLog, steer: LiveSteer | None
 ) -> Ledger:
-    telemetry, diary = run.telemetry, watch.diary
+    telemetry, diary, halt = run.telemetry, watch.diary, watch.halt
+    telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
     hearers = [live.log_verdict, telemetry.observe, events.observe, *([diary.observe] if diary else [])]
 
     def observe(entry: Entry) -> None:
         for hear in hearers:
             hear(entry)
 
-    recount = steer.marks.recount if steer else lambda _: None
-    hold = steered.holding(run.client, halt, work.hold, recount) if work.hold else None
+    hold = steered.holding(run.client, halt, work.policy.hold, steer) if work.policy.hold else None
+    known, parallel = diary.recollection if diary else None, run.options.max_parallel
     with telemetry.stage("evict"):
-        known, parallel = diary.recollection if diary else None, run.options.max_parallel
-        told = (time.perf_counter, observe, telemetry.around, steer, hold, known, parallel)
-        ledger = run_cycle(left, work.plans, work.limits, watch.evict, *told)
+        how = (time.perf_counter, observe, telemetry.around, steer, hold, known, parallel)
+        ledger = run_cycle(left, work.plans, work.limits, watch.evict, *how)
     ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
     if diary:
         diary.close(ledger)
         telemetry.metrics.breaker.set(diary.recollection.memory.breaker is not None)
         if why := diary.opened():
-            events.tell(run.options.lease.resource_namespace, run.options.lease.resource_name, "BreakerOpen", why)
+            events.tell(run.options.lease, "BreakerOpen", why)
     return ledger
 
 
-def _defer(ledger: Ledger, view: LiveView, work: Work, halt: Halt) -> None:
-    """Record what a dry run would list and a patient run did not reach; not after a signal, when there is no time."""
-    if not (ledger.stopped and work.trust) or halt.signalled.is_set():
-        return
+def _compare(ledger: Ledger, work: Work, view: LiveView, halt: Halt, sink: live.LiveSink) -> str:
+    """Compare with what a dry run would list; not after a signal, when there is no time.
+
+    Record what a patient run did not reach; name the pods that went since the API server did not let others go.
+    """
+    is_cut_short = bool(ledger.stopped and work.trust) and not halt.signalled.is_set()
+    if not is_cut_short and (halt.reason or not sink.is_denied):
+        return ""
+    listed = plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
-    reached = {entry.pod.key for entry in asked}
-    for entry in _planned(view, work):
+    reached, planned = {entry.pod.key for entry in asked}, {entry.pod.key for entry in listed}
+    for entry in listed if is_cut_short else ():
         if entry.pod.key not in reached:
             ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
-
-
-def _unforeseen(ledger: Ledger, view: LiveView, work: Work) -> str:
-    """Name the pods that went in place of others which the API server did not let go."""
-    planned = {entry.pod.key for entry in _planned(view, work)}
-    extra = [f"{entry.pod.namespace}/{entry.pod.name}" for entry in ledger.evictions if entry.pod.key not in planned]
-    return f"evicted in place of others, a dry run would not have listed them: {', '.join(extra)}" if extra else ""
-
-
-def _planned(view: LiveView, work: Work) -> Sequence[Entry]:
-    return plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions
+    extra = ", ".join("/".join(entry.pod.key) for entry in ledger.evictions if entry.pod.key not in planned)
+    is_told = extra and sink.is_denied and not halt.reason
+    return f"evicted in place of others, a dry run would not have listed them: {extra}" if is_told else ""
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:

@@ -11,14 +11,12 @@
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.closures import Closures
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
@@ -29,6 +27,7 @@ from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.policy.moving import Steering, avoid_keys
+from rebalancer.run.live import LiveSink
 from rebalancer.run.watch import budgets_now, ending_owners, siblings_now, why_closed
 
 _LOG = logging.getLogger(__name__)
@@ -44,14 +43,42 @@ _AFTER_GRACE_SECONDS = 10.0  # time for a replacement to be created and bound on
 
 @dataclass(slots=True)
 class _Arrival:
-    """What is known of the replacement of one pod."""
+    """What is known of the replacement of one pod, followed from the eviction until it is bound and Ready.
+
+    A replacement is a pod of the same controller that was not there before the wave.  Some controllers (StatefulSets)
+    wait until the old pod is gone: while it is seen, the wait lasts at least its grace period and 10 s.
+    """
 
     move: Move
     verdict: Verdict  # on the eviction
-    is_expected: bool  # whether a replacement can come: the pod has a controller, and has gone
     until: float  # when the wait for it ends, in seconds after the evictions
+    is_expected: bool  # whether a replacement can come: the pod has a controller, and has gone
     seen: Pod | None = None
     ready_seconds: float | None = None  # when it was first seen Ready
+
+    def look(self, by_uid: Mapping[str, Pod]) -> None:
+        """See whether the old pod is still there, and its replacement; if that has gone, wait for the next one."""
+        old = by_uid.get(self.move.pod.uid)
+        if old and old.terminating and self.seen is None:
+            self.until = max(self.until, old.grace_seconds + _AFTER_GRACE_SECONDS)
+        elif old and not old.terminating and isinstance(self.verdict, Unknown):
+            self.is_expected = False  # it was in doubt, and may not have gone at all
+        self.seen = by_uid.get(self.seen.uid) if self.seen else None
+        if self.seen is None or _is_out(self.seen):
+            self.seen = self.ready_seconds = None
+
+    def first(self, free: Iterable[Pod], restarted: str) -> Pod | None:
+        """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller.
+
+        After a rollout it is of another ReplicaSet; the names of its pods begin with that of the Deployment.
+        """
+        owner, name = owner_uid(self.move.pod), self.move.pod.name
+        mine = (x for x in free if (x.name.rsplit("-", 2)[0] == restarted if restarted else owner_uid(x) == owner))
+        return min(mine, key=lambda pod: (pod.name != name, pod.created, pod.name), default=None)
+
+    def is_over(self, seconds: float) -> bool:
+        """Return whether the wait is over: the replacement is Ready, or its time is up."""
+        return not self.is_expected or self.ready_seconds is not None or seconds >= self.until
 
     def placement(self, *, is_over: bool) -> ActualPlacement:
         """Return what became of the replacement; unless the wait is over, one may still come, or get a node."""
@@ -61,66 +88,6 @@ class _Arrival:
         by_others = isinstance(self.verdict, Refused) or (isinstance(self.verdict, Granted) and self.verdict.background)
         is_missing = is_over and self.is_expected and not by_others and self.seen is None
         return ActualPlacement(self.move, node, name, self.ready_seconds, is_missing)
-
-
-class Arrivals:
-    """The replacements of the pods of one wave, followed from the eviction until they are bound and Ready.
-
-    A replacement is a pod of the same controller that was not `known` before the wave.  Some controllers (StatefulSets)
-    wait until the old pod is gone: while it is seen, the wait lasts at least its grace period and 10 s.
-    """
-
-    def __init__(
-        self,
-        moved: Sequence[tuple[Move, Verdict]],  # the moves whose pods go, with the answers to their evictions
-        known: frozenset[str],  # UIDs of the pods that were there before the first eviction
-        settle_seconds: float,  # the shortest wait for each replacement that does not become Ready
-        restarted: Restarted = lambda _: "",
-    ) -> None:
-        self._restarted = restarted
-        self._known = known
-        self._each = [_Arrival(move, verdict, bool(owner_uid(move.pod)), settle_seconds) for move, verdict in moved]
-
-    def look(self, pods: Sequence[Pod], seconds: float) -> None:
-        """Record which pods are there now; if a replacement has gone, the next one is waited for."""
-        by_uid = {pod.uid: pod for pod in pods}
-        for each in self._each:
-            old = by_uid.get(each.move.pod.uid)
-            if old and old.terminating and each.seen is None:
-                each.until = max(each.until, old.grace_seconds + _AFTER_GRACE_SECONDS)
-            elif old and not old.terminating and isinstance(each.verdict, Unknown):
-                each.is_expected = False  # it was in doubt, and may not have gone at all
-            if each.seen and ((now := by_uid.get(each.seen.uid)) is None or _is_out(now)):
-                each.seen = each.ready_seconds = None
-        taken = {each.seen.uid for each in self._each if each.seen}
-        new = [pod for pod in pods if owner_uid(pod) and pod.uid not in self._known and not _is_out(pod)]
-        for each in self._each:
-            found = by_uid.get(each.seen.uid) if each.seen else self._first(each.move, new, taken)
-            if found and each.is_expected:
-                taken.add(found.uid)
-                each.seen = found
-                if _is_ready(found) and each.ready_seconds is None:
-                    each.ready_seconds = seconds
-
-    def _first(self, move: Move, new: Sequence[Pod], taken: set[str]) -> Pod | None:
-        """Return the new pod that replaces this one: the one with its name if any, else the oldest of its controller.
-
-        After a rollout it is of another ReplicaSet; the names of its pods begin with that of the Deployment.
-        """
-        rollout, owner = self._restarted(move.pod), owner_uid(move.pod)
-        free = (pod for pod in new if pod.uid not in taken)
-        mine = (pod for pod in free if (pod.name.rsplit("-", 2)[0] == rollout if rollout else owner_uid(pod) == owner))
-        return min(mine, key=lambda pod: (pod.name != move.pod.name, pod.created, pod.name), default=None)
-
-    def is_over(self, seconds: float) -> bool:
-        """Return whether the wait is over: each replacement is Ready, or its time is up."""
-        return all(
-            not each.is_expected or each.ready_seconds is not None or seconds >= each.until for each in self._each
-        )
-
-    def placements(self, *, is_over: bool) -> tuple[ActualPlacement, ...]:
-        """Return what became of each, in the order of the moves."""
-        return tuple(each.placement(is_over=is_over) for each in self._each)
 
 
 def owner_uid(pod: Pod) -> str:
@@ -148,7 +115,7 @@ def _looking(what: str) -> Iterator[None]:
 class LiveSteer(Steer):
     """Carries waves out live, and none that would not settle before the deadline.
 
-    `closures` hears of owners that are being deleted, and of pods that other PDBs select; `barred` takes no pods.
+    The sink hears of owners that are being deleted, and of pods that other PDBs select; `barred` nodes take no pods.
     """
 
     def __init__(
@@ -156,24 +123,19 @@ class LiveSteer(Steer):
         client: Client,
         marks: RunMarks,
         halt: Halt,
-        sleep: Callable[[float], object],
+        sink: LiveSink,
         steering: Steering,
         snapshot: Snapshot,
-        closures: Closures | None = None,
-        barred: Mapping[str, str] = MappingProxyType({}),
-        restarted: Restarted = lambda _: "",
+        barred: Mapping[str, str],
+        restarted: Restarted,
     ) -> None:
-        self._restarted = restarted
-        self._budgets = DisruptionBudgets(snapshot.budgets or ())
-        self._nodes = {each.name: each for each in snapshot.nodes}
-        self._barred = barred
-        self._closures = closures or Closures()
         super().__init__(steering.min_gain, avoid_keys(steering.key))
         self.left: Problems = {}  # why marks could not be taken off, by the node's name
-        self._client = client
         self.marks = marks
-        self._halt = halt
-        self._sleep = sleep
+        self._client, self._halt, self._sleep, self._closures = client, halt, sink.sleep, sink.closures
+        self._barred, self._restarted = barred, restarted
+        self._budgets = DisruptionBudgets(snapshot.budgets or ())
+        self._nodes = {each.name: each for each in snapshot.nodes}
         self._settle_seconds = steering.settle.total_seconds()
         self._known: frozenset[str] = frozenset()
         self._unready: set[str] = set()
@@ -210,22 +172,39 @@ class LiveSteer(Steer):
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
         """Wait until the replacements are bound and Ready, their time is up, or the run ends; return where they are."""
-        arrivals = Arrivals(moved, self._known, self._settle_seconds, self._restarted)
+        arrivals = [_Arrival(move, was, self._settle_seconds, bool(owner_uid(move.pod))) for move, was in moved]
         clock = self._halt.deadline.clock
         began, pause = clock(), _FIRST_LOOK_SECONDS
         while True:
             seconds = clock() - began
             try:
-                arrivals.look(self._see(wave, self._look_until()), seconds)
+                self._look(arrivals, self._see(wave, self._look_until()), seconds)
             except ClusterError as error:
                 _LOG.warning("where replacements are could not be looked at: %s", error)
-            if self._halt.reason or arrivals.is_over(clock() - began):
+            seconds = clock() - began
+            if self._halt.reason or all(each.is_over(seconds) for each in arrivals):
                 break
             self._sleep(pause)
             pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
-        found = arrivals.placements(is_over=not self._halt.reason)
+        is_over = not self._halt.reason
+        found = tuple(each.placement(is_over=is_over) for each in arrivals)
         self._unready |= {owner_uid(each.move.pod) for each in found if each.node and each.ready_seconds is None}
         return found
+
+    def _look(self, arrivals: Sequence[_Arrival], pods: Sequence[Pod], seconds: float) -> None:
+        """Record which replacements are there now."""
+        by_uid = {pod.uid: pod for pod in pods}
+        for each in arrivals:
+            each.look(by_uid)
+        taken = {each.seen.uid for each in arrivals if each.seen}
+        new = [pod for pod in pods if owner_uid(pod) and not (pod.uid in self._known or _is_out(pod))]
+        for each in (each for each in arrivals if each.is_expected):
+            free = (pod for pod in new if pod.uid not in taken)
+            each.seen = each.seen or each.first(free, self._restarted(each.move.pod))
+            if each.seen:
+                taken.add(each.seen.uid)
+                if _is_ready(each.seen) and each.ready_seconds is None:
+                    each.ready_seconds = seconds
 
     def end(self) -> None:
         """Take all marks off; `left` names the nodes whose marks stay.  After a signal that is done once, for good."""

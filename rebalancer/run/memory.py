@@ -39,6 +39,7 @@ from rebalancer.memory.document import (
     Tripped,
     decoded,
     encoded,
+    owner_key,
     owner_of,
 )
 from rebalancer.memory.settling import judged, missed, settled, with_moves
@@ -70,6 +71,11 @@ class Recalled:
     paused: str = ""  # why all runs are paused; empty if they are not
     tripped: Tripped | None = None  # the breaker as the Lease has it
 
+    def known(self, now: datetime) -> Memory:
+        """Return the memory, an empty one where there is none, with the breaker that the Lease has if it has none."""
+        memory = self.memory or Memory(since=now)
+        return replace(memory, breaker=memory.breaker or self.tripped)
+
 
 #: Nothing was moved before, as far as is known: for a snapshot file that says nothing about it.
 NOTHING = Recalled(Memory(since=LONG_AGO))
@@ -79,13 +85,13 @@ def recalled(
     data: Mapping[str, str], name: str, now: datetime, notes: Mapping[str, str] = MappingProxyType({})
 ) -> Recalled:
     """Return the memory that a ConfigMap holds, with what stands in the annotations of the Lease beside it."""
-    found = Recalled(None, paused=paused(data, notes, now), tripped=tripped(notes.get(BREAKER_NOTE, ""), now))
+    memory, problem, is_ours = None, "", True
     try:
-        return dataclasses.replace(found, memory=decoded(data, now))
-    except NewerMemory as error:
-        return dataclasses.replace(found, problem=f"the memory {name} is not used: {error}", is_ours=False)
+        memory = decoded(data, now)
     except Unreadable as error:
-        return dataclasses.replace(found, problem=f"the memory {name} is corrupt: {error}")
+        is_ours = not isinstance(error, NewerMemory)
+        problem = f"the memory {name} is {'corrupt' if is_ours else 'not used'}: {error}"
+    return Recalled(memory, problem, is_ours, paused(data, notes, now), tripped(notes.get(BREAKER_NOTE, ""), now))
 
 
 def paused(data: Mapping[str, str], notes: Mapping[str, str], now: datetime) -> str:
@@ -110,9 +116,7 @@ def tripped(text: str, now: datetime) -> Tripped | None:
 def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollection:
     """Return what a cycle knows of earlier ones; the snapshot shows what became of their moves."""
     now = snapshot.now
-    memory = found.memory or Memory(since=now)
-    memory = replace(memory, breaker=memory.breaker or found.tripped)
-    memory = settled(memory, snapshot.pods, now, settings.ready_within)
+    memory = settled(found.known(now), snapshot.pods, now, settings.ready_within)
     breaker = judged(memory, now)
     memory = breaker.of(memory)
     rests = None
@@ -120,9 +124,13 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
         rests = cause(Code.MEMORY_UNUSABLE, message=f"nothing is balanced in this cycle: {found.problem}")
     elif off := missed(memory, now):
         rests = cause(Code.FORECAST_MISSED, hits=off[0], of=off[1])
-    stopped = found.paused or (f"the breaker is open: {breaker.stopped}" if breaker.stopped else "")
     return Recollection(
-        settings, memory, rests, is_new=found.memory is None, skipped=stopped, is_trial=breaker.is_trial
+        settings,
+        memory,
+        rests,
+        is_new=found.memory is None,
+        skipped=found.paused or breaker.words,
+        is_trial=breaker.is_trial,
     )
 
 
@@ -151,21 +159,22 @@ def readings(ledger: Ledger, cycle: datetime) -> tuple[Reading, ...]:
     return (Reading(cycle, nodes),) if nodes else ()
 
 
-def deferring(recollection: Recollection | None, ledger: Ledger) -> Iterator[str]:
-    """Yield, of a plan that takes several pods of an owner, that a live run waits for each and may move fewer."""
-    owners = Counter((entry.pod.namespace, owner_of(entry.pod)) for entry in ledger.evictions if entry.pod.owners)
-    several = sum(count > 1 for count in owners.values())
-    if several and recollection and recollection.settings.wait_ready:
+def told(recollection: Recollection | None, planned: Ledger | None = None) -> Iterator[str]:
+    """Yield what the reader of a report should know of the memory, and of a plan that takes several pods of an owner.
+
+    A live run waits for each of these, and may move fewer.
+    """
+    if recollection is None:
+        return
+    if recollection.is_new and not recollection.rests:
+        yield "nothing is remembered of earlier cycles: balance strategies move one pod of each owner at most"
+    gone = (entry.pod for entry in planned.evictions) if planned and recollection.settings.wait_ready else ()
+    owners = Counter(owner_key(pod) for pod in gone if pod.owners)
+    if several := sum(count > 1 for count in owners.values()):
         yield (
             f"{'1 owner loses' if several == 1 else f'{several} owners lose'} several pods: a live run waits until "
             "each replacement is Ready, and leaves what it does not reach by its deadline for the next one"
         )
-
-
-def told(recollection: Recollection | None) -> Iterator[str]:
-    """Yield what the reader of a report should know of the memory."""
-    if recollection and recollection.is_new and not recollection.rests:
-        yield "nothing is remembered of earlier cycles: balance strategies move one pod of each owner at most"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +188,7 @@ class MemorySource:
     def of(cls, cluster: "Client", lease: LeaseOptions) -> "MemorySource":
         """Return where a cluster has it."""
         from rebalancer.kube.leases import MemoryMap  # noqa: PLC0415  as above
+        from rebalancer.run.leadership import leases_of  # noqa: PLC0415
 
         return cls(MemoryMap(cluster, lease.resource_namespace, lease.memory), leases_of(cluster, lease))
 
@@ -202,15 +212,14 @@ class MemorySource:
 
     def read(self, now: datetime) -> Recalled:
         """Return the memory; one that cannot be read is a problem, not an error."""
-        notes = self.notes()
-        nothing = recalled({}, self.name, now, notes)
+        data, problem, is_ours = {}, "", True
         try:
-            return recalled(self.map.read().data, self.name, now, notes)
-        except Forbidden as error:
-            problem = f"the memory {self.name} may not be read: {error}"
-            return dataclasses.replace(nothing, problem=problem, is_ours=False)
+            data = self.map.read().data
         except ClusterError as error:
-            return dataclasses.replace(nothing, problem=f"the memory {self.name} cannot be read: {error}")
+            is_ours = not isinstance(error, Forbidden)
+            problem = f"the memory {self.name} {'cannot' if is_ours else 'may not'} be read: {error}"
+        found = recalled(data, self.name, now, self.notes())
+        return dataclasses.replace(found, problem=problem, is_ours=is_ours) if problem else found
 
     def change(self, now: datetime, change: Callable[[Memory | None], Memory]) -> None:
         """Write what is made of the memory, but not over a version that was not read; else raise ClusterError."""
@@ -224,25 +233,18 @@ class MemorySource:
         raise ClusterError(f"others write to {self.name} all the time")
 
 
-def leases_of(cluster: "Client", lease: LeaseOptions) -> "Leases":
-    """Return the Lease of a release."""
-    from rebalancer.kube.leases import Leases  # noqa: PLC0415  as above
-    from rebalancer.run.leadership import REQUEST_SECONDS  # noqa: PLC0415
-
-    return Leases(cluster, lease.resource_namespace, lease.resource_name, REQUEST_SECONDS)
-
-
 class Diary:
     """Writes down what a live cycle does."""
 
-    def __init__(self, source: MemorySource, found: Recalled, recollection: Recollection, snapshot: Snapshot) -> None:
+    def __init__(self, source: MemorySource, found: Recalled, settings: Trust, snapshot: Snapshot) -> None:
         self.problem = self.stopped = ""  # why what was moved could not be written down, and why the run stops
         self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
         self.moves: tuple[PastMove, ...] = ()  # of this cycle, with what became of them
         self.gone: list[Pod] = []  # the pods that they moved
         self.source = source  # where it is written
         self._found = found
-        self.recollection = recollection  # what is known of earlier cycles, and of this one as far as the breaker goes
+        #: What is known of earlier cycles, and of this one as far as the breaker goes.
+        self.recollection = recollect(found, settings, snapshot)
         self._cycle = snapshot.now
         self._pods = snapshot.pods
         self._known = frozenset(pod.uid for pod in snapshot.pods)
@@ -270,7 +272,7 @@ class Diary:
             self.moves, self._stops = own.moves, own.stops
             both = replace(recollection.memory, moves=(*recollection.memory.moves, *own.moves), stops=own.stops)
             breaker = judged(both, now)
-            self.stopped = f"the breaker is open: {breaker.stopped}" if breaker.stopped else ""
+            self.stopped = breaker.words
             if breaker.tripped != recollection.memory.breaker:
                 self.recollection = dataclasses.replace(recollection, memory=breaker.of(recollection.memory))
 

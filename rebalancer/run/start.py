@@ -22,7 +22,7 @@ from rebalancer.policy.windows import time_with_offset
 from rebalancer.report.document import Finished, timestamp
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.memory import NOTHING, Recalled, deferring, recalled, recollect, told
+from rebalancer.run.memory import NOTHING, Recalled, recalled, recollect, told
 from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
 from rebalancer.run.progress import Progress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
@@ -90,7 +90,7 @@ def _run_offline(options: Options, path: str, work: Work, progress: Progress | N
             ledger = plan(cluster, work, around=progress.around, recollection=recollection)
     finally:
         gc.unfreeze()
-    warnings += (*told(recollection), *deferring(recollection, ledger))
+    warnings += tuple(told(recollection, ledger))
     return publish(Finished(ledger, cluster, True, {"file": path}, clock, warnings), options)
 
 

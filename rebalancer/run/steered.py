@@ -20,13 +20,13 @@ from rebalancer.eviction.steering import Held, Hold
 from rebalancer.kube.client import Client
 from rebalancer.kube.marks import HoldMark, HoldMarks, KindOfMark, Mark, MarkT, SteeringMarks, any_mark, expired
 from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_leftovers
-from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, demand_writes
+from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, WritePurpose, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
 from rebalancer.kube.tries import Deadline, Halt, Permit, always
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
+from rebalancer.run.leadership import leases_of
 from rebalancer.run.live import LiveSink, new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
-from rebalancer.run.memory import leases_of
 from rebalancer.run.options import LeaseOptions
 from rebalancer.run.work import Work
 
@@ -75,11 +75,15 @@ def record_of(cluster: Client, lease: LeaseOptions) -> RunRecord:
     return RunRecord(leases_of(cluster, lease))
 
 
+def writes(work: Work) -> tuple[WritePurpose, ...]:
+    """Return what a live run writes besides evictions."""
+    by_taints = (STEERING,) if work.policy.steering else (HOLDING,) if work.policy.hold else ()
+    return (*by_taints, *((RESTARTING,) if work.trust and work.trust.restart else ()))
+
+
 def demand_permissions(cluster: Client, work: Work) -> None:
     """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else."""
-    purposes = [STEERING] if work.policy.steering else [HOLDING] if work.hold else []
-    purposes += [RESTARTING] if work.trust and work.trust.restart else []
-    for purpose in purposes:
+    for purpose in writes(work):
         demand_writes(cluster, purpose)
 
 
@@ -136,7 +140,7 @@ def steering(
     kind, may_replace = SteeringMarks.of(wanted.key, before.noted), is_over(before.noted, before.permit)
     marks = RunMarks(client, kind, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    steer = LiveSteer(client, marks, halt, sink.sleep, wanted, snapshot, sink.closures, barred, restarted)
+    steer = LiveSteer(client, marks, halt, sink, wanted, snapshot, barred, restarted)
     try:
         yield steer
     finally:
@@ -158,13 +162,14 @@ def is_over(noted: Iterable[Mark] | None, permit: Permit) -> Callable[[Mark], bo
     return lambda mark: mark.run not in at_work
 
 
-def holding(client: Client, halt: Halt, duration: timedelta, recount: Callable[[str], None]) -> Hold:
-    """Return what holds nodes by soft taints; `recount` hears of each node."""
+def holding(client: Client, halt: Halt, duration: timedelta, steer: LiveSteer | None) -> Hold:
+    """Return what holds nodes by soft taints; where the run steers, its marks are counted anew on each."""
     writer, run = NodeMarks(client, replace(CONFLICTS, stop=halt.signalled), halt.check), new_run()
 
     def hold(node: str) -> Held:
         until = (datetime.now(UTC) + duration + _ALMOST_ONE_SECOND).replace(microsecond=0)
-        recount(node)
+        if steer:
+            steer.marks.recount(node)
         try:
             deadline = Deadline.after(_HOLD_SECONDS, halt.deadline.clock)
             writer.change(node, partial(HoldMarks().on, mark=HoldMark(run, until)), deadline)

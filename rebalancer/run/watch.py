@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
@@ -46,11 +46,12 @@ from rebalancer.kube.wire.pages import PATHS, Items
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
 from rebalancer.run.live import LiveSink
-from rebalancer.run.memory import Diary, paused
+from rebalancer.run.memory import Diary
 from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
 from rebalancer.untrusted.documents import decode_json
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _BELIEVED_SECONDS = 2.0  # for so long an answer is believed
 #: Between two looks at replacements: of an owner that is waited for, and of all others.
@@ -71,8 +72,7 @@ class Watch:
     telemetry: Telemetry
     rested: str = ""  # why the run rests; empty while it goes on
     _looking: Lock = field(default_factory=Lock)
-    _paused: tuple[str, float] = ("", -_BELIEVED_SECONDS)
-    _noted: dict[tuple[str, str], tuple[Refused | None, float]] = field(default_factory=dict)
+    _seen: dict[tuple[str, str], tuple[Any, float]] = field(default_factory=dict)
     _unready: set[tuple[str, str]] = field(default_factory=set)
     _looked: float = field(init=False)
 
@@ -87,8 +87,10 @@ class Watch:
         if self.rested:
             return self.rested
         closed = self.work.policy.schedule.closed(datetime.now(UTC))
-        self.rested = closed or (self._pause(self.diary) or self.diary.stopped if self.diary else "")
-        return self.rested
+        if (diary := self.diary) and not closed:
+            closed = self._believed(("", ""), lambda: diary.source.read(datetime.now(UTC)).paused) or diary.stopped
+        self.rested = closed
+        return closed
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Evict a pod, or restart its rollout, unless something has changed that keeps it or ends the run."""
@@ -112,9 +114,31 @@ class Watch:
         if self.diary is None:
             return None
         namespace, owner = owner_key(pod)
-        return self._by_notes(namespace, "", "Namespace", namespace) or self._by_notes(
-            namespace, owner, *owner.split("/", 1)
+        kind, name = owner.split("/", 1)
+        return self._by_notes("", "Namespace", namespace, "") or (
+            self._by_notes(namespace, kind, name, owner) if kind in PATHS and kind != "Pod" else None
         )
+
+    def _by_notes(self, within: str, kind: str, name: str, owner: str) -> Refused | None:
+        def look() -> Refused | None:
+            found = _named(self.client, kind, within, name, Deadline.after(_READ_SECONDS))
+            return noted_refusal(found.notes or Notes(), within or name, owner, datetime.now(UTC))
+
+        return self._believed((within or name, owner), look)
+
+    def _believed(self, key: tuple[str, str], look: Callable[[], T]) -> T | None:
+        """Return what a look shows, which is believed for 2 s; where it fails, what the last one showed."""
+        found: T | None
+        found, at = self._seen.get(key, (None, -_BELIEVED_SECONDS))
+        if self._clock() - at >= _BELIEVED_SECONDS:
+            try:
+                found = look()
+            except Forbidden:
+                pass
+            except ClusterError as error:
+                _LOG.warning("%s could not be looked at: %s", "/".join(filter(None, key)), error)
+            self._seen[key] = (found, self._clock())
+        return found
 
     def _not_ready(self, pod: Pod) -> Refused | None:
         """Wait until the replacement of the owner's last pod is Ready; return a refusal if that does not happen."""
@@ -149,35 +173,6 @@ class Watch:
             diary.saw(siblings_now(self.client, gone, self.restarted, lambda: Deadline.after(_READ_SECONDS)))
         except ClusterError as error:
             _LOG.warning("replacements could not be looked at: %s", error)
-
-    def _pause(self, diary: Diary) -> str:
-        why, at = self._paused
-        if self._clock() - at < _BELIEVED_SECONDS:
-            return why
-        source = diary.source
-        try:
-            data = source.map.read().data
-        except ClusterError as error:
-            _LOG.debug("the ConfigMap of the memory could not be looked at: %s", error)
-            data = {}
-        self._paused = (paused(data, source.notes(), datetime.now(UTC)), self._clock())
-        return self._paused[0]
-
-    def _by_notes(self, namespace: str, owner: str, kind: str, name: str) -> Refused | None:
-        before, at = self._noted.get((namespace, owner), (None, -_BELIEVED_SECONDS))
-        if kind not in PATHS or kind == "Pod" or self._clock() - at < _BELIEVED_SECONDS:
-            return before
-        refusal = before
-        try:
-            within = "" if kind == "Namespace" else namespace
-            found = _named(self.client, kind, within, name, Deadline.after(_READ_SECONDS))
-            refusal = noted_refusal(found.notes or Notes(), namespace, owner, datetime.now(UTC))
-        except Forbidden:
-            pass  # what they said last holds
-        except ClusterError as error:
-            _LOG.warning("%s %s could not be looked at: %s", kind, name, error)
-        self._noted[namespace, owner] = (refusal, self._clock())
-        return refusal
 
 
 def _listed(

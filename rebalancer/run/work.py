@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -111,11 +110,6 @@ class Work:
         return (SCHEDULER_KINDS if self.asks_scheduler else frozenset()) | (TRUST_KINDS if self.trust else frozenset())
 
     @property
-    def hold(self) -> timedelta | None:
-        """How long nodes that are emptied are kept empty; None if none is."""
-        return self.policy.hold if any(args.compacts for args in _evening_out(self.plans)) else None
-
-    @property
     def trust(self) -> Trust | None:
         """What is remembered, and whom it leaves alone; None where each cycle decides by itself."""
         settings = self.policy.trust
@@ -142,17 +136,18 @@ def work_maker(options: Options) -> Callable[[LoadedPolicy], Work]:
         steers = loaded.policy.steering or (Steering() if options.steer else None)
         policy = filled(loaded.policy.model_copy(update={"steering": steers}))
         plans = _plans(loaded.policy)
+        hold, compacts = options.hold or policy.hold, any(args.compacts for args in _evening_out(plans))
         # A policy that says nothing about it is patient where it selects pods by relief or compaction.
-        relieves = any(args.relief or args.compacts for args in _evening_out(plans))
+        relieves = compacts or any(args.relief for args in _evening_out(plans))
         changes = {
             "max_total": _smaller(policy.max_total, options.max_evictions),
-            "hold": options.hold or policy.hold,
+            "hold": hold if compacts else None,  # nothing else empties nodes
             "trust": policy.trust or (Trust() if relieves else None),
         }
         policy = policy.model_copy(update=changes)
         plans = options.chosen.profiles(plans) if options.chosen else plans
         work = Work(policy, plans, tuple(map(str, loaded.warnings)), scheduler)
-        in_vain = (_HOLDS_NOTHING,) if policy.hold and work.hold is None else ()
+        in_vain = (_HOLDS_NOTHING,) if hold and not compacts else ()
         return replace(work, warnings=(*work.warnings, *_of_steering(policy), *in_vain))
 
     return work_of
@@ -204,7 +199,7 @@ def plan(
         return Ledger(skipped=closed)
     steering = work.policy.steering
     steer = Steer(steering.min_gain, avoid_keys(steering.key)) if steering else None
-    hold = partial(Held, until=cluster.now + work.hold) if work.hold else None
+    hold = partial(Held, until=cluster.now + work.policy.hold) if work.policy.hold else None
     told = (time.perf_counter, observe, around, steer, hold, recollection)
     return run_cycle(cluster, work.plans, work.limits, None, *told)
 

@@ -6,7 +6,7 @@ from rebalancer.kube.marks import Mark
 from rebalancer.kube.run_marks import RunMarks
 from rebalancer.kube.tries import Halt
 from rebalancer.policy.moving import Steering
-from rebalancer.run.live import open_cluster
+from rebalancer.run.live import LiveSink, open_cluster
 from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.options import ClientOptions
 from tests import make
@@ -39,7 +39,12 @@ def cluster(server, time, tmp_path):
 
 
 @pytest.fixture
-def steer(cluster, time, halt):
+def sink(cluster, halt):
+    return LiveSink(cluster, None, halt)
+
+
+@pytest.fixture
+def steer(cluster, time, halt, sink):
     marks = RunMarks(cluster, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
     before = make.snapshot([make.node(name) for name in ("n1", "n2", "n3")], ())
-    return LiveSteer(cluster, marks, halt, time.sleep, Steering(), before)
+    return LiveSteer(cluster, marks, halt, sink, Steering(), before, {}, lambda _: "")

@@ -6,9 +6,6 @@ from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Code, as_cause
 from rebalancer.eviction.steering import Move
 from rebalancer.eviction.verdict import GRANTED, Granted, Unknown, refused
-from rebalancer.run.live import LiveSink
-from rebalancer.run.live_steer import Arrivals
-from rebalancer.run.watch import siblings_of
 from tests import make
 from tests.functional.objects import pdb
 from tests.unit.run.waves import as_object, later, levels, move, replace, wave
@@ -58,17 +55,19 @@ def test_landings_tell_where_replacements_are(evicted, server, time):
     assert second.ready_seconds >= 5
 
 
-def test_after_a_rollout_the_replacement_is_of_another_replica_set():
+def test_after_a_rollout_the_replacement_is_of_another_replica_set(evicted, steer, server):
     """It has the Deployment's name and another hash; pods of other Deployments, however new, are not taken for it."""
-    going = move("web-5d9-aaaaa", owner="web-5d9", labels={"pod-template-hash": "5d9"})
-    arrivals = Arrivals([(going, Granted(restarted="web"))], frozenset({"uid-of-old"}), 10.0, lambda _: "web")
-    names = ("web-api-7f4-bbbbb", "web-7f4-ccccc", "old")
-    pods = [make.pod(name, uid=f"uid-of-{name}", node="n2", ready=True) for name in names]
-    arrivals.look(pods, 1.0)
+    steer._restarted = lambda _: "web"
+    server.add(as_object("web-5d9-old", owner="web-5d9", node="n2", ready=True))
 
-    (placement,) = arrivals.placements(is_over=arrivals.is_over(1.0))
+    def then():
+        for age, name in enumerate(("web-api-7f4-bbbbb", "web-7f4-ccccc")):
+            server.add(as_object(name, owner=name[:-6], node="n2", ready=True, age=age))
+
+    going = move("web-5d9-aaaaa", owner="web-5d9", labels={"pod-template-hash": "5d9"})
+    (placement,) = evicted(then, going=(going,), verdict=Granted(restarted="web"))
+
     assert (placement.replacement, placement.node) == ("web-7f4-ccccc", "n2")
-    assert siblings_of([going.pod], lambda _: "web") == {"default": ""}
 
 
 def test_only_pods_that_may_be_replacements_are_asked_for(evicted, server):
@@ -254,17 +253,16 @@ def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer):
 
 
 @pytest.mark.parametrize("ending", [True, False])
-def test_a_pod_stays_whose_owner_is_being_deleted(server, cluster, halt, steer, ending):
+def test_a_pod_stays_whose_owner_is_being_deleted(server, sink, steer, ending):
     """With `--cascade=orphan` the owner lets its pods live, and makes no more: an eviction would lose the pod."""
     deleted = {"deletionTimestamp": "2026-01-15T12:00:00Z"} if ending else {}
     web = {"namespace": "default", "name": "web", "uid": "uid-of-web", **deleted}
     server.add({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": web})
     server.add(as_object("a", node="n1"))
-    sink = LiveSink(cluster, None, halt)
-    steer._closures = sink.closures
 
     going = wave(move("a"))
     steer.begin(going)
+
     verdict = sink.evict(going.moves[0].pod, "default", "S", as_cause("it should"), lambda _: None)
 
     assert verdict.granted is not ending
@@ -272,7 +270,7 @@ def test_a_pod_stays_whose_owner_is_being_deleted(server, cluster, halt, steer, 
 
 
 @pytest.mark.parametrize("came", [True, False])
-def test_a_pod_stays_that_another_pdb_selects_than_before(server, steer, came):
+def test_a_pod_stays_that_another_pdb_selects_than_before(server, sink, steer, came):
     """Whether it came or went: what was decided on may not hold any more.  How many it allows, the server knows."""
     server.add(as_object("a", node="n1", labels={"app": "web"}))
     going = wave(move("a", labels={"app": "web"}))
@@ -281,7 +279,7 @@ def test_a_pod_stays_that_another_pdb_selects_than_before(server, steer, came):
 
     steer.begin(going)
 
-    refusal = steer._closures.change_refusal(going.moves[0].pod)
+    refusal = sink.closures.change_refusal(going.moves[0].pod)
     assert (refusal.by if refusal else None) == ("PDB" if came else None)
 
 
