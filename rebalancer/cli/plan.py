@@ -159,8 +159,7 @@ def apply(
 
     Exit codes are those of `run`.
     """
-    from rebalancer.policy.moving import parse_hold  # noqa: PLC0415  `--help` answers at once
-    from rebalancer.report.plan import policy_hash  # noqa: PLC0415
+    from rebalancer.report.plan import policy_hash  # noqa: PLC0415  `--help` answers at once
     from rebalancer.run.planned import ChosenPart  # noqa: PLC0415
     from rebalancer.run.policies import policy_text  # noqa: PLC0415
 
@@ -175,16 +174,11 @@ def apply(
         raise UsageError("--only and --exclude leave no move of the plan")
     chosen = ChosenPart(read, moves, timedelta(seconds=max_age), force_premises)
     given = read.options
-    try:
-        hold = parse_hold(given.hold) if given.hold else None
-    except ValueError as error:
-        raise UsageError(f"plan {path} cannot be used:\n  options.hold: {error}") from None
-
     with Interruption() as interruption:
         asked = replace(
             Options(policy=policy, policy_text=text, chosen=chosen, identify=True, **options),
             steer=given.steer,
-            hold=hold,
+            hold=given.hold,
             max_evictions=given.max_evictions,
         )
         sys.exit(carry_out(asked, output, interruption, yes=yes))

@@ -17,6 +17,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from pydantic.alias_generators import to_camel
 
 from rebalancer.errors import UsageError
+from rebalancer.policy.moving import Hold
 from rebalancer.report.layout import plural
 from rebalancer.untrusted.address import without_userinfo
 from rebalancer.untrusted.documents import Unreadable, check_yaml
@@ -124,7 +125,7 @@ class PlanOptions(_Part):
     """What the command line said besides the policy."""
 
     steer: bool = False
-    hold: Text | None = None
+    hold: Hold | None = None
     max_evictions: int | None = Field(None, ge=0)
 
 
@@ -195,7 +196,8 @@ def _parsed(text: str) -> Any:
 
 def _told(name: str, error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_input=False)
-    lines = [f"  {'.'.join(map(str, each['loc']))}: {each['msg'].lower()}" for each in problems[:_ERRORS]]
+    words = [each["msg"].lower().removeprefix("value error, ") for each in problems[:_ERRORS]]
+    lines = [f"  {'.'.join(map(str, each['loc']))}: {said}" for each, said in zip(problems, words, strict=False)]
     more = [f"  and {len(problems) - _ERRORS} more"] if len(problems) > _ERRORS else []
     return "\n".join([f"plan {name} cannot be used:", *lines, *more])
 
