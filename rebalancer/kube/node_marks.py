@@ -112,7 +112,7 @@ def _judge(answer: HttpAnswer) -> None:
     raise answer.error()
 
 
-def on_each(names: Iterable[str], act: Callable[[str], None]) -> dict[str, ClusterError]:
+def on_each(names: Iterable[str], act: Callable[[str], object]) -> dict[str, ClusterError]:
     """Act on every node, and return what went wrong, by the node's name; an error on one does not stop the others."""
     problems: dict[str, ClusterError] = {}
     pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="marks")

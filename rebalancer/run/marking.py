@@ -31,7 +31,7 @@ from rebalancer.kube.wire.pages import ListPage, items_of
 from rebalancer.marking.evaluation import MarkingOutcome, Marks, PressureReading, RuleAnswer, evaluate
 from rebalancer.marking.rules import MarkingRules, PressureRule, Signs, load_marking_rules, measured_utilization
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
-from rebalancer.policy.values import Policy
+from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
 from rebalancer.run.cluster_lists import live_providers
 from rebalancer.run.cluster_view import LiveRun
@@ -62,7 +62,7 @@ class Changes:
     run: str
     signs: Signs  # what a marked node carries
     marks: Marks
-    earlier: frozenset[str] = frozenset()  # labels and taints that were ours before, as KEY=VALUE, by the record
+    earlier: frozenset[str]  # labels and taints that were ours before, as KEY=VALUE, by the record
 
     def texts(self) -> frozenset[str]:
         """Return the labels and taints that nodes will carry, as KEY=VALUE."""
@@ -75,30 +75,16 @@ class Changes:
         pressures = self.marks.get(node.name)
         return ours.off(node) if pressures is None else ours.on(node, self.run, pressures)
 
-    def due(self, carried: Mapping[str, MarkedNode]) -> Mapping[str, str]:
-        """Return what has to be done, by node: `marked`, `changed`, `renewed` or `cleared`."""
-        return {name: change for name, node in carried.items() if (change := self._change(node))}
-
-    def problems(self, carried: Mapping[str, MarkedNode]) -> Problems:
-        """Return the nodes that cannot be marked, and why."""
-        found = {}
-        for name, node in carried.items():
-            try:
-                self.wanted(node)
-            except Occupied as error:
-                found[name] = error
-        return found
-
-    def _change(self, node: MarkedNode) -> str:
+    def due(self, node: MarkedNode) -> str:
+        """Return what has to be done to a node: `marked`, `changed`, `renewed` or `cleared`; empty if nothing has."""
         with suppress(Occupied):
             if not patch(node, self.wanted(node)):
                 return ""
         if node.name not in self.marks:
             return "cleared"
         before = [each.rule for each in standing(node)]
-        if not before:
-            return "marked"
-        return "renewed" if before == [each.rule for each in self.marks[node.name]] else "changed"
+        is_same = before == [each.rule for each in self.marks[node.name]]
+        return "marked" if not before else "renewed" if is_same else "changed"
 
 
 class SeenNodes:
@@ -169,7 +155,7 @@ def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleA
     time, the lowest and the highest of them.  A node needs a present value, and values for half of the steps (see
     `window`).  Example, `for: 5m`: 20 steps of 15 s, so a node needs 10 values; it is above 80 if the lowest is.
     """
-    names = NodeNames(nodes, rule.node)
+    names, query = NodeNames(nodes, rule.node), rule.query
     strangers: dict[str, None] = {}
 
     def values(query: str) -> Values:
@@ -177,63 +163,36 @@ def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleA
         strangers.update({about_strangers: None} if about_strangers else {})
         return found
 
-    present = values(rule.query)
+    present = values(query)
     missing = {node: f"the value is {value:g}" for node, value in present.items() if not isfinite(value)}
-    usable = {node: value for node, value in present.items() if isfinite(value)}
+    usable = {node: value for node, value in present.items() if node not in missing}
+    lowest: Values = usable
+    highest: Values = usable
     if rule.lasting:
-        readings, sparse = _over(UsageWindow.over(rule.lasting, _LEAST), rule.query, usable, values)
-    else:
-        readings, sparse = {node: PressureReading.of(value) for node, value in usable.items()}, {}
-    return RuleAnswer(readings, missing=missing | sparse, warnings=(*strangers, *promql.warnings))
-
-
-def _over(
-    window: UsageWindow, query: str, present: Values, values: Callable[[str], Values]
-) -> tuple[dict[str, PressureReading], dict[str, str]]:
-    """Return the readings over a window, and why a node has none though it has a present value."""
-    counts, lowest, highest = (
-        values(each) for each in (window.count(query), window.quantile(query, 0), window.quantile(query, 1))
-    )
-    sparse = {
-        node: f"{counts.get(node, 0):g} of {window.steps} values in the time that `for` says"
-        for node in present
-        if counts.get(node, 0) * 2 < window.steps
-    }
-    known = [node for node in present if node not in sparse and node in lowest and node in highest]
-    return {node: PressureReading(present[node], lowest[node], highest[node]) for node in known}, sparse
+        window = UsageWindow.over(rule.lasting, _LEAST)
+        counts = values(window.count(query))
+        lowest, highest = (values(window.quantile(query, each)) for each in (0, 1))
+        for node in usable:
+            if (count := counts.get(node, 0)) * 2 < window.steps:
+                missing[node] = f"{count:g} of {window.steps} values in the time that `for` says"
+    known = [node for node in usable if node not in missing and node in lowest and node in highest]
+    readings = {node: PressureReading(usable[node], lowest[node], highest[node]) for node in known}
+    return RuleAnswer(readings, missing=missing, warnings=(*strangers, *promql.warnings))
 
 
 _INTERVALS = 3  # A mark must outlive this many intervals, since it is renewed when half of its time is over
 _SOURCE_SECONDS = 60.0  # for what sources read from the API server: tokens, and metrics-server's lists
 
 
-class MarkingSettings:
-    """The policy and the rules, each read again when its content changes; `report` hears what is wrong with them."""
-
-    def __init__(self, rules: str, options: Options, report: Callable[[str, str], None]) -> None:
-        self._interval = options.interval
-        name = options.policy
-        parse = partial(parse_sources, name=name, strict=options.strict)
-        self.policy = Watched("policy", name, policy_text, parse, report)
-        read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
-        self.rules = Watched("rules file", rules, read, partial(self._parse, rules), report)
-        for warning in self.policy.value.warnings:
-            _LOG.warning("policy %s: %s", name, warning)
-
-    def refresh(self) -> None:
-        """Read the files that have changed; an invalid one leaves the last valid one in force."""
-        self.policy.refresh()
-        self.rules.refresh()
-
-    def _parse(self, source: str, text: str) -> MarkingRules:
-        rules = load_marking_rules(text, self.policy.value.policy, source=source)
-        seconds = rules.expiry.total_seconds()
-        if seconds < _INTERVALS * self._interval:
-            raise UsageError(
-                f"marks would expire between two evaluations: expiry is {seconds:g} s in the rules, and has to be "
-                f"three times --interval ({self._interval:g} s) at least"
-            )
-        return rules
+def _rules(name: str, policy: Watched[LoadedPolicy], interval: float, text: str) -> MarkingRules:
+    rules = load_marking_rules(text, policy.value.policy, source=name)
+    seconds = rules.expiry.total_seconds()
+    if seconds < _INTERVALS * interval:
+        raise UsageError(
+            f"marks would expire between two evaluations: expiry is {seconds:g} s in the rules, and has to be "
+            f"three times --interval ({interval:g} s) at least"
+        )
+    return rules
 
 
 @dataclass(slots=True)
@@ -276,19 +235,24 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         telemetry.health.source_problem = "no source was asked yet"
         board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
         stack.enter_context(served(options.serving, telemetry, more=board.pages()))
-        settings = MarkingSettings(rules, options, reporter.report if options.interval else lambda *_: None)
+        report = reporter.report if options.interval else lambda *_: None
+        parse = partial(parse_sources, name=options.policy, strict=options.strict)
+        policy = Watched("policy", options.policy, policy_text, parse, report)
+        read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
+        watched = Watched("rules file", rules, read, partial(_rules, rules, policy, options.interval), report)
+        for warning in policy.value.warnings:
+            _LOG.warning("policy %s: %s", options.policy, warning)
         cluster = open_cluster(options.client, observe=telemetry.request)
         interruption.ending = cluster.ending
         if not options.dry_run:
             demand_writes(cluster, MARKING)
-        run = LiveRun(options, cluster, telemetry, interruption, deliver)
-        marking = _Marking(run, settings, board)
+        marking = _Marking(LiveRun(options, cluster, telemetry, interruption, deliver), policy, watched, board)
         if not options.interval:
             return marking.act(None)[0]
         if not options.dry_run:  # which writes nothing, not even an Event
             reporter.open(cluster, options.lease.resource_namespace)
             stack.callback(reporter.close)
-        Rounds(run, settings.refresh, lambda permit: marking.act(permit)[1], "--interval").run()
+        Rounds(marking.run, marking.refresh, lambda permit: marking.act(permit)[1], "--interval").run()
     return 0
 
 
@@ -303,9 +267,15 @@ class _Marking:
     """
 
     run: LiveRun
-    settings: MarkingSettings
+    policy: Watched[LoadedPolicy]
+    rules: Watched[MarkingRules]
     board: Board
     name: str = field(default_factory=new_run)
+
+    def refresh(self) -> None:
+        """Read the files that have changed; an invalid one leaves the last valid one in force."""
+        self.policy.refresh()
+        self.rules.refresh()
 
     def act(self, permit: Permit | None) -> tuple[int, bool]:
         """Evaluate once, show the report, and only then export metrics: that may take long, or hang.
@@ -315,7 +285,9 @@ class _Marking:
         run = self.run
         try:
             with run.telemetry.cycle(), turn(run.client, run.options, permit, doing="marking nodes") as ours:
-                outcome = self._evaluated(ours)
+                outcome = MarkingOutcome(self.name, run.options.dry_run, run.description, _now(), skipped=ours.skipped)
+                outcome = outcome if ours.skipped else self._evaluated(outcome, ours)
+                self._tell(outcome)
             self.board.show(outcome)
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
             return run.deliver(shown), not outcome.problems
@@ -323,46 +295,45 @@ class _Marking:
             ending = run.client.ending
             export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
-    def _evaluated(self, turn: Turn) -> MarkingOutcome:
-        if turn.skipped:
-            self.run.telemetry.ended("skipped")
-            return self._outcome(_now(), skipped=turn.skipped)
-        policy, rules, cluster = self.settings.policy.value.policy, self.settings.rules.value, self.run.client
-        telemetry, record = self.run.telemetry, record_of(cluster, self.run.options.lease)
+    def _evaluated(self, outcome: MarkingOutcome, turn: Turn) -> MarkingOutcome:
+        policy, rules, client, telemetry = (
+            self.policy.value.policy,
+            self.rules.value,
+            self.run.client,
+            self.run.telemetry,
+        )
+        record = record_of(client, self.run.options.lease)
         with telemetry.stage("read"):
-            seen = see_nodes(cluster)
+            seen = see_nodes(client)
         usable = (each for each in seen.nodes if each.ready and not each.unschedulable and not each.problem)
         now, part = _now(), tuple(each for each in usable if policy.node_selector.matches(each.labels))
         with telemetry.stage("plan"):
-            providers = live_providers(policy, cluster, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
+            providers = live_providers(policy, client, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
             found = answers(rules, policy, providers, part, now)
         before = {name: marks for name, node in seen.carried.items() if (marks := standing(node))}
         evaluation = evaluate(rules, {each.name for each in part}, found, before, now)
         changes = Changes(self.name, rules.mark, evaluation.marks, record.signs())
-        due = changes.due(seen.carried)
+        due = {name: change for name, node in seen.carried.items() if (change := changes.due(node))}
+        problems = self._written(changes, due, seen, turn.permit, record)
         about = [f"rule {name}: {text}" for name, each in found.items() for text in each.warnings]
-        outcome = self._outcome(
-            now,
+        return replace(
+            outcome,
+            now=now,
             rules=rules,
             nodes=len(part),
             answers=found,
             evaluation=evaluation,
             changes=due,
-            problems={name: str(e) for name, e in self._written(changes, due, seen, turn.permit, record).items()},
+            problems={name: str(error) for name, error in problems.items()},
             warnings=tuple(dict.fromkeys([*filter(None, [turn.alarm]), *seen.collector.warnings, *about])),
         )
-        self._tell(outcome)
-        return outcome
-
-    def _outcome(self, now: datetime, **found: Any) -> MarkingOutcome:
-        return MarkingOutcome(self.name, self.run.options.dry_run, self.run.description, now, **found)
 
     def _written(
         self, changes: Changes, due: Mapping[str, str], seen: SeenNodes, permit: Permit, record: RunRecord
     ) -> Problems:
         run = self.run
         if run.options.dry_run:
-            return changes.problems(seen.carried)
+            return on_each(due, lambda name: changes.wanted(seen.carried[name]))
         halt = Halt(permit=permit, signalled=run.client.ending)
         run.interruption.then(halt.signal)
         # Each node is written in one piece, so that a signal, or an error on another node, leaves none half marked.
@@ -374,12 +345,14 @@ class _Marking:
 
     def _tell(self, outcome: MarkingOutcome) -> None:
         telemetry = self.run.telemetry
+        telemetry.ended("skipped" if outcome.skipped else "succeeded" if outcome.succeeded else "failed")
+        if outcome.skipped:
+            return
         unknown = "not all is known that is needed (the log says what)"
         telemetry.health.source_problem = unknown if outcome.evaluation.unknown else ""
         for answer in outcome.answers.values():
             if answer.problem:
                 telemetry.metrics.source_errors.labels(answer.source).inc()
-        telemetry.ended("succeeded" if outcome.succeeded else "failed")
         telemetry.metrics.marked(outcome.nodes_by_rule())
         for name, change in outcome.changes.items():
             if name not in outcome.problems:
