@@ -43,7 +43,7 @@ def served(options: ServingOptions, telemetry: Telemetry, more: Mapping[str, Pag
     if not port:
         yield
         return
-    from rebalancer.telemetry.server import Identity, Server  # noqa: PLC0415  takes 0.1 s, and not every run serves
+    from rebalancer.telemetry.server import Identity, serving  # noqa: PLC0415  takes 0.1 s, and not every run serves
 
     suites = tuple(filter(None, options.tls_cipher_suites.split(",")))
     tls = (options.tls_cert_file, options.tls_private_key_file, options.tls_min_version, suites)
@@ -52,7 +52,7 @@ def served(options: ServingOptions, telemetry: Telemetry, more: Mapping[str, Pag
     last = dict.fromkeys(("/report", "/status") if metrics else (), lambda _: _report(telemetry))
     found = {**pages(telemetry, metrics=metrics), **(more or last)}
     found["/"] = lambda _: _index(telemetry, [path for path in found if path.count("/") == 1 and path != "/"])
-    with Server(options.bind_address, port, found, identity):
+    with serving(options.bind_address, port, found, identity):
         yield
 
 

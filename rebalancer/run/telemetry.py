@@ -8,7 +8,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -47,8 +47,9 @@ _INTERVALS = 3  # A leader is not ready if its last cycle ended longer ago than 
 Span = Callable[..., AbstractContextManager[object]]
 
 
-def no_span(_name: str, **_attributes: str) -> AbstractContextManager[object]:
+def no_span(_name: str, attributes: Mapping[str, str] | None = None) -> AbstractContextManager[object]:
     """Trace nothing (a `Span`)."""
+    del attributes
     return nullcontext()
 
 
@@ -176,16 +177,16 @@ class Telemetry:
     def around(self, profile: str, strategy: str) -> AbstractContextManager[object]:
         """Trace and show a strategy (a `rebalancer.engine.cycle.Around`)."""
         self.progress.around(profile, strategy)
-        return self._span(strategy, plugin=strategy, profile=profile)
+        return self._span(strategy, attributes={"plugin": strategy, "profile": profile})
 
     def evicting(self, pod: Pod, because: Cause) -> AbstractContextManager[object]:
         """Trace an eviction."""
         named = {"podName": pod.name, "podNamespace": pod.namespace, "reason": text(because), "operation": "evict"}
-        return self._span("EvictPod", **named)
+        return self._span("EvictPod", attributes=named)
 
     def samples(self, source: str, taken: datetime) -> None:
         """Record when the oldest sample of a source was taken."""
-        self.metrics.samples_aged(source, (datetime.now(UTC) - taken).total_seconds())
+        self.metrics.ages.labels(source).set(max(0.0, (datetime.now(UTC) - taken).total_seconds()))
 
     def measure(self, measure: Measure) -> Measure:
         """Return the same source of usage, with its answers and failures counted."""
@@ -208,27 +209,20 @@ class Telemetry:
 @contextmanager
 def traced(options: TracingOptions) -> Iterator[Span]:
     """Send spans while this is entered, if an option or a variable says where to; failures are only logged."""
-    tracing = None
-    if options.collector_endpoint or any(os.environ.get(name) for name in _VARIABLES):
-        try:
-            from rebalancer.telemetry.tracing import OpenTelemetry  # noqa: PLC0415  an extra
+    with ExitStack() as stack:
+        span: Span = no_span
+        if options.collector_endpoint or any(os.environ.get(name) for name in _VARIABLES):
+            try:
+                from rebalancer.telemetry.tracing import sending  # noqa: PLC0415  an extra
 
-            tracing = OpenTelemetry(
-                endpoint=options.collector_endpoint,
-                ca_file=options.transport_ca_cert,
-                service=options.service_name,
-                namespace=options.trace_namespace,
-                sample_rate=options.sample_rate,
-            )
-        except ImportError as error:
-            _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
-        except (OSError, ValueError) as error:
-            _LOG.error("there will be no traces: %s", error)
-    try:
-        yield tracing.span if tracing else no_span
-    finally:
-        if tracing:
-            tracing.close()
+                to = {"endpoint": options.collector_endpoint, "ca_file": options.transport_ca_cert}
+                by = {"service": options.service_name, "namespace": options.trace_namespace}
+                span = stack.enter_context(sending(**to, **by, sample_rate=options.sample_rate))
+            except ImportError as error:
+                _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
+            except (OSError, ValueError) as error:
+                _LOG.error("there will be no traces: %s", error)
+        yield span
 
 
 def export(

@@ -8,6 +8,7 @@ metric, from the cluster (namespace, node): there `MOST_SERIES` bounds them.
 import platform
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -29,6 +30,7 @@ _DESCHEDULER = "v0.36.0"
 _CYCLE_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500)
 _STRATEGY_BUCKETS = tuple(bucket for bucket in _CYCLE_BUCKETS if bucket <= 100)  # noqa: PLR2004  the descheduler's
 _PERCENT_BUCKETS = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 125)
+_RUN = ("profile", "strategy")
 _EVICTED_LABELS = ("result", "strategy", "profile", "namespace", "node")
 _LIMITS = {
     "TotalLimit": "maximum number of evicted pods per a descheduling cycle reached",
@@ -48,9 +50,9 @@ class ProcessMetrics:
         self._dry_run = str(dry_run).lower()
         for collector in (prometheus.ProcessCollector, prometheus.PlatformCollector, prometheus.GCCollector):
             collector(registry=self.registry)
+        self._evicted_series: set[tuple[str, ...]] = set()
         self._add_descheduler_metrics()
-        self._add_counters()
-        self._add_gauges_and_histograms()
+        self._add_our_metrics()
 
     def exposition(self) -> bytes:
         """Return everything in Prometheus' text format."""
@@ -63,10 +65,6 @@ class ProcessMetrics:
         result = "granted" if entry.verdict.granted else "unknown" if isinstance(entry.verdict, Unknown) else "failed"
         self._evictions.labels(entry.profile, entry.strategy, result, self._dry_run).inc()
         self._count_evicted(entry, _result(entry.verdict))
-
-    def samples_aged(self, source: str, seconds: float) -> None:
-        """Record how old the oldest sample of a source is."""
-        self._ages.labels(source).set(max(0.0, seconds))
 
     def cycle_ended(self, result: str, seconds: float) -> None:
         """Count a cycle: succeeded, failed or skipped."""
@@ -115,57 +113,47 @@ class ProcessMetrics:
             self._policy_failures.inc()
 
     def _add_descheduler_metrics(self) -> None:
-        def histogram(name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Any:
-            return prometheus.Histogram(name, text, labels, buckets=buckets, registry=self.registry)
-
-        evicted = "Pods by what became of their eviction"
-        self._evicted = prometheus.Counter("descheduler_pods_evicted", evicted, _EVICTED_LABELS, registry=self.registry)
+        counter = partial(prometheus.Counter, namespace="descheduler", registry=self.registry)
+        gauge = partial(prometheus.Gauge, namespace="descheduler", registry=self.registry)
+        histogram = partial(prometheus.Histogram, namespace="descheduler", registry=self.registry)
+        self._evicted = counter("pods_evicted", "Pods by what became of their eviction", _EVICTED_LABELS)
         self.registry.register(_WithoutSuffix(self._evicted))
-        self._evicted_series: set[tuple[str, ...]] = set()
-        names = ("descheduler_loop_duration_seconds", "descheduler_descheduler_loop_duration_seconds")
-        self._cycle_durations = [histogram(name, "Time of a cycle", (), _CYCLE_BUCKETS) for name in names]
-        names = ("descheduler_strategy_duration_seconds", "descheduler_descheduler_strategy_duration_seconds")
-        labels = ("strategy", "profile")
-        self._strategy_durations = [histogram(name, "Time of a strategy", labels, _STRATEGY_BUCKETS) for name in names]
+        self._cycle_durations, self._strategy_durations = [], []
+        for name in ("", "descheduler_"):  # the descheduler gives its durations under two names
+            of_cycle, of_strategy = f"{name}loop_duration_seconds", f"{name}strategy_duration_seconds"
+            self._cycle_durations.append(histogram(of_cycle, "Time of a cycle", buckets=_CYCLE_BUCKETS))
+            labelled = histogram(of_strategy, "Time of a strategy", _RUN[::-1], buckets=_STRATEGY_BUCKETS)
+            self._strategy_durations.append(labelled)
         versions = ("GoVersion", "AppVersion", "DeschedulerVersion", "GitBranch", "GitSha1")
-        info = prometheus.Gauge("descheduler_build_info", "Versions", versions, registry=self.registry)
-        info.labels("", f"rebalancer-{__version__}", _DESCHEDULER, "", "").set(1)
+        gauge("build_info", "Versions", versions).labels("", f"rebalancer-{__version__}", _DESCHEDULER, "", "").set(1)
 
-    def _add_counters(self) -> None:
-        def counter(name: str, text: str, *labels: str) -> prometheus.Counter:
-            return prometheus.Counter(f"rebalancer_{name}", text, labels, registry=self.registry)
-
-        run = ("profile", "strategy")
-        self._cycles = counter("cycles", "Cycles by how they ended", "result", "dry_run")
+    def _add_our_metrics(self) -> None:
+        counter = partial(prometheus.Counter, namespace="rebalancer", registry=self.registry)
+        gauge = partial(prometheus.Gauge, namespace="rebalancer", registry=self.registry)
+        histogram = partial(prometheus.Histogram, namespace="rebalancer", registry=self.registry)
+        self._cycles = counter("cycles", "Cycles by how they ended", ("result", "dry_run"))
         self.skipped_ticks = counter("ticks_skipped", "Starts that fell into a cycle that overran")
-        self._considered = counter("pods_considered", "Pods that strategies asked for", *run, "dry_run")
-        self._evictions = counter("evictions", "Evictions by result", *run, "result", "dry_run")
-        self._refused = counter("pods_refused", "Pods refused, by first cause", *run, "by", "dry_run")
-        self.requests = counter("api_requests", "Requests to the API server", "verb", "code")
-        self.source_errors = counter("source_errors", "Sources of usage without a usable answer", "source")
+        self._considered = counter("pods_considered", "Pods that strategies asked for", (*_RUN, "dry_run"))
+        self._evictions = counter("evictions", "Evictions by result", (*_RUN, "result", "dry_run"))
+        self._refused = counter("pods_refused", "Pods refused, by first cause", (*_RUN, "by", "dry_run"))
+        self.requests = counter("api_requests", "Requests to the API server", ("verb", "code"))
+        self.source_errors = counter("source_errors", "Sources of usage without a usable answer", ("source",))
         self._policy_failures = counter("policy_reload_failures", "Readings of a policy file that is not valid")
-
-    def _add_gauges_and_histograms(self) -> None:
-        def gauge(name: str, text: str, *labels: str) -> prometheus.Gauge:
-            return prometheus.Gauge(f"rebalancer_{name}", text, labels, registry=self.registry)
-
-        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> prometheus.Histogram:
-            return prometheus.Histogram(f"rebalancer_{name}", text, labels, buckets=buckets, registry=self.registry)
-
-        gauge("build_info", "Versions", "version", "python").labels(__version__, platform.python_version()).set(1)
-        self._last_good = gauge("last_successful_cycle_timestamp_seconds", "End of the last good cycle", "dry_run")
+        build = gauge("build_info", "Versions", ("version", "python"))
+        build.labels(__version__, platform.python_version()).set(1)
+        self._last_good = gauge("last_successful_cycle_timestamp_seconds", "End of the last good cycle", ("dry_run",))
         self.interval = gauge("interval_seconds", "Time from start to start of cycles")  # 0 for a single one
         self.leader = gauge("leader", "1 while this process holds the Lease")
         self._policy_valid = gauge("policy_valid", "1 while the policy file is valid as it is now")
-        self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", "profile", "strategy", "state")
-        self.stale_nodes = gauge("source_stale_nodes", "Nodes without a fresh sample", "source")
-        self._marked = gauge("marked_nodes", "Nodes that a marking rule marks", "rule")
+        self._nodes = gauge("nodes", "Nodes by state, as a strategy saw them", (*_RUN, "state"))
+        self.stale_nodes = gauge("source_stale_nodes", "Nodes without a fresh sample", ("source",))
+        self._marked = gauge("marked_nodes", "Nodes that a marking rule marks", ("rule",))
         self.breaker = gauge("breaker_open", "1 while the breaker lets nothing go, or one pod as a try")
-        self._ages = gauge("source_sample_age_seconds", "Age of the oldest sample", "source")
-        self.stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", _CYCLE_BUCKETS, "stage")
-        self._utilization = histogram(
-            "node_utilization_percent", "Nodes by utilization", _PERCENT_BUCKETS, "resource", "moment"
-        )
+        self.ages = gauge("source_sample_age_seconds", "Age of the oldest sample", ("source",))
+        stage, of_nodes = ("stage",), ("resource", "moment")
+        self.stages = histogram("stage_duration_seconds", "Time of a stage of a cycle", stage, buckets=_CYCLE_BUCKETS)
+        name = "node_utilization_percent"
+        self._utilization = histogram(name, "Nodes by utilization", of_nodes, buckets=_PERCENT_BUCKETS)
 
     def _count_evicted(self, entry: Entry, result: str) -> None:
         if self._dry_run == "true":

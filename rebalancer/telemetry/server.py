@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -169,62 +169,53 @@ def _as_file(content: bytes) -> Iterator[str]:
         yield file.name
 
 
-class Server:
-    """Serves pages until it is closed, on a free port for 0, without an identity over HTTP; raises UsageError."""
+@contextmanager
+def serving(address: str, port: int, pages: Mapping[str, PageOf], identity: Identity | None) -> Iterator[int]:
+    """Serve pages while this is entered, without an identity over HTTP; yield the port, a free one for 0.
 
-    def __init__(self, address: str, port: int, pages: Mapping[str, PageOf], identity: Identity | None) -> None:
-        # Errors of clients are not logged: whoever can reach the port could fill the log.
-        logging.getLogger("tornado").setLevel(logging.ERROR)
-        self._listener = _listen(address, port)
-        self.port = int(self._listener.getsockname()[1])
-        self._pages = dict(pages)
-        self._identity = identity
-        self._loop = asyncio.new_event_loop()
-        self._over = asyncio.Event()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="serving", daemon=True)
-        self._thread.start()
-        self._ready.wait(_TIMEOUT)
+    Raises UsageError if it cannot listen there.
+    """
+    # Errors of clients are not logged: whoever can reach the port could fill the log.
+    logging.getLogger("tornado").setLevel(logging.ERROR)
+    listener, loop = _listen(address, port), asyncio.new_event_loop()
+    over, is_ready = asyncio.Event(), threading.Event()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop listening, and close all connections."""
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(_TIMEOUT)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
-
-    async def _serve(self) -> None:
-        server = _BoundedServer(
-            # Probes stay out of the log: one comes every few seconds, for months.
-            Application([(".*", _Handler, {"pages": self._pages})], log_function=lambda _: None),
-            ssl_options=self._identity.context if self._identity else None,
-            idle_connection_timeout=CLIENT_SECONDS,
-            body_timeout=CLIENT_SECONDS,
-            max_header_size=HEADER_BYTES,
-            max_body_size=0,
-            max_buffer_size=4 * HEADER_BYTES,
-        )
-        server.add_sockets([self._listener])
-        self._ready.set()
-        while not self._over.is_set():
+    async def serve() -> None:
+        server = _server(pages, identity)
+        server.add_sockets([listener])
+        is_ready.set()
+        while not over.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._over.wait(), _REFRESH_SECONDS)
+                await asyncio.wait_for(over.wait(), _REFRESH_SECONDS)
                 break
-            if self._identity:
-                self._identity.refresh()
+            if identity:
+                identity.refresh()
         server.stop()
         await asyncio.wait_for(server.close_all_connections(), _TIMEOUT)
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="serving", daemon=True)
+    thread.start()
+    is_ready.wait(_TIMEOUT)
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(_TIMEOUT)
+        if not thread.is_alive():
+            loop.close()
+
+
+def _server(pages: Mapping[str, PageOf], identity: Identity | None) -> HTTPServer:
+    return _BoundedServer(
+        # Probes stay out of the log: one comes every few seconds, for months.
+        Application([(".*", _Handler, {"pages": pages})], log_function=lambda _: None),
+        ssl_options=identity.context if identity else None,
+        idle_connection_timeout=CLIENT_SECONDS,
+        body_timeout=CLIENT_SECONDS,
+        max_header_size=HEADER_BYTES,
+        max_body_size=0,
+        max_buffer_size=4 * HEADER_BYTES,
+    )
 
 
 class _BoundedServer(HTTPServer):

@@ -1,7 +1,8 @@
 """Spans over OTLP; comes with the extra `otel`, and is imported only where traces are asked for."""
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from opentelemetry.sdk.resources import Resource
@@ -17,33 +18,29 @@ _FLUSH_MILLISECONDS = 3000
 _SECONDS = 5
 
 
-class OpenTelemetry:
-    """Sends spans to a collector, in batches, from a thread of its own.
+@contextmanager
+def sending(
+    *, endpoint: str, ca_file: str, service: str, namespace: str, sample_rate: float
+) -> Iterator[Callable[..., AbstractContextManager[object]]]:
+    """Yield what makes spans; they are sent to a collector in batches, the last ones within three seconds at the end.
 
     The endpoint is the host:port of a collector that takes gRPC; empty to use OpenTelemetry's variables.  The file has
     the authorities that may have signed its certificate, as PEM; empty for no TLS.  Raises ImportError if the package
     for the protocol is not installed, OSError if the file cannot be read, ValueError if an address cannot be used.
     """
-
-    def __init__(self, *, endpoint: str, ca_file: str, service: str, namespace: str, sample_rate: float) -> None:
-        about = {"service.name": service, "service.version": __version__}
-        about |= {"service.namespace": namespace} if namespace else {}
-        self._provider = TracerProvider(
-            resource=Resource.create(about),
-            sampler=ParentBased(TraceIdRatioBased(min(1.0, max(0.0, sample_rate)))),
-            shutdown_on_exit=False,
-        )
-        self._provider.add_span_processor(BatchSpanProcessor(_exporter(endpoint, ca_file)))
-        self._tracer = self._provider.get_tracer(_TRACER)
-
-    def span(self, name: str, **attributes: str) -> AbstractContextManager[object]:
-        """Return a span; it begins when it is entered, as a child of the open one."""
-        return self._tracer.start_as_current_span(name, attributes=attributes)
-
-    def close(self) -> None:
-        """Deliver the spans that wait, for three seconds at most."""
-        self._provider.force_flush(_FLUSH_MILLISECONDS)
-        self._provider.shutdown()
+    about = {"service.name": service, "service.version": __version__}
+    about |= {"service.namespace": namespace} if namespace else {}
+    provider = TracerProvider(
+        resource=Resource.create(about),
+        sampler=ParentBased(TraceIdRatioBased(min(1.0, max(0.0, sample_rate)))),
+        shutdown_on_exit=False,
+    )
+    provider.add_span_processor(BatchSpanProcessor(_exporter(endpoint, ca_file)))
+    try:
+        yield provider.get_tracer(_TRACER).start_as_current_span
+    finally:
+        provider.force_flush(_FLUSH_MILLISECONDS)
+        provider.shutdown()
 
 
 def _exporter(endpoint: str, ca_file: str) -> SpanExporter:

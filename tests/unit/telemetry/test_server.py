@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rebalancer.errors import UsageError
-from rebalancer.telemetry import server as serving
+from rebalancer.telemetry import server as module
 from rebalancer.telemetry.checks import ServedPage, health_page
-from rebalancer.telemetry.server import Identity, Server, self_signed
+from rebalancer.telemetry.server import Identity, self_signed, serving
 from tests.e2e.waiting import wait_for
 from tests.functional.probing import ask, ask_once
 
@@ -21,12 +21,12 @@ PAGES = {"/healthz": lambda verbose: health_page("healthz", {"ping": ""}, verbos
 
 @pytest.fixture
 def server():
-    with Server("127.0.0.1", 0, PAGES, Identity()) as running:
-        yield running
+    with serving("127.0.0.1", 0, PAGES, Identity()) as port:
+        yield port
 
 
 def connect(server):
-    return socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    return socket.create_connection(("127.0.0.1", server), timeout=60)
 
 
 def secure(connection):
@@ -38,11 +38,11 @@ def descriptors():
 
 
 def test_pages_and_what_is_none(server):
-    assert (ask(server.port, "/healthz").status, ask(server.port, "/healthz").body) == (200, "ok")
-    assert ask(server.port, "/healthz?verbose").body == "[+]ping ok\nhealthz check passed\n"
-    assert ask(server.port, "/healthz", "HEAD").status == 200
-    assert ask(server.port, "/").status == 404
-    assert [ask(server.port, "/healthz", method).status for method in ("DELETE", "POST", "PUT")] == [405] * 3
+    assert (ask(server, "/healthz").status, ask(server, "/healthz").body) == (200, "ok")
+    assert ask(server, "/healthz?verbose").body == "[+]ping ok\nhealthz check passed\n"
+    assert ask(server, "/healthz", "HEAD").status == 200
+    assert ask(server, "/").status == 404
+    assert [ask(server, "/healthz", method).status for method in ("DELETE", "POST", "PUT")] == [405] * 3
 
 
 def test_a_check_that_fails_is_named():
@@ -52,11 +52,11 @@ def test_a_check_that_fails_is_named():
 
 
 def test_a_hundred_answers_leave_no_descriptor(server):
-    ask(server.port, "/healthz")
+    ask(server, "/healthz")
     before = descriptors()
 
     for _ in range(100):
-        assert ask(server.port, "/healthz").status == 200
+        assert ask(server, "/healthz").status == 200
 
     wait_for(lambda: descriptors() <= before, "no descriptor more than before")
 
@@ -64,11 +64,11 @@ def test_a_hundred_answers_leave_no_descriptor(server):
 def test_slow_clients_do_not_keep_others_waiting(server):
     """More of them than connections are allowed: the oldest have to go, and the probe is answered."""
     before = descriptors()
-    slow = [connect(server) for _ in range(serving.MOST_CONNECTIONS + 50)]
+    slow = [connect(server) for _ in range(module.MOST_CONNECTIONS + 50)]
     half = secure(connect(server))
     half.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
 
-    assert ask_once(server.port, "/healthz").status == 200
+    assert ask_once(server, "/healthz").status == 200
 
     for each in [*slow, half]:
         each.close()
@@ -77,8 +77,8 @@ def test_slow_clients_do_not_keep_others_waiting(server):
 
 def test_a_slow_client_is_dropped_after_a_while(server, monkeypatch):
     """Neither its handshake nor its headers may take longer than the time that all of it has."""
-    monkeypatch.setattr(serving, "CLIENT_SECONDS", 0.3)
-    with Server("127.0.0.1", 0, PAGES, Identity()) as hurried:
+    monkeypatch.setattr(module, "CLIENT_SECONDS", 0.3)
+    with serving("127.0.0.1", 0, PAGES, Identity()) as hurried:
         with connect(hurried) as silent:
             assert silent.recv(1) == b""
         with connect(hurried) as plain:
@@ -113,7 +113,7 @@ def test_what_no_probe_sends_is_refused(server, request_):
             answer = b""
 
     assert not answer.startswith(b"HTTP/1.1 2")
-    assert ask(server.port, "/healthz").status == 200
+    assert ask(server, "/healthz").status == 200
 
 
 def test_bad_tls_is_dropped_without_a_line_in_the_log(server, caplog):
@@ -127,7 +127,7 @@ def test_bad_tls_is_dropped_without_a_line_in_the_log(server, caplog):
             except OSError:
                 continue
 
-    assert ask(server.port, "/healthz").status == 200
+    assert ask(server, "/healthz").status == 200
     assert caplog.text == ""
 
 
@@ -145,7 +145,7 @@ def test_a_certificate_that_changes_is_served(tmp_path):
     file = tmp_path / "tls.pem"
     file.write_bytes(CERTIFICATE.read_bytes())
     identity = Identity(str(file), str(file))
-    with Server("127.0.0.1", 0, PAGES, identity) as running:
+    with serving("127.0.0.1", 0, PAGES, identity) as running:
         first = served_by(running)
         file.write_text("no certificate")
         identity.refresh()
@@ -168,4 +168,4 @@ def test_certificates_that_cannot_be_used(files):
 
 def test_a_port_that_is_taken(server):
     with pytest.raises(UsageError, match="--secure-port"):
-        Server("127.0.0.1", server.port, PAGES, None)
+        serving("127.0.0.1", server, PAGES, None).__enter__()
