@@ -44,11 +44,7 @@ Share = Annotated[int, BeforeValidator(_share), WithJsonSchema({"type": "string"
 
 
 def _rule_name(name: str) -> str:
-    try:
-        check_label_value(name)
-    except ValueError:
-        name = ""
-    if not name:
+    if "/" in name or key_fault(name):
         raise ValueError(
             "a rule's name is the value of a label: write at most 63 letters, digits, '-', '_' and '.', "
             "with a letter or digit at both ends"
@@ -98,15 +94,10 @@ class PressureRule(Part):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A label or a soft taint that shows pressure.
-
-    Attributes:
-        key: of the label or taint.
-        value: the same on all nodes; empty where each node gets the name of its first rule.
-    """
+    """A label or a soft taint that shows pressure."""
 
     key: str
-    value: str = ""
+    value: str = ""  # the same on all nodes; empty where each node gets the name of its first rule
 
     def on(self, rule: str) -> "Sign":
         """Return the sign as a node carries it that is marked by this rule."""

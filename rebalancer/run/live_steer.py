@@ -143,15 +143,15 @@ class LiveSteer(Steer):
 
     def closed(self, wave: Wave) -> frozenset[str]:
         """Return the nodes that a wave counts on and that take no pods any more."""
-        reasons: dict[str, str] = {}
+        found = set()
         for name in sorted({name for each in wave.moves if len(each.likely) <= _FEW for name in each.likely}):
             until = Deadline.after(_NODE_SECONDS, self._halt.deadline.clock)
             with _looking("a node that pods should go to"):
                 why = self._barred.get(name) or why_closed(self._client, self._nodes[name], self.keys, until)
-            reasons |= {name: why} if why else {}
-        for name, reason in reasons.items():
-            _LOG.warning("nothing more is sent to node %s in this run: %s", name, reason)
-        return frozenset(reasons)
+            if why:
+                found.add(name)
+                _LOG.warning("nothing more is sent to node %s in this run: %s", name, why)
+        return frozenset(found)
 
     def begin(self, wave: Wave) -> None:
         """Mark the nodes that the wave avoids, and no others, and give kube-scheduler time to see it.

@@ -87,8 +87,7 @@ def run_loop(
             demand_permissions(cluster, work())
             if person.must_be_asked(run.description):
                 Consent(person, run, work()).obtain(for_later=True)
-            reporter.open(cluster, options.lease.resource_namespace)  # a dry run writes nothing, not even an Event
-            stack.callback(reporter.close)
+            reporter.open(stack, cluster, options.lease.resource_namespace)  # a dry run writes not even an Event
             warn_of_no_limits(work())
         Rounds(run, policy.refresh, act, "--descheduling-interval").run()
 
@@ -145,22 +144,22 @@ class Rounds:
             _LOG.info("the loop ends: %s", signal)
 
     def _lead(self, leadership: Leadership) -> NoReturn:
-        leads = self.live.telemetry.metrics.leader
+        leads, health = self.live.telemetry.metrics.leader, self.live.telemetry.health
         try:
             while True:
-                self._follow_until_held(leadership)
+                leads.set(False)
+                health.follow()
+                self._wait_for(leadership)
                 leads.set(True)
-                self.live.telemetry.health.lead()
+                health.lead()
                 self._schedule = Ticks(self.live.options.interval, boottime())
                 while leadership.is_held():
                     self._act_and_wait(leadership.permit, leadership.is_held)
-                leads.set(False)
         finally:
             leadership.release()
             leads.set(False)
 
-    def _follow_until_held(self, leadership: Leadership) -> None:
-        self.live.telemetry.health.follow()
+    def _wait_for(self, leadership: Leadership) -> None:
         while True:
             try:
                 if leadership.take():
@@ -243,8 +242,7 @@ class Watched(Generic[T]):
             return
         if text != self._text:
             _LOG.warning("the %s %s has changed: the new one is in force", self.what, self.name)
-        self._text = text
-        self._problem = ""
+        self._text, self._problem = text, ""
         self.report(self.what, "")
 
 
@@ -257,19 +255,14 @@ class PolicyReporter:
     _namespace: str = ""
     _problems: dict[str, str] = field(default_factory=dict)
 
-    def open(self, cluster: Client, namespace: str) -> None:
-        """Write Events from now on: about this pod; outside a pod in `namespace`, under this host's name."""
-        self._events = Events(cluster, reporting_instance())
-        self._namespace = namespace
+    def open(self, stack: ExitStack, cluster: Client, namespace: str) -> None:
+        """Write Events until the stack ends: about this pod; outside a pod in `namespace`, under this host's name."""
+        self._events, self._namespace = Events(cluster, reporting_instance()), namespace
+        stack.callback(self._events.close, _CLOSE_SECONDS)
         if cluster.connection.in_cluster:
             self._namespace = "default"
             with suppress(OSError):
                 self._namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip() or "default"
-
-    def close(self) -> None:
-        """Deliver the Events that wait."""
-        if self._events is not None:
-            self._events.close(_CLOSE_SECONDS)
 
     def report(self, what: str, problem: str) -> None:
         """Report what is wrong with a file, empty if nothing is; the last good one stays in force."""
@@ -278,6 +271,5 @@ class PolicyReporter:
         self.telemetry.metrics.policy_read(valid=not problem)
         self.telemetry.health.policy_problem = problem
         if problem and self._events is not None:
-            note = f"the last good policy stays in force: {problem}"
-            host = socket.gethostname()
+            note, host = f"the last good policy stays in force: {problem}", socket.gethostname()
             self._events.publish(Event(self._namespace, host, "", "Warning", "PolicyInvalid", note, "Reload"))

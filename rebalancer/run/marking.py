@@ -250,8 +250,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         if not options.interval:
             return marking.act(None)[0]
         if not options.dry_run:  # which writes nothing, not even an Event
-            reporter.open(cluster, options.lease.resource_namespace)
-            stack.callback(reporter.close)
+            reporter.open(stack, cluster, options.lease.resource_namespace)
         Rounds(marking.run, marking.refresh, lambda permit: marking.act(permit)[1], "--interval").run()
     return 0
 

@@ -20,7 +20,7 @@ from rebalancer.kube.node_marks import changed_entries, clear_leftovers
 from rebalancer.kube.pressure_marks import PressureMark, PressureMarks
 from rebalancer.kube.wire.pages import PATHS, Items
 from rebalancer.kube.wire.scheduler_inputs import OWNERS
-from rebalancer.kube.wire.shared_fields import AnnotatedMetadata
+from rebalancer.kube.wire.shared_fields import VersionedMetadata
 from rebalancer.marking.rules import Signs, read_sign
 from rebalancer.memory.document import Memory
 from rebalancer.policy.moving import HOLD_KEY, Steering
@@ -67,14 +67,10 @@ class PausedPart:
         return path_within(self.kind, self.namespace) + path_of(self.owner.partition("/")[2])
 
 
-class _NotedMetadata(AnnotatedMetadata, rename="camel"):
-    resource_version: str = ""
-
-
 class _Noted(msgspec.Struct):
     """What carries a pause: a namespace, or an owner of pods."""
 
-    metadata: _NotedMetadata
+    metadata: VersionedMetadata
 
 
 class Standing:
@@ -88,8 +84,7 @@ class Standing:
     def document(self) -> dict[str, Any]:
         """Return the memory as JSON has it, with a pause of all runs."""
         found = self._recalled()
-        memory = found.memory or Memory(since=self._now)
-        document: dict[str, Any] = msgspec.to_builtins(replace(memory, breaker=memory.breaker or found.tripped))
+        document: dict[str, Any] = msgspec.to_builtins(found.known(self._now))
         return document | {"known": found.memory is not None, "paused": found.paused}
 
     def clear(self, owner: str = "") -> str:
@@ -130,24 +125,19 @@ class Standing:
     def status(self) -> Iterator[str]:
         """Yield what stands in the way of runs, and what is remembered, in words."""
         found = self._recalled()
-        memory = found.memory or Memory(since=self._now)
+        memory = found.known(self._now)
         yield found.paused or "no pause of all runs"
         yield from self._pauses()
-        breaker = memory.breaker or found.tripped
-        if breaker is None:
-            yield "the breaker is closed"
-        elif breaker.until > self._now:
-            yield f"the breaker is open until {timestamp(breaker.until)}: {breaker.why}"
+        if breaker := memory.breaker:
+            until = f"is open until {timestamp(breaker.until)}"
+            yield f"the breaker {until if breaker.until > self._now else 'lets one move be tried'}: {breaker.why}"
         else:
-            yield f"the breaker lets one move be tried: {breaker.why}"
+            yield "the breaker is closed"
         for each in memory.stops:
             if each.until > self._now:
                 yield f"{each.namespace}/{each.owner} is stopped until {timestamp(each.until)}: {each.why}"
-        if found.memory is None:
-            yield "nothing is remembered"
-        else:
-            since = timestamp(memory.since)
-            yield f"{len(memory.moves)} moves are remembered since {since}; {memory.undone} were undone"
+        told = f"{len(memory.moves)} moves are remembered since {timestamp(memory.since)}; {memory.undone} were undone"
+        yield told if found.memory else "nothing is remembered"
 
     def _pauses(self) -> Iterator[str]:
         for kind in ("Namespace", "Deployment", "StatefulSet"):
