@@ -23,7 +23,7 @@ from rebalancer.engine.restarts import restarting
 from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import refused
-from rebalancer.kube.tries import Halt, Permit, RetryPolicy
+from rebalancer.kube.tries import Permit, RetryPolicy
 from rebalancer.report.document import Finished
 from rebalancer.report.overview import NO_LIMITS
 from rebalancer.run import live, steered
@@ -120,30 +120,26 @@ def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
 
 def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
-    client, left, diary = run.client, work.cluster(view.snapshot, view.measure), view.diary
-    restarted = restarting(work.trust, left)
-
-    def permit() -> str:
-        return turn.permit() or watch.reason()
-
-    halt = Halt(run.options.deadline, client.retry_policy.clock, permit, view.taken_at, client.ending)
-    run.interruption.then(halt.signal)
-    sink = live.LiveSink(client, work.policy.grace_period_seconds, halt, is_shared=run.options.max_parallel > 1)
-    watch = Watch(client, work, diary, restarted, sink, halt, run.telemetry)
-    litter = steered.clear_up(client, before, work, view.snapshot)
-    events = live.EventLog(client, halt, failures=work.policy.eviction_failure_event_notification)
-    with steered.steering(client, work.policy.steering, view.snapshot, sink, halt, before, restarted) as steer:
+    left, diary = work.cluster(view.snapshot, view.measure), view.diary
+    watch = Watch(run, work, diary, restarting(work.trust, left), turn.permit, view.taken_at)
+    closures = watch.sink.closures
+    run.interruption.then(watch.halt.signal)
+    litter = steered.clear_up(run.client, before, work, view.snapshot)
+    events = live.EventLog(run.client, watch.halt, failures=work.policy.eviction_failure_event_notification)
+    with steered.steering(watch, view.snapshot, before) as steer:
         ledger = _evict(run, work, left, watch, events, steer)
-    in_place = _compare(ledger, work, view, halt, sink)
+    in_place = _compare(ledger, work, view, watch)
     with run.telemetry.stage("events"):
         undelivered = events.close()
-    for notice in sink.closures.notices():
+    for notice in closures.notices():
         _LOG.warning("%s", notice)
-    notes = ("" if work.limits else NO_LIMITS, ledger.stopped, *sink.closures.notices(), undelivered, *litter)
-    notes += (*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection))
-    alarms, warnings = tuple(filter(None, [turn.alarm])), tuple(filter(None, (*notes, in_place, turn.alarm)))
-    leaves_marks, all_warnings = bool(steer and steer.left), (*work.warnings, *warnings)
-    return Finished(ledger, left, False, run.description, "wall", all_warnings, alarms, leaves_marks)
+    notes = (
+        *("" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *litter),
+        *(*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection)),
+        *(in_place, turn.alarm),
+    )
+    warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
+    return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
 
 
 def _evict(
@@ -171,13 +167,14 @@ def _evict(
     return ledger
 
 
-def _compare(ledger: Ledger, work: Work, view: LiveView, halt: Halt, sink: live.LiveSink) -> str:
+def _compare(ledger: Ledger, work: Work, view: LiveView, watch: Watch) -> str:
     """Compare with what a dry run would list; not after a signal, when there is no time.
 
     Record what a patient run did not reach; name the pods that went since the API server did not let others go.
     """
-    is_cut_short = bool(ledger.stopped and work.trust) and not halt.signalled.is_set()
-    if not is_cut_short and (halt.reason or not sink.is_denied):
+    is_cut_short = bool(ledger.stopped and work.trust) and not watch.halt.signalled.is_set()
+    is_denied = watch.sink.is_denied and not watch.halt.reason
+    if not (is_cut_short or is_denied):
         return ""
     listed = plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
@@ -186,8 +183,8 @@ def _compare(ledger: Ledger, work: Work, view: LiveView, halt: Halt, sink: live.
         if entry.pod.key not in reached:
             ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
     extra = ", ".join("/".join(entry.pod.key) for entry in ledger.evictions if entry.pod.key not in planned)
-    is_told = extra and sink.is_denied and not halt.reason
-    return f"evicted in place of others, a dry run would not have listed them: {extra}" if is_told else ""
+    told = f"evicted in place of others, a dry run would not have listed them: {extra}"
+    return told if extra and is_denied else ""
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:

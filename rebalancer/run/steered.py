@@ -14,7 +14,6 @@ from functools import partial
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import PREFER_NO_SCHEDULE
-from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError
 from rebalancer.eviction.steering import Held, Hold
 from rebalancer.kube.client import Client
@@ -23,11 +22,12 @@ from rebalancer.kube.node_marks import CONFLICTS, NodeMarks, Problems, clear_lef
 from rebalancer.kube.permissions import HOLDING, RESTARTING, STEERING, WritePurpose, demand_writes
 from rebalancer.kube.run_marks import RunMarks, RunRecord
 from rebalancer.kube.tries import Deadline, Halt, Permit, always
-from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, Steering, avoid_keys
+from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, avoid_keys
 from rebalancer.run.leadership import leases_of
-from rebalancer.run.live import LiveSink, new_run
+from rebalancer.run.live import new_run
 from rebalancer.run.live_steer import LiveSteer, in_words
 from rebalancer.run.options import LeaseOptions
+from rebalancer.run.watch import Watch
 from rebalancer.run.work import Work
 
 _LOG = logging.getLogger(__name__)
@@ -122,16 +122,9 @@ def _is_due(node: Node, now: datetime) -> bool:
 
 
 @contextmanager
-def steering(
-    client: Client,
-    wanted: Steering | None,
-    snapshot: Snapshot,
-    sink: LiveSink,
-    halt: Halt,
-    before: CleanUp,
-    restarted: Restarted,
-) -> Iterator[LiveSteer | None]:
+def steering(watch: Watch, snapshot: Snapshot, before: CleanUp) -> Iterator[LiveSteer | None]:
     """Yield what carries waves out, None without steering; in the end take all marks off, even after an error."""
+    client, halt, wanted = watch.client, watch.halt, watch.work.policy.steering
     if wanted is None:
         yield None
         return
@@ -140,7 +133,7 @@ def steering(
     kind, may_replace = SteeringMarks.of(wanted.key, before.noted), is_over(before.noted, before.permit)
     marks = RunMarks(client, kind, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    steer = LiveSteer(client, marks, halt, sink, wanted, snapshot, barred, restarted)
+    steer = LiveSteer(client, marks, halt, watch.sink, wanted, snapshot, barred, watch.restarted)
     try:
         yield steer
     finally:

@@ -17,7 +17,6 @@ The functions below look at pods, PDBs, owners, annotations and nodes as they ar
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
@@ -38,16 +37,16 @@ from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.lists import path_within, read_list
 from rebalancer.kube.node_marks import NODES
 from rebalancer.kube.rollouts import Rollouts
-from rebalancer.kube.tries import Deadline, Halt
+from rebalancer.kube.tries import Deadline, Halt, Permit
 from rebalancer.kube.wire import collect
 from rebalancer.kube.wire.annotations import OwnerMetadata
 from rebalancer.kube.wire.objects import NODE, OwnerObject
 from rebalancer.kube.wire.pages import PATHS, Items
 from rebalancer.memory.document import owner_key
 from rebalancer.memory.settling import is_open
+from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.live import LiveSink
 from rebalancer.run.memory import Diary
-from rebalancer.run.telemetry import Telemetry
 from rebalancer.run.work import Work
 from rebalancer.untrusted.documents import decode_json
 
@@ -59,28 +58,30 @@ _LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
 _READ_SECONDS = 10.0  # for one look
 
 
-@dataclass(slots=True)
 class Watch:
-    """Looks again before each eviction, and makes the pod go then (`evict` is a `rebalancer.engine.gate.Sink`)."""
+    """Looks again before each eviction, and makes the pod go then (`evict` is a `rebalancer.engine.gate.Sink`).
 
-    client: Client
-    work: Work
-    diary: Diary | None  # knows the moves of this cycle, and learns what became of them; without it only windows count
-    restarted: Restarted
-    sink: LiveSink
-    halt: Halt
-    telemetry: Telemetry
-    rested: str = ""  # why the run rests; empty while it goes on
-    _looking: Lock = field(default_factory=Lock)
-    _seen: dict[tuple[str, str], tuple[Any, float]] = field(default_factory=dict)
-    _unready: set[tuple[str, str]] = field(default_factory=set)
-    _looked: float = field(init=False)
+    The diary knows the moves of this cycle, and learns what became of them; without it only windows count.  The permit
+    is that of the turn; `began` is when the deadline began, on the client's clock.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, run: LiveRun, work: Work, diary: Diary | None, restarted: Restarted, permit: Permit, began: float
+    ) -> None:
+        self.client, self.work, self.diary, self.restarted = run.client, work, diary, restarted
+        self._telemetry, self._clock = run.telemetry, run.client.retry_policy.clock
+
+        def either() -> str:
+            return permit() or self.reason()
+
+        self.halt = Halt(run.options.deadline, self._clock, either, began, run.client.ending)
+        is_shared = run.options.max_parallel > 1
+        self.sink = LiveSink(run.client, work.policy.grace_period_seconds, self.halt, is_shared=is_shared)
+        self.rested = ""  # why the run rests; empty while it goes on
+        self._looking = Lock()
+        self._seen: dict[tuple[str, str], tuple[Any, float]] = {}
+        self._unready: set[tuple[str, str]] = set()
         self._looked = self._clock()
-
-    def _clock(self) -> float:
-        return self.client.retry_policy.clock()
 
     def reason(self) -> str:
         """Return why the run rests from now on; empty if it goes on (a part of a `Permit`)."""
@@ -96,7 +97,7 @@ class Watch:
         """Evict a pod, or restart its rollout, unless something has changed that keeps it or ends the run."""
         if reason := self.halt.reason:
             raise CycleStopped(reason)
-        with self.telemetry.evicting(pod, because):
+        with self._telemetry.evicting(pod, because):
             with self._looking:
                 refusal = self._refusal(pod, profile) or self._not_ready(pod)
                 if reason := self.reason():

@@ -22,8 +22,10 @@ def noted(cluster):
 
 def steering(cluster, halt):
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), always)
+    work = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
     sink = LiveSink(cluster, None, halt)
-    return steered.steering(cluster, Steering(), make.snapshot((), ()), sink, halt, before, lambda _: "")
+    watch = SimpleNamespace(client=cluster, work=work, halt=halt, sink=sink, restarted=lambda _: "")
+    return steered.steering(watch, make.snapshot((), ()), before)
 
 
 def test_a_run_is_on_record_before_its_first_taint_and_no_longer_than_after_its_last(cluster, server, time, noted):
