@@ -48,19 +48,16 @@ def test_a_mark_is_renewed_when_half_of_its_time_is_over(left, renewed):
     )
 
 
-def test_marks_of_nodes_that_take_no_part_stay_until_they_expire():
-    """A node that is cordoned meanwhile is neither counted nor cleared."""
-    before = standing("z") | standing("y", left=timedelta(0))
-
-    found = evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, before, NOW)
-
-    assert found.marks == standing("z")
-
-
-def test_a_rule_that_is_not_in_the_file_any_more_marks_nothing():
-    found = evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, standing("a", rule="disk"), NOW)
-
-    assert found.marks == {}
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        pytest.param(standing("z") | standing("y", left=timedelta(0)), standing("z"), id="nodes that take no part"),
+        pytest.param(standing("a", rule="disk"), {}, id="a rule that is not in the file any more"),
+    ],
+)
+def test_marks_that_nothing_speaks_for(before, expected):
+    """Of a node that is cordoned meanwhile they stay until they expire: it is neither counted nor cleared."""
+    assert evaluate(rules(), ("a", "b"), {"cpu": values(a=10, b=10)}, before, NOW).marks == expected
 
 
 def test_a_mark_without_a_sample_stays_though_others_are_hotter():

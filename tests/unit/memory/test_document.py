@@ -100,10 +100,8 @@ def test_no_damage_ends_the_program(data):
 
 
 def test_a_small_text_that_unpacks_to_much_is_corrupt():
-    bomb = base64.b64encode(gzip.compress(b" " * (64 << 20))).decode()
-
     with pytest.raises(Unreadable):
-        decoded({KEY: bomb}, make.NOW)
+        decoded({KEY: base64.b64encode(gzip.compress(b" " * (64 << 20))).decode()}, make.NOW)
 
 
 def test_a_later_version_is_named():

@@ -38,19 +38,16 @@ def test_a_node_as_it_was_takes_pods(why_now, server):
         ({}, "False", "it is not Ready"),
         ({"taints": [GPU, {"key": "drain", "effect": "PreferNoSchedule"}]}, "True", "drain:PreferNoSchedule"),
         ({"taints": [GPU, {"key": "gpu", "value": "a100", "effect": "NoSchedule"}]}, "True", "gpu=a100:NoSchedule"),
+        (None, "", "it is gone"),
     ],
 )
 def test_a_node_that_has_changed_takes_none(why_now, server, spec, status, why):
-    """Cordoned, not Ready, or with a taint of others that it did not have, whether hard or soft."""
+    """Cordoned, not Ready, deleted, or with a taint of others that it did not have, whether hard or soft."""
     server.node("n1").update(spec=spec, status=ready(status))
+    if spec is None:
+        server.remove_node("n1")
 
     assert why_now().endswith(why)
-
-
-def test_a_node_that_was_deleted_takes_none(why_now, server):
-    server.remove_node("n1")
-
-    assert why_now() == "it is gone"
 
 
 def test_an_answer_that_is_not_a_node_is_an_error(why_now, server):
@@ -66,15 +63,19 @@ def pod(namespace, kind="ReplicaSet", template=None):
     return make.pod(f"{kind}-{template}", namespace=namespace, owners=owners, labels=labels)
 
 
-def test_pods_of_replica_sets_are_found_by_the_hashes_of_their_templates():
-    found = siblings_of([pod("shop", template="7f4"), pod("shop", template="5d9"), pod("db", template="1aa")])
-
-    assert found == {"shop": "pod-template-hash in (5d9,7f4)", "db": "pod-template-hash in (1aa)"}
-
-
-def test_where_one_pod_has_no_hash_all_pods_of_its_namespace_are_looked_at():
-    """Of a ReplicaSet that no Deployment made, or of another controller, whatever labels its pods have."""
-    assert siblings_of([pod("shop", template="5d9"), pod("shop")]) == {"shop": ""}
-    assert siblings_of([pod("shop", template="5d9"), pod("shop", "StatefulSet", "5d9")]) == {"shop": ""}
-    alone = make.pod("alone", namespace="db", owners=None, labels={"pod-template-hash": "5d9"})
-    assert siblings_of([alone]) == {"db": ""}
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        (
+            [pod("shop", template="7f4"), pod("shop", template="5d9"), pod("db", template="1aa")],
+            {"shop": "pod-template-hash in (5d9,7f4)", "db": "pod-template-hash in (1aa)"},
+        ),
+        ([pod("shop", template="5d9"), pod("shop")], {"shop": ""}),
+        ([pod("shop", template="5d9"), pod("shop", "StatefulSet", "5d9")], {"shop": ""}),
+        ([make.pod("alone", namespace="db", owners=None, labels={"pod-template-hash": "5d9"})], {"db": ""}),
+    ],
+)
+def test_pods_of_replica_sets_are_found_by_the_hashes_of_their_templates(pods, expected):
+    """Where one pod has none, or another controller than a Deployment's, all pods of its namespace are looked at."""
+    assert siblings_of(pods) == expected
+    assert siblings_of(pods, lambda _: "web") == dict.fromkeys(expected, "")  # a rollout brings another hash
