@@ -1,18 +1,16 @@
 """Whom a cycle leaves alone, and what every history holds it to."""
 
 from collections import Counter
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
-from rebalancer.engine.patience import backed_off
 from rebalancer.engine.strategy import Balance
 from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded
 from rebalancer.policy.arguments import Args
-from rebalancer.policy.moving import BackOff, Trust
+from rebalancer.policy.moving import Trust
 from rebalancer.run.memory import recalled, recollect
 from tests import make, measured
 from tests.unit.engine.stand_ins import Greedy
@@ -50,29 +48,16 @@ def stays(known, *, nodes=(N1, N2), strategy=None, **fields):
         ([move(at=ago(minutes=59)), move(at=ago(hours=7))], None),
         ([move(at=ago(minutes=31), cycle=ago(minutes=32)), move(at=ago(minutes=32))], None),
         ([move(at=ago(minutes=5.9 * 60 - 10 * n)) for n in range(9)], "BackOff"),
+        ([move(at=ago(minutes=6.1 * 60 + 10 * n)) for n in range(9)], None),
         ([move("other", at=ago(minutes=1))], None),
     ],
 )
 def test_an_owner_rests_longer_after_each_cycle_that_moved_it(moves, expected):
-    """Half an hour, doubled by each further cycle within six hours; two pods of one cycle count once."""
+    """Half an hour, doubled by each further cycle within six hours, to six; two pods of one cycle count once."""
     assert stays(recollection(*sorted(moves, key=lambda each: each.at))) == expected
 
 
 MINUTES = st.integers(0, 60 * 24)
-
-
-@given(st.lists(MINUTES, max_size=12), MINUTES)
-def test_no_owner_is_moved_within_its_back_off(times, at):
-    """Over every history, and never for longer than six hours after the last move."""
-    moves = [move(at=ago(minutes=each)) for each in sorted(times, reverse=True)]
-
-    waits = backed_off(moves, BackOff(), make.NOW)
-
-    last = min(times, default=None)
-    near = len({each for each in times if each - (last or 0) < 360}) if times else 0
-    expected = min(30 * 2 ** (near - 1), 360) if near else 0
-    assert bool(waits) == (last is not None and last < expected)
-    assert all(make.NOW < until <= make.NOW + timedelta(hours=6) for until, _ in waits.values())
 
 
 def changing(kind="ReplicaSet", name="web"):
