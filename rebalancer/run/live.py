@@ -35,8 +35,13 @@ _LOG = logging.getLogger(__name__)
 _EVENTS_SECONDS_HALTED = 3.0
 _EVENTS_SECONDS = 25.0
 _LARGEST_NAMESPACES = 16 << 20
-_LIMITS = {Code.TOTAL_LIMIT: "total", Code.NODE_LIMIT: "node", Code.NAMESPACE_LIMIT: "namespace"}
-_TOLD = (Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS)
+#: The refusals that get an Event, in the descheduler's words, and the cause in ours.
+_TOLD = {
+    Code.TOTAL_LIMIT: "total eviction limit exceeded ({})",
+    Code.NODE_LIMIT: "node eviction limit exceeded ({})",
+    Code.NAMESPACE_LIMIT: "namespace eviction limit exceeded ({})",
+    **dict.fromkeys((Code.PDB, Code.WEBHOOK, Code.GONE, Code.IN_PROGRESS), "{}"),
+}
 
 
 def new_run() -> str:
@@ -52,8 +57,8 @@ def open_cluster(
     """Find the API server in the same order as kubectl; no request is sent.  `observe` is called with every request."""
     overrides = Overrides(client.as_user, client.as_group, client.insecure_skip_tls_verify, client.exec_timeout)
     connection = connect(client.kubeconfig, client.context, overrides=overrides)
-    policy, seconds = retry_policy or RetryPolicy(), client.request_timeout or LONGEST_READ_SECONDS
-    return Client(connection, request_timeout=seconds, retry_policy=policy, observe=observe)
+    seconds = client.request_timeout or LONGEST_READ_SECONDS
+    return Client(connection, request_timeout=seconds, retry_policy=retry_policy or RetryPolicy(), observe=observe)
 
 
 def described(cluster: Client) -> dict[str, str | None]:
@@ -83,8 +88,7 @@ class LiveSink:
     ) -> None:
         self.is_denied = False  # whether a pod that the cycle's own rules allow to go was not evicted
         self.closures = Closures()  # the namespaces where no further pod is evicted
-        self._learning = Lock()
-        self._halt = halt
+        self._learning, self._halt = Lock(), halt
         #: Waits for so many seconds, or until a signal comes.
         self.sleep: Callable[[float], object] = cluster.retry_policy.sleep or halt.signalled.wait
         retry_policy = replace(
@@ -137,10 +141,8 @@ class EventLog:
                 self._publish(entry, "Normal", entry.strategy, restarted=name)
             case Unknown(error):
                 self._publish(entry, "Warning", "EvictionUnknown", error)
-            case Refused(cause) if self._failures and (cause.code in _LIMITS or cause.code in _TOLD):
-                limit = _LIMITS.get(cause.code)  # said in the descheduler's words
-                error = f"{limit} eviction limit exceeded ({text(cause)})" if limit else text(cause)
-                self._publish(entry, "Warning", "EvictionFailed", error)
+            case Refused(cause) if self._failures and cause.code in _TOLD:
+                self._publish(entry, "Warning", "EvictionFailed", _TOLD[cause.code].format(text(cause)))
             case Failed(error) if self._failures:
                 self._publish(entry, "Warning", "EvictionFailed", error)
 

@@ -344,7 +344,7 @@ class _Marking:
 
     def _tell(self, outcome: MarkingOutcome) -> None:
         telemetry = self.run.telemetry
-        telemetry.ended("skipped" if outcome.skipped else "succeeded" if outcome.succeeded else "failed")
+        telemetry.result = "skipped" if outcome.skipped else "succeeded" if outcome.succeeded else "failed"
         if outcome.skipped:
             return
         unknown = "not all is known that is needed (the log says what)"

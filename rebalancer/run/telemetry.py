@@ -120,15 +120,14 @@ class Telemetry:
         self.metrics.interval.set(options.interval)
         self.health = Health(options.deadline + options.lease.lease_wait, options.interval)
         self._span = span
-        self._result = "failed"
+        self.result = "failed"  # how the cycle ended: succeeded, failed or skipped
         #: When the next cycle of a loop starts; None before the first one has ended.
         self.next_cycle: datetime | None = None
         self._last_report = b""
 
     def request(self, method: str, path: str, status: int) -> None:
         """Count a request to the API server; any answer shows that the server is reachable."""
-        verb, _ = verb_and_resource(method, path)
-        self.metrics.requests.labels(verb, str(status) if status else "none").inc()
+        self.metrics.requests.labels(verb_and_resource(method, path)[0], str(status) if status else "none").inc()
         self.health.api_problem = "" if status else "the API server did not answer the last request"
 
     @property
@@ -146,22 +145,18 @@ class Telemetry:
         """Trace and count a cycle; one that raises has failed."""
         self.health.cycle_began()
         start = time.perf_counter()
-        self._result = "failed"
+        self.result = "failed"
         try:
             with self._span("cycle"):
                 yield
         finally:
-            self.metrics.cycle_ended(self._result, time.perf_counter() - start)
+            self.metrics.cycle_ended(self.result, time.perf_counter() - start)
 
     def finished(self, finished: Finished) -> None:
         """Count the outcome of a cycle."""
         ledger = finished.ledger
-        self.ended("skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded")
+        self.result = "skipped" if ledger.skipped else "failed" if has_failed(ledger) else "succeeded"
         self.metrics.ledger_closed(ledger)
-
-    def ended(self, result: str) -> None:
-        """Record how the cycle ended: succeeded, failed or skipped."""
-        self._result = result
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
