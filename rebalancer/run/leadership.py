@@ -117,7 +117,8 @@ class Leadership:
         while self.is_held():
             if not self._is_sure(_SEEN_SECONDS):
                 with self._writing:
-                    self._is_sure(_SEEN_SECONDS) or self._renew()  # another thread may have renewed it meanwhile
+                    if not self._is_sure(_SEEN_SECONDS):  # else another thread has renewed it meanwhile
+                        self._renew()
             if self.is_held() and self._is_sure(_SURE_SECONDS):
                 return ""
             if self.is_held() and self.wait(_SEEN_SECONDS):

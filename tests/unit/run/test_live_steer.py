@@ -254,7 +254,7 @@ def test_an_owner_whose_replacement_never_gets_ready_ends_the_run(steer):
 def test_a_pod_stays_whose_owner_is_being_deleted(server, sink, steer, ending):
     """With `--cascade=orphan` the owner lets its pods live, and makes no more: an eviction would lose the pod."""
     deleted = {"deletionTimestamp": "2026-01-15T12:00:00Z"} if ending else {}
-    web = {"namespace": "default", "name": "web", "uid": "uid-of-web", **deleted}
+    web = {"namespace": "default", "name": "web", "uid": A.pod.controller.uid, **deleted}
     server.add({"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": web})
     server.add(as_object("a", node="n1"))
 

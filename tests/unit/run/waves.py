@@ -2,43 +2,28 @@
 
 from datetime import UTC, datetime, timedelta
 
-from rebalancer.cluster.pod import Owner
 from rebalancer.eviction.causes import as_cause
 from rebalancer.eviction.steering import Move, Wave
 from rebalancer.kube.marks import SteeringMarks
 from tests import make
+from tests.functional.objects import pod
 
 BORN = datetime(2026, 1, 15, 12, tzinfo=UTC)
 KEYS = SteeringMarks.of("kube-rebalancer/avoid")
 
 
-def as_object(
-    name, *, uid="", owner="web", node=None, ready=False, leaving=None, age=0.0, labels=None, phase="Running"
-):
-    """A pod as the server has it; `leaving` is its grace period."""
-    metadata = {
-        "namespace": "default",
-        "name": name,
-        "uid": uid or f"uid-of-{name}",
-        "creationTimestamp": (BORN + timedelta(seconds=age)).isoformat(),
-        "labels": labels or {},
-        "ownerReferences": [{"kind": "ReplicaSet", "name": owner, "uid": f"uid-of-{owner}", "controller": True}],
-    }
+def as_object(name, *, owner="web", node="", leaving=None, age=0.0, labels=None, **fields):
+    """A pod as the server has it, not Ready; `age` is how long after the first ones, `leaving` its grace period."""
+    found = pod(name, node, owner=owner, **{"ready": False, **fields})
+    found["metadata"] |= {"creationTimestamp": (BORN + timedelta(seconds=age)).isoformat(), "labels": labels or {}}
+    found["metadata"]["ownerReferences"][0]["uid"] = make.owner(owner).uid
     if leaving is not None:
-        metadata |= {"deletionTimestamp": BORN.isoformat(), "deletionGracePeriodSeconds": leaving}
-    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    return {
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {"nodeName": node} if node else {},
-        "status": {"phase": phase, "conditions": conditions},
-    }
+        found["metadata"] |= {"deletionTimestamp": BORN.isoformat(), "deletionGracePeriodSeconds": leaving}
+    return found
 
 
 def move(name, owner="web", expected="n2", likely=("n2", "n3"), labels=None):
-    owners = (Owner("ReplicaSet", owner, f"uid-of-{owner}", controller=True),)
-    pod = make.pod(name, node="n1", namespace="default", uid=f"uid-of-{name}", owners=owners, labels=labels or {})
-    return Move(pod, expected, likely, as_cause("it should"))
+    return Move(make.pod(name, owners=owner, labels=labels or {}), expected, likely, as_cause("it should"))
 
 
 def wave(*moves, **avoid):
