@@ -2,7 +2,8 @@
 
 1. Connect, with metrics, traces and health served beside it (`attended`).
 2. Ask the person at the terminal, if there is one (`rebalancer.run.cluster_view`).
-3. Take the turn, look, decide and act, tell, clear up (`cycle`).  `rebalancer.run.loop` does this again and again.
+3. Take the turn, look, clear up after others, decide and act, tell (`cycle`).  `rebalancer.run.loop` does this again
+   and again.
 4. Count the outcome, show the report of it, and export metrics (`attempt`).
 """
 
@@ -88,7 +89,7 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Con
 
 
 def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Finished:
-    """Take the turn, clear up what other runs have left, look, and evict what the policy picks; a dry run only plans.
+    """Take the turn, look, clear up what other runs have left, and evict what the policy picks; a dry run only plans.
 
     A leader has the permit already.  Raises Unseen where the person has to be asked again.
     """
@@ -102,8 +103,10 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Conse
         if ours.skipped:
             return _skipped(run, ours.skipped)
         agreed = consent.fresh_view(waited=ours.waited) if consent else None
-        before = steered.prepare(run.client, run.options.lease, work, ours.permit)
-        return _act(run, work, agreed or view_cluster(run, work), ours, before)
+        steered.demand_permissions(run.client, work)
+        view = agreed or view_cluster(run, work)
+        before = steered.clear_up(run.client, run.options.lease, work, view.snapshot, ours.permit)
+        return _act(run, work, view, ours, before)
 
 
 def _skipped(run: LiveRun, why: str) -> Finished:
@@ -124,7 +127,6 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     watch = Watch(run, work, diary, restarting(work.trust, left), turn.permit, view.taken_at)
     closures = watch.sink.closures
     run.interruption.then(watch.halt.signal)
-    litter = steered.clear_up(run.client, before, work, view.snapshot)
     events = live.EventLog(run.client, watch.halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(watch, view.snapshot, before) as steer:
         ledger = _evict(run, work, left, watch, events, steer)
@@ -134,7 +136,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     for notice in closures.notices():
         _LOG.warning("%s", notice)
     notes = (
-        *("" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *litter),
+        *("" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *before.told),
         *(*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection)),
         *(in_place, turn.alarm),
     )

@@ -41,33 +41,57 @@ _ALMOST_ONE_SECOND = timedelta(microseconds=999_999)
 
 @dataclass(frozen=True, slots=True)
 class CleanUp:
-    """What a run found of others when it began, and what is left of it."""
+    """What a run found of others on nodes when it began, and what is left of it."""
 
     record: RunRecord  # where runs are noted that may have left something
-    noted: tuple[Mark, ...] | None  # those runs; None where the record cannot be read
     permit: Permit  # says whether no other run is at work
-    left: Problems = field(default_factory=dict)  # nodes whose marks could not be taken off, and why
+    noted: tuple[Mark, ...] | None = ()  # those runs; None where the record cannot be read
+    left: Problems = field(default_factory=dict)  # nodes whose marks of steering could not be taken off, and why
     told: tuple[str, ...] = ()  # what the reader of the report should know
 
 
-def prepare(cluster: Client, lease: LeaseOptions, work: Work, permit: Permit) -> CleanUp:
-    """Make sure that a run that steers may write to nodes, and take off what other runs have left there.
+def clear_up(cluster: Client, lease: LeaseOptions, work: Work, snapshot: Snapshot, permit: Permit) -> CleanUp:
+    """Take off what other runs have left on nodes: marks of steering, and holds that have expired.
 
-    With the Lease no other run is at work, so all marks go; without it only those that have expired.
+    With the Lease no other run is at work, so all marks of steering go; without it only those that have expired.  A run
+    that steers looks for them whatever the snapshot shows, and ends where it cannot; others go on, and tell.
     """
-    demand_permissions(cluster, work)
-    record = record_of(cluster, lease)
-    if not work.policy.steering:
-        return CleanUp(record, (), permit)
-    noted = record.read()
-    kind = SteeringMarks.of(work.policy.steering.key, noted)
-    found = clear_leftovers(cluster, kind, is_over(noted, permit), Halt(permit=permit).check)
-    told = list(found.claims)
-    if found.problems:
-        told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(found.problems)}")
-    elif noted and not found.in_use:
-        record.forget([each.run for each in noted if expired(each)])
-    return CleanUp(record, noted, permit, found.problems, tuple(told))
+    record, wanted, usual = record_of(cluster, lease), work.policy.steering, avoid_keys(AVOID_KEY)
+    # With other keys than the usual ones the annotation of a node says that a run has steered.
+    is_marked = any(each.avoided or any(x.key in usual for x in each.taints) for each in snapshot.nodes)
+    noted = record.read() if wanted or is_marked else ()
+    gate, left, told = Halt(permit=permit).check, dict[str, ClusterError](), list[str]()
+    if wanted:
+        found = clear_leftovers(cluster, SteeringMarks.of(wanted.key, noted), is_over(noted, permit), gate)
+        left, told = dict(found.problems), list(found.claims)
+        if left:
+            told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(left)}")
+        elif noted and not found.in_use:
+            record.forget([each.run for each in noted if expired(each)])
+    elif is_marked:
+        kind, why = SteeringMarks.of(AVOID_KEY, noted), "nodes carry soft taints of a steered run"
+        told += _cleared(cluster, kind, is_over(noted, permit), gate, why, "soft taints stay")
+    if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
+        why = "nodes are held no longer than until now"
+        told += _cleared(cluster, HoldMarks(), expired, gate, why, "soft taints that have expired stay")
+    return CleanUp(record, permit, noted, left, tuple(told))
+
+
+def _cleared(
+    cluster: Client,
+    kind: KindOfMark[MarkT],
+    is_over: Callable[[MarkT], bool],
+    gate: Callable[[], None],
+    why: str,
+    stay: str,
+) -> tuple[str, ...]:
+    try:
+        found = clear_leftovers(cluster, kind, is_over, gate)
+    except ClusterError as error:
+        return (f"{why}, and could not be looked at: {error}",)
+    if not found.problems:
+        return found.claims
+    return (*found.claims, f"{stay} on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}")
 
 
 def record_of(cluster: Client, lease: LeaseOptions) -> RunRecord:
@@ -85,33 +109,6 @@ def demand_permissions(cluster: Client, work: Work) -> None:
     """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else."""
     for purpose in writes(work):
         demand_writes(cluster, purpose)
-
-
-def clear_up(cluster: Client, before: CleanUp, work: Work, snapshot: Snapshot) -> tuple[str, ...]:
-    """Take off what earlier runs have left and `prepare` has not, and what has expired; return what to tell of it."""
-    told, permit, keys = before.told, before.permit, avoid_keys(AVOID_KEY)
-    # With other keys than the usual ones the annotation of a node says that a run has steered.
-    marked = (each.avoided or any(x.key in keys for x in each.taints) for each in snapshot.nodes)
-    if not work.policy.steering and any(marked):
-        noted = before.record.read()
-        kind, why = SteeringMarks.of(AVOID_KEY, noted), "nodes carry soft taints of a steered run"
-        told += _cleared(cluster, kind, is_over(noted, permit), permit, why, "soft taints stay")
-    if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
-        why = "nodes are held no longer than until now"
-        told += _cleared(cluster, HoldMarks(), expired, permit, why, "soft taints that have expired stay")
-    return told
-
-
-def _cleared(
-    cluster: Client, kind: KindOfMark[MarkT], is_over: Callable[[MarkT], bool], permit: Permit, why: str, stay: str
-) -> tuple[str, ...]:
-    try:
-        found = clear_leftovers(cluster, kind, is_over, Halt(permit=permit).check)
-    except ClusterError as error:
-        return (f"{why}, and could not be looked at: {error}",)
-    if not found.problems:
-        return found.claims
-    return (*found.claims, f"{stay} on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}")
 
 
 def _is_due(node: Node, now: datetime) -> bool:

@@ -21,7 +21,7 @@ def noted(cluster):
 
 
 def steering(cluster, halt):
-    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), always)
+    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), always)
     work = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
     sink = LiveSink(cluster, None, halt)
     watch = SimpleNamespace(client=cluster, work=work, halt=halt, sink=sink, restarted=lambda _: "")
@@ -82,10 +82,10 @@ def test_whether_a_run_may_be_at_work_is_said_by_the_record(noted, expires, is_o
 
 def test_nothing_is_cleared_up_once_the_permit_has_ended(cluster, server):
     server.node("n1")["spec"]["taints"] = [{"key": AVOID_KEY, "value": "run-0", "effect": "PreferNoSchedule"}]
-    before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), (), lambda: "the lease is lost")
     snapshot = make.snapshot([make.node("n1", taints=[f"{AVOID_KEY}:PreferNoSchedule"])], ())
+    work = SimpleNamespace(policy=SimpleNamespace(steering=None))
 
-    (told,) = steered.clear_up(cluster, before, SimpleNamespace(policy=SimpleNamespace(steering=None)), snapshot)
+    (told,) = steered.clear_up(cluster, LeaseOptions(), work, snapshot, lambda: "the lease is lost").told
 
     assert told.startswith("soft taints stay on nodes (`rebalancer unmark` takes them off): node n1: not asked for")
     assert "the lease is lost" in told
