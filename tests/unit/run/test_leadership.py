@@ -41,6 +41,19 @@ def alone(time):
 
 
 @pytest.fixture
+def holder(alone):
+    """Makes one that holds a Lease, which was given back before."""
+
+    def make(timing=SLOW, *, loses=False, **settings):
+        one = alone(InMemory(GIVEN), timing, **settings)
+        one.leases.loses = loses
+        one.acquire(0.0)
+        return one
+
+    return make
+
+
+@pytest.fixture
 def leases(server, tmp_path):
     return Leases(Client(connect(str(server.kubeconfig(tmp_path)), None)), "kube-system", "rebalancer", 10.0)
 
@@ -87,20 +100,16 @@ def test_a_lease_of_another_is_watched(duration, ago, seconds, time, alone):
     assert one.take()
 
 
-def test_it_is_renewed_in_the_background(time, alone):
+def test_it_is_renewed_in_the_background(time, holder):
     """Which lengthens the turn; an answer that was lost is not taken for a theft."""
-    store = InMemory(GIVEN)
-    store.loses = True
-    one = alone(store, EAGER)
-    one.acquire(0.0)
+    one = holder(EAGER, loses=True)
     for _ in range(2):
         time.now += 1700.0
-        seen = store.writes
-        while store.writes < seen + 3:
+        seen = one.leases.writes
+        while one.leases.writes < seen + 3:
             assert one._renewing.is_alive()
 
-    assert one.permit() == ""
-    assert store.lease.holder == "one"
+    assert (one.permit(), one.leases.lease.holder) == ("", "one")
 
 
 @pytest.mark.parametrize(
@@ -129,37 +138,33 @@ def test_who_takes_a_lease_that_was_not_given_back_waits_for_whoever_may_hold_it
     assert one.permit() == ""
 
 
-def test_a_holder_that_cannot_renew_waits_while_it_holds_the_lease(time, alone):
+def test_a_holder_that_cannot_renew_waits_while_it_holds_the_lease(time, holder):
     """Until it can, or its time is over; a signal ends the wait."""
-    store = InMemory(GIVEN)
     waited: list[float] = []
 
     def wait(seconds: float) -> bool:
         waited.append(seconds)
         time.now += seconds
-        store.is_silent = len(waited) != 3
+        one.leases.is_silent = len(waited) != 3
         return False
 
-    one = alone(store, Timing(60.0, 30.0, 20.0), wait=wait)
-    one.acquire(0.0)
-    began = time.now
-    store.is_silent = True
+    one, began = holder(Timing(60.0, 30.0, 20.0), wait=wait), time.now
+    one.leases.is_silent = True
     time.now += 7.0
 
     assert (one.permit(), waited) == ("", [2.0] * 3)
-    store.is_silent = True
+    one.leases.is_silent = True
     time.now += 7.0
     assert one.permit() == "the lease kube-system/rebalancer is not held any more"
     assert time.now - began >= 30.0
 
 
 @pytest.mark.parametrize(("change", "why"), [(None, "it was deleted"), ("thief", "thief holds it")])
-def test_a_holder_renews_every_two_seconds_while_it_writes(change, why, time, alone, monkeypatch):
+def test_a_holder_renews_every_two_seconds_while_it_writes(change, why, time, holder, monkeypatch):
     """Not more often, since each is a request; a Lease that is gone or of another ends its writes."""
-    store, held = InMemory(GIVEN), []
-    one = alone(store)
+    one, held = holder(), []
+    store = one.leases
     monkeypatch.setattr("rebalancer.run.leadership._LOG.warning", lambda *_: held.append(one.is_held()))
-    one.acquire(0.0)
     store.lease = change and replace(store.lease, holder=change, version="other")
     writes = store.writes
 
@@ -173,18 +178,16 @@ def test_a_holder_renews_every_two_seconds_while_it_writes(change, why, time, al
     assert (store.lease.holder if change else store.lease) == change
 
 
-def test_a_holder_that_cannot_renew_stops_after_seven_seconds(time, alone):
+def test_a_holder_that_cannot_renew_stops_after_seven_seconds(time, holder):
     """It cannot see who else holds it; it goes on when it can."""
-    store = InMemory(GIVEN)
-    one = alone(store)
-    one.acquire(0.0)
-    store.is_silent = True
+    one = holder()
+    one.leases.is_silent = True
 
     time.now += 6.9
     assert one.permit() == ""
     time.now += 0.1
     assert one.permit() == "whether the lease kube-system/rebalancer is still held could not be seen for 7 s"
-    store.is_silent = False
+    one.leases.is_silent = False
     assert one.permit() == ""
 
 
@@ -204,14 +207,16 @@ def test_what_a_slow_answer_says_counts_from_the_question(time, alone):
 
 
 @pytest.mark.parametrize("transitions", [0, 2**31 - 1])
-def test_who_holds_it_is_counted_as_far_as_the_server_counts(transitions, alone):
-    """One more would be refused, and no run would ever evict again."""
-    store = InMemory(replace(GIVEN, transitions=transitions))
+def test_what_else_a_lease_says_stays(transitions, alone):
+    """Who holds it is counted as far as the server counts: one more would be refused, and no run would evict again."""
+    store = InMemory(replace(GIVEN, transitions=transitions, annotations={**GIVEN.annotations, "team": "blue"}))
     one = alone(store)
 
-    assert one.take()
+    one.take()
+    assert (store.lease.transitions, store.lease.annotations) == (min(transitions + 1, 2**31 - 1), {"team": "blue"})
+    one.release()
 
-    assert store.lease.transitions == min(transitions + 1, 2**31 - 1)
+    assert store.lease.annotations == {GIVEN_BACK: "one", "team": "blue"}
 
 
 def test_giving_back_does_not_wait_for_a_renewal_under_way(alone, leases, server, caplog):
@@ -233,16 +238,14 @@ def test_giving_back_does_not_wait_for_a_renewal_under_way(alone, leases, server
     assert "not given back" not in caplog.text
 
 
-def test_a_renewal_that_is_answered_after_the_end_holds_nothing(time, alone):
-    store = InMemory(GIVEN)
-    one = alone(store)
-    one.acquire(0.0)
-    store.written = one.release
+def test_a_renewal_that_is_answered_after_the_end_holds_nothing(time, holder):
+    one = holder()
+    one.leases.written = one.release
 
     time.now += 2.0
 
     assert one.permit() == "the lease kube-system/rebalancer is not held any more"
-    assert store.lease.holder == ""
+    assert one.leases.lease.holder == ""
 
 
 def test_what_was_begun_and_not_answered_is_given_back_too(alone):
@@ -262,17 +265,6 @@ def test_what_was_begun_and_not_answered_is_given_back_too(alone):
     one.release()
 
     assert store.lease.holder == ""
-
-
-def test_what_others_note_on_the_lease_stays(alone):
-    store = InMemory(replace(GIVEN, annotations={**GIVEN.annotations, "team": "blue"}))
-    one = alone(store)
-
-    one.take()
-    assert store.lease.annotations == {"team": "blue"}
-    one.release()
-
-    assert store.lease.annotations == {GIVEN_BACK: "one", "team": "blue"}
 
 
 class InMemory:
