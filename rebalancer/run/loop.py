@@ -148,10 +148,9 @@ class Rounds:
         try:
             while True:
                 leads.set(False)
-                health.follow()
-                self._wait_for(leadership)
+                with health.following():
+                    self._wait_for(leadership)
                 leads.set(True)
-                health.lead()
                 self._schedule = Ticks(self.live.options.interval, boottime())
                 while leadership.is_held():
                     self._act_and_wait(leadership.permit, leadership.is_held)

@@ -241,15 +241,12 @@ class Diary:
         self._writing = RLock()  # a thread that looks at replacements, and what is observed meanwhile
         self.moves: tuple[PastMove, ...] = ()  # of this cycle, with what became of them
         self.gone: list[Pod] = []  # the pods that they moved
-        self.source = source  # where it is written
-        self._found = found
+        self.source, self._found = source, found
         #: What is known of earlier cycles, and of this one as far as the breaker goes.
         self.recollection = recollect(found, settings, snapshot)
-        self._cycle = snapshot.now
-        self._pods = snapshot.pods
+        self._cycle, self._pods = snapshot.now, snapshot.pods
         self._known = frozenset(pod.uid for pod in snapshot.pods)
         self._stops: tuple[OwnerStop, ...] = ()
-        self._readings: tuple[Reading, ...] = ()
         self._last = time.monotonic()
 
     def observe(self, entry: Entry) -> None:
@@ -286,15 +283,14 @@ class Diary:
 
     def close(self, ledger: Ledger) -> None:
         """Write it at the end, with what the first strategy that measured nodes found."""
-        self._readings = readings(ledger, self._cycle)
-        self._write()
+        self._write(readings(ledger, self._cycle))
 
-    def _write(self) -> None:
+    def _write(self, measured: tuple[Reading, ...] = ()) -> None:
         self._last = time.monotonic()
         if not self._found.is_ours:
             return
         try:
-            self.source.change(self._time(), self._grown)
+            self.source.change(self._time(), lambda known: self._grown(known, measured))
             self.problem = ""
             tripped = self.recollection.memory.breaker
             if tripped != self._found.tripped:  # the Lease says so too: it is not lost with the memory
@@ -302,7 +298,7 @@ class Diary:
         except ClusterError as error:
             self.problem = f"what was moved is not remembered: {error}"
 
-    def _grown(self, known: Memory | None) -> Memory:
+    def _grown(self, known: Memory | None, measured: tuple[Reading, ...]) -> Memory:
         """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it."""
         recollection = self.recollection
         memory = known or replace(recollection.memory, since=self._cycle, readings=())
@@ -314,5 +310,5 @@ class Diary:
             breaker=recollection.memory.breaker,
             counted_from=recollection.memory.counted_from,
             stops=self._stops or memory.stops,
-            readings=(*(each for each in memory.readings if each.at != self._cycle), *self._readings)[-_MOST_READINGS:],
+            readings=(*(each for each in memory.readings if each.at != self._cycle), *measured)[-_MOST_READINGS:],
         )

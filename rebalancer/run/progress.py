@@ -23,11 +23,10 @@ class Stage:
     @property
     def words(self) -> str:
         """The line: `reading pods: 1,500 of 3,000`."""
-        text = self.doing if self.done is None else f"{self.doing}: {self.done:,}"
-        if self.done is not None and self.of is not None:
-            text += f" of {self.of:,}"
-        elif self.done is not None and self.at_most is not None:
-            text += f", at most {self.at_most:,}"
+        text = self.doing
+        if self.done is not None:
+            bound = f", at most {self.at_most:,}" if self.at_most is not None else ""
+            text += f": {self.done:,}" + (f" of {self.of:,}" if self.of is not None else bound)
         if self.left is None:
             return text
         minutes, seconds = divmod(int(self.left()), _MINUTE)

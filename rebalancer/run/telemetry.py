@@ -82,15 +82,12 @@ class Health:
         """Record that a cycle is over, good or failed, and the longest time until the next one starts, in seconds."""
         self._pause, self._cycle_ended, self._cycle_began = pause, self._clock(), None
 
-    def follow(self) -> None:
-        """Record that another process leads."""
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """While this is entered, another process leads."""
         self._is_following = True
-
-    def lead(self) -> None:
-        """Record that this process leads from now on."""
-        if self._is_following:
-            self._cycle_ended = self._clock()
-        self._is_following = False
+        yield
+        self._is_following, self._cycle_ended = False, self._clock()
 
     def alive(self) -> Checks:
         """Return the checks of `/healthz`: they fail only where a restart helps."""
