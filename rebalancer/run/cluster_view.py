@@ -108,8 +108,7 @@ class Consent:
 
     def obtain(self, *, for_later: bool = False) -> None:
         """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
-        _, finished = self._planned()
-        report = document(finished)
+        report = document(self._planned())
         if report["evictions"] or for_later:
             self.person.agree(report, new_pods(report, self._shown) if self._shown else [])
         self._shown |= {each["uid"] for each in report["evictions"]}
@@ -126,20 +125,19 @@ class Consent:
 
         Raises Unseen where the plan of the new view has a pod that was not shown.
         """
-        if not waited and self._view is not None and self._is_fresh(self._view):
-            return self._view
-        self._view = None
-        view, finished = self._planned()
-        if {entry.pod.uid for entry in finished.ledger.evictions} - self._shown:
-            raise Unseen
-        return view
+        if waited or self._view is None or not self._is_fresh(self._view):
+            self._view = None
+            if {entry.pod.uid for entry in self._planned().ledger.evictions} - self._shown:
+                raise Unseen
+        assert self._view is not None
+        return self._view
 
     def _is_fresh(self, view: LiveView) -> bool:
         age = self.run.client.retry_policy.clock() - view.taken_at
         return age < min(FRESH_SECONDS, self.run.options.deadline)
 
-    def _planned(self) -> tuple[LiveView, Finished]:
-        """Return the view at hand and its plan; take a new view first if there is none or it is too old."""
+    def _planned(self) -> Finished:
+        """Return the plan for the view at hand; take a new view first if there is none or it is too old."""
         view = self._view
         if view is None or not self._is_fresh(view):
             view = self._view = view_cluster(self.run, self.work)
@@ -148,4 +146,4 @@ class Consent:
             ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
         progress.planned = len(ledger.evictions)
         self._plan = Finished(ledger, left, True, self.run.description, "wall", self.work.warnings)
-        return view, self._plan
+        return self._plan
