@@ -112,7 +112,11 @@ def evaluate(
     """
     unknown = {name: why for name in rules.rules if (why := _unknown(answers[name], nodes))}
     known = {name: answers[name].readings for name in rules.rules if name not in unknown}
-    cases = {node: _Case(node, rules, known, standing.get(node, ()), now) for node in {*nodes, *standing}}
+    cases = {}
+    for node in {*nodes, *standing}:
+        readings = {name: found[node] for name, found in known.items() if node in found}
+        valid = {each.rule: each for each in standing.get(node, ()) if each.until > now}
+        cases[node] = _Case(rules, readings, {name: valid[name] for name in rules.rules if name in valid}, now)
     pressed = {node: found for node in sorted(nodes) if (found := cases[node].pressures())}
     elsewhere = {node: found for node in standing if node not in nodes and (found := (*cases[node].standing.values(),))}
     if pressed and len(pressed) == len(nodes):
@@ -130,21 +134,14 @@ def _unknown(answer: RuleAnswer, nodes: Collection[str]) -> str:
     return f"only {known} of {len(nodes)} nodes have a sample" if nodes and 2 * known <= len(nodes) else ""
 
 
+@dataclass(frozen=True, slots=True)
 class _Case:
     """What is known of one node: readings by rule, where there is one, and valid marks in the order of the file."""
 
-    def __init__(
-        self,
-        node: str,
-        rules: MarkingRules,
-        known: Mapping[str, Mapping[str, PressureReading]],
-        standing: tuple[Pressure, ...],
-        now: datetime,
-    ) -> None:
-        valid = {each.rule: each for each in standing if each.until > now}
-        self.rules, self.now = rules, now
-        self.readings = {name: found[node] for name, found in known.items() if node in found}
-        self.standing = {name: valid[name] for name in rules.rules if name in valid}
+    rules: MarkingRules
+    readings: Mapping[str, PressureReading]
+    standing: Mapping[str, Pressure]
+    now: datetime
 
     def pressures(self) -> tuple[Pressure, ...]:
         found = (self._pressure(name, rule) for name, rule in self.rules.rules.items())
