@@ -80,7 +80,9 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
         if not beside:
             below = " " * (indent + _GAP)
             heads = (
-                [head.rstrip()] if start - _GAP <= width else [indent * " " + line for line in _packed(names, width)]
+                [head.rstrip()]
+                if start - _GAP <= width
+                else [indent * " " + line for line in _packed(names, width - indent)]
             )
             yield [*heads, *(below + line for line in _wrapped(text, width - len(below)))]
             continue

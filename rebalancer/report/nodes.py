@@ -6,8 +6,6 @@ from operator import itemgetter
 from statistics import pstdev
 from typing import Any
 
-from rich.cells import cell_len
-
 from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED
 from rebalancer.eviction.steering import HOT
 from rebalancer.report.layout import Page, bar, count, listed
@@ -27,19 +25,28 @@ _INDENT = 2
 
 def show_nodes(report: Report, run: Row, page: Page, *, everything: bool) -> None:
     """Show the nodes of a strategy that weighs them, now and after the plan."""
-    page.title(f"Nodes now and after the plan ({run['strategy']})")
+    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node)[0], node["name"]))
+    nodes = ranked if everything else [*ranked[:_SHOWN], *ranked[_SHOWN:][-_SHOWN:]]
+    some = f", the {_SHOWN} most and the {_SHOWN} least used (-v 1 lists each)" if len(nodes) < len(ranked) else ""
+    page.title(f"Nodes now and after the plan ({run['strategy']}){some}")
     for state, words in _BANDS.items():
         if run["targetThresholds"] or state != OVERUTILIZED:  # over target needs a target
-            now, then = (sum(node[key] == state for node in run["nodes"]) for key in ("state", "stateAfter"))
+            now, then = (sum(node[key] == state for node in ranked) for key in ("state", "stateAfter"))
             page.say(f"  {now:>4} -> {then:>4} {words}")
     _show_pairs(page, _spread(run))
-    ranked = sorted(run["nodes"], key=lambda node: (-_fullness(run, node)[0], node["name"]))
-    between = 0 if everything else max(len(ranked) - 2 * _SHOWN, 0)
-    nodes = [*ranked[:_SHOWN], *ranked[_SHOWN + between :]]
-    left_out = f"... {between} nodes between (-v 1 lists each) ..." if between else ""
-    show = _show_figures if page.is_plain else _show_bars
-    show(page, run, nodes, left_out)
+    if page.is_plain:
+        names = [(node["name"], *(_change_of(node, name) for name in run["thresholds"])) for node in nodes]
+        states = [f"{_BANDS[node['state']]} -> {_BANDS[node['stateAfter']]}" for node in nodes]
+        page.rows(names, states, indent=_INDENT)
+    else:
+        width = next(size for columns, size in _BARS if page.width >= columns)
+        bars = [(node["name"], _bar_text(run, node, width)) for node in nodes]
+        page.rows(bars, indent=_INDENT, style=list(map(_color, nodes)))
     _show_pairs(page, _staying_over(report, run), "yellow")
+
+
+def _color(node: Row) -> str:
+    return "red" if node["stateAfter"] == OVERUTILIZED else "green" if node["state"] == OVERUTILIZED else ""
 
 
 def _show_pairs(page: Page, pairs: Iterator[tuple[str, str]], style: str = "") -> None:
@@ -56,38 +63,9 @@ def _spread(run: Row) -> Iterator[tuple[str, str]]:
         yield name, f"standard deviation {now:.1f} -> {then:.1f} points, highest {highest}"
 
 
-def _show_figures(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> None:
-    names = [(node["name"], *(_change_of(node, name) for name in run["thresholds"])) for node in nodes]
-    states = [f"{_BANDS[node['state']]} -> {_BANDS[node['stateAfter']]}" for node in nodes]
-    if left_out:
-        names.insert(_SHOWN, (left_out, *("" for _ in run["thresholds"])))
-        states.insert(_SHOWN, "")
-    page.rows(names, states, indent=_INDENT)
-
-
 def _change_of(node: Row, resource: str) -> str:
     before, after = (f"{node[key].get(resource, 0):.1f} %" for key in ("before", "after"))
     return f"{resource} {before} -> {after}"
-
-
-def _show_bars(page: Page, run: Row, nodes: Sequence[Row], left_out: str) -> None:
-    """Draw for each node the resource that decides; the name stands above its bars where there is no room beside."""
-    width = next(size for columns, size in _BARS if page.width >= columns)
-    blank = " " * _INDENT
-    texts = [_bar_text(run, node, width) for node in nodes]
-    size = max(cell_len(node["name"]) for node in nodes)
-    beside = all(
-        _INDENT + cell_len(node["name"]) + 2 + cell_len(text) <= page.width
-        for node, text in zip(nodes, texts, strict=True)
-    )
-    for number, (node, text) in enumerate(zip(nodes, texts, strict=True)):
-        if left_out and number == _SHOWN:
-            page.say(blank + left_out)
-        name = node["name"]
-        padding = " " * (size - cell_len(name))
-        style = "red" if node["stateAfter"] == OVERUTILIZED else "green" if node["state"] == OVERUTILIZED else ""
-        for line in [f"{name}{padding}  {text}"] if beside else [name, blank + text]:
-            page.say(blank + line, style)
 
 
 def _staying_over(report: Report, run: Row) -> Iterator[tuple[str, str]]:

@@ -5,8 +5,10 @@ Without a terminal it is the same text, but nothing wraps, and each pod has a li
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any, Literal
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, Literal, TypeVar
+
+import click
 
 from rebalancer.eviction.observation import OVERUTILIZED
 from rebalancer.report.document import CLOCKS
@@ -15,6 +17,7 @@ from rebalancer.report.nodes import Report, Row, show_nodes, show_waves
 from rebalancer.untrusted.printable import printable
 
 Color = Literal["auto", "always", "never"]
+Key = TypeVar("Key", bound=Hashable)
 
 #: More evictions than this are counted by owner on a terminal instead of listed.
 _LISTED = 60
@@ -49,12 +52,9 @@ def _drawn_in(encoding: str | None) -> Mapping[int, str]:
 
 
 def _styled(text: str, style: str) -> str:
-    if not style:
-        return text
-    from rich.color import ColorSystem  # noqa: PLC0415  as above
-    from rich.style import Style  # noqa: PLC0415
-
-    return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
+    return (
+        click.style(text, style.removeprefix("bold").strip() or None, bold="bold" in style or None) if style else text
+    )
 
 
 def _printable(value: Any) -> Any:
@@ -144,17 +144,21 @@ def _show_strategies(report: Report, page: Page) -> None:
 
 
 def _show_held(report: Report, page: Page) -> None:
-    if not (held := report["heldNodes"]):
-        return
-    page.title("Nodes kept empty")
     by = "would be held" if report["dryRun"] else "by this run"
-    page.rows(
-        [(node["name"], f"until {node['until']}") for node in held],
-        [
-            f"not held: {node['problem']}" if node["problem"] else by if node["byThisRun"] else "by an earlier run"
-            for node in held
-        ],
-    )
+
+    def says(node: Row) -> str:
+        return f"not held: {node['problem']}" if node["problem"] else by if node["byThisRun"] else "by an earlier run"
+
+    if held := report["heldNodes"]:
+        page.title("Nodes kept empty")
+        page.rows([(node["name"], f"until {node['until']}") for node in held], list(map(says, held)))
+
+
+def _grouped(rows: Iterable[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
+    found: dict[Key, list[Row]] = {}
+    for each in rows:
+        found.setdefault(key(each), []).append(each)
+    return found
 
 
 def _show_evictions(report: Report, page: Page, *, everything: bool) -> None:
@@ -165,29 +169,23 @@ def _show_evictions(report: Report, page: Page, *, everything: bool) -> None:
     title = "Pods that go" if report["dryRun"] else "Pods that went"
     page.title(title + ("" if in_full else " (-v 1 or --output wide lists each)"))
     if page.is_plain:
-        page.rows([_pod_columns(each) for each in evictions], [_why(each) for each in evictions])
+        page.rows(list(map(_pod_columns, evictions)), list(map(_why, evictions)))
         return
-    by_strategy: dict[tuple[str, str], list[Row]] = {}
-    for each in evictions:
-        by_strategy.setdefault((each["profile"], each["strategy"]), []).append(each)
-    for (_, strategy), pods in by_strategy.items():
+    for (_, strategy), pods in _grouped(evictions, lambda each: (each["profile"], each["strategy"])).items():
         page.say(f"{strategy}: {count(len(pods), 'pod')}", _STRONG)
         _show_owners(pods, page, in_full=in_full)
 
 
 def _show_owners(evictions: Sequence[Row], page: Page, *, in_full: bool) -> None:
-    by_owner: dict[tuple[str, str], list[Row]] = {}
-    for each in evictions:
-        by_owner.setdefault((each["namespace"], _owner_name(each)), []).append(each)
+    by_owner = _grouped(evictions, lambda each: (each["namespace"], _owner_name(each) or "no owner"))
     ranked = sorted(by_owner.items(), key=lambda each: (-len(each[1]), each[0]))
     if not in_full:
-        totals = [(f"{len(pods):>5}", namespace, owner or "no owner") for (namespace, owner), pods in ranked]
         nodes = [f"from {listed(dict.fromkeys(pod['node'] for pod in pods), _PODS_SHOWN)}" for _, pods in ranked]
-        page.rows(totals, nodes)
+        page.rows([(f"{len(pods):>5}", *owner) for owner, pods in ranked], nodes)
         return
-    for (namespace, owner), pods in ranked:
-        page.say(f"  {namespace}, {owner or 'no owner'}: {count(len(pods), 'pod')}")
-        page.rows([(pod["name"], pod["node"]) for pod in pods], [_why(pod) for pod in pods], indent=4)
+    for owner, pods in ranked:
+        page.say(f"  {', '.join(owner)}: {count(len(pods), 'pod')}")
+        page.rows([(pod["name"], pod["node"]) for pod in pods], list(map(_why, pods)), indent=4)
 
 
 def _pod_columns(row: Row) -> tuple[str, str, str, str]:
@@ -216,22 +214,16 @@ def _show_refusals(refusals: Sequence[Row], page: Page, *, everything: bool) -> 
         page.rows(names, [each["reason"] for each in refusals])
         return
     page.title("Considered but kept (-v 1 lists each)")
-    causes: dict[tuple[str, str], list[Row]] = {}
-    for each in refusals:
-        causes.setdefault((each["by"], each["strategy"]), []).append(each)
-    page.rows(
-        [(f"{len(pods):>5}", *cause) for cause, pods in causes.items()], [_example(pods) for pods in causes.values()]
-    )
+    causes = _grouped(refusals, lambda each: (each["by"], each["strategy"]))
+    page.rows([(f"{len(pods):>5}", *cause) for cause, pods in causes.items()], list(map(_example, causes.values())))
 
 
 def _example(pods: Sequence[Row]) -> str:
     """Return the commonest reason of these refusals, and the first pods that have it."""
-    by_reason: dict[str, list[str]] = {}
-    for each in pods:
-        by_reason.setdefault(each["reason"], []).append(_pod_name(each))
-    reason, names = max(by_reason.items(), key=lambda each: len(each[1]))
+    by_reason = _grouped(pods, lambda each: each["reason"])
+    reason, alike = max(by_reason.items(), key=lambda each: len(each[1]))
     others = f"; {count(len(by_reason) - 1, 'more reason')}" if len(by_reason) > 1 else ""
-    return f"{reason} ({listed(names, _PODS_SHOWN)}{others})"
+    return f"{reason} ({listed(map(_pod_name, alike), _PODS_SHOWN)}{others})"
 
 
 def _show_trouble(report: Report, page: Page) -> None:

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from rebalancer.engine.ledger import Notice
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.report.layout import age_text, ages_text
-from rebalancer.report.words import GOES, NOTICES, notice_text, text
-from rebalancer.report.words.stays import NODES, STAYS
+from rebalancer.report.words import GOES, NODES, NOTICES, STAYS, notice_text, text
 
-PRODUCT = Path(__file__).parents[4]
+PRODUCT = Path(__file__).parents[3]
 DAY = 86400
 
 
