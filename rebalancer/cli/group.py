@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from rebalancer.cli.options import GRPC_TARGET, URL, Decorator, accept, duration, file, options, packed, switch, value
+from rebalancer.cli.options import FILE, GRPC_TARGET, URL, Decorator, accept, duration, options, packed, switch, value
 from rebalancer.run.options import ExportOptions, LeaseOptions, ServingOptions, TracingOptions
 
 #: Source: Go's strconv.ParseBool.
@@ -66,8 +66,8 @@ _serving = (
     value("--bind-address", "ADDRESS", "The address to serve on; default: all."),
     switch("--disable-metrics", "Serve health only."),
     switch("--insecure-http", "Serve plain HTTP, without TLS."),
-    file("--tls-cert-file", "The certificate to serve with; default: one made at the start."),
-    file("--tls-private-key-file", "The key of that certificate."),
+    value("--tls-cert-file", "FILE", "The certificate to serve with; default: one made at the start.", FILE),
+    value("--tls-private-key-file", "FILE", "The key of that certificate.", FILE),
     value("--tls-min-version", "VERSION", "VersionTLS12 (default) or VersionTLS13."),
     value("--tls-cipher-suites", "SUITES", "Suites of TLS 1.2, separated by commas."),
 )
@@ -84,12 +84,12 @@ _lease = (
     duration("--lease-wait", "How long to wait for another run to end; default 30s."),
 )
 _export = (
-    file("--metrics-textfile", "Write the metrics here too, for node-exporter."),
+    value("--metrics-textfile", "FILE", "Write the metrics here too, for node-exporter.", FILE),
     value("--pushgateway", "URL", "Push the metrics here too.", URL),
 )
 _tracing = (
     value("--otel-collector-endpoint", "HOST:PORT", "Send traces to this OTLP collector (gRPC).", GRPC_TARGET),
-    file("--otel-transport-ca-cert", "The authorities of its certificate; without: no TLS."),
+    value("--otel-transport-ca-cert", "FILE", "The authorities of its certificate; without: no TLS.", FILE),
     value("--otel-service-name", "NAME", "The service that spans name; default: descheduler."),
     value("--otel-trace-namespace", "NAME", "The namespace of that service."),
     value("--otel-sample-rate", "RATE", "The share of cycles that are traced; default 1.", float),

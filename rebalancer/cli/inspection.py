@@ -220,9 +220,6 @@ def recommend(
     timezone: str,
     patches: str | None,
     vpa: str | None,
-    request_share: float,
-    min_days: int,
-    min_samples: int,
     **given: Any,
 ) -> None:
     """Recommend requests and limits for each container, from what it used in the hours of the peaks.
@@ -233,9 +230,7 @@ def recommend(
     if context.invoked_subcommand:
         return
     from rebalancer.cli.terminal import progress_for  # noqa: PLC0415
-    from rebalancer.recommendation.rules import Settings  # noqa: PLC0415  `--help` answers at once
-    from rebalancer.recommendation.workloads import Enough  # noqa: PLC0415
-    from rebalancer.report.recommendations import as_text  # noqa: PLC0415
+    from rebalancer.report.recommendations import as_text  # noqa: PLC0415  `--help` answers at once
     from rebalancer.run.recommend import RecommendOptions, recommendations  # noqa: PLC0415
 
     set_up(verbosity, as_json=False)
@@ -246,12 +241,8 @@ def recommend(
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError):
         raise UsageError(f"--timezone {timezone} is not a time zone; write it like Asia/Shanghai") from None
-    core = frozenset(given.pop("core"))
-    settings, enough = Settings(request_share), Enough(min_days, min_samples)
-    found, remarks = recommendations(
-        RecommendOptions(timezone=zone, core=core, settings=settings, enough=enough, **given),
-        progress_for(output, verbosity, log_as_json=False),
-    )
+    asked = RecommendOptions(timezone=zone, **given)
+    found, remarks = recommendations(asked, progress_for(output, verbosity, log_as_json=False))
     for remark in remarks:
         complain(f"Note: {remark}")
     _write(found.recommendations, patches, vpa)

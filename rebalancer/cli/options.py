@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import click
@@ -26,15 +27,13 @@ _COMPLETION_SECONDS = 2.0
 
 
 class Completed(click.ParamType[str]):
-    """A text that a shell completes by the words that are `known`, given the other parameters, or by files."""
+    """A text that a shell completes by the words that are `known`, given the other parameters.
 
-    def __init__(
-        self, name: str, known: Callable[[Given], Iterable[str]], *, or_file: bool = False, missing: str = ""
-    ) -> None:
-        self.name = name
-        self._known = known
-        self._or_file = or_file
-        self._missing = missing
+    With `missing`, which is said where it is required and not given, it may also be a file.
+    """
+
+    def __init__(self, name: str, known: Callable[[Given], Iterable[str]], missing: str = "") -> None:
+        self.name, self.known, self._missing = name, known, missing
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:  # noqa: ARG002
         """Return what to say where it is required and not given."""
@@ -43,42 +42,28 @@ class Completed(click.ParamType[str]):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the words that begin so, and files if it may be one."""
         try:
-            words = [CompletionItem(each) for each in sorted(self._known(ctx.params)) if each.startswith(incomplete)]
+            words = [CompletionItem(each) for each in sorted(self.known(ctx.params)) if each.startswith(incomplete)]
         except (RebalancerError, OSError, ValueError):
             words = []
-        return words or (FILE.shell_complete(ctx, param, incomplete) if self._or_file else [])
+        return words or (FILE.shell_complete(ctx, param, incomplete) if self._missing else [])
 
 
-def _presets(_: Given) -> Iterable[str]:
-    from rebalancer.run.policies import presets  # noqa: PLC0415  `--help` answers at once
-
-    return presets()
-
-
-def _strategies(_: Given) -> Iterable[str]:
-    from rebalancer.run.policies import known_plugins  # noqa: PLC0415  as above
-
-    return known_plugins()
-
-
-def _contexts(given: Given) -> Iterable[str]:
-    from rebalancer.run.live import contexts  # noqa: PLC0415  as above
-
-    return contexts(given.get("kubeconfig"))
+def _of(module: str) -> Any:
+    return import_module(f"rebalancer.run.{module}")  # `--help` answers at once
 
 
 def _namespaces(given: Given) -> Iterable[str]:
-    from rebalancer.run.live import namespaces  # noqa: PLC0415  as above
-
-    return namespaces(given.get("kubeconfig"), given.get("context"), _COMPLETION_SECONDS)
+    found: Iterable[str] = _of("live").namespaces(given.get("kubeconfig"), given.get("context"), _COMPLETION_SECONDS)
+    return found
 
 
 FILE = click.Path(readable=False)
+PRESET = Completed("preset", lambda _: _of("policies").presets())
 POLICY = Completed(
-    "policy", _presets, or_file=True, missing="Give a file, or the name of a preset: `rebalancer presets` lists them."
+    "policy", PRESET.known, missing="Give a file, or the name of a preset: `rebalancer presets` lists them."
 )
-PRESET = Completed("preset", _presets)
-STRATEGY = Completed("strategy", _strategies)
+STRATEGY = Completed("strategy", lambda _: _of("policies").known_plugins())
+CONTEXT = Completed("context", lambda given: _of("live").contexts(given.get("kubeconfig")))
 NAMESPACE = Completed("namespace", _namespaces)
 
 
@@ -230,11 +215,6 @@ def value(names: str, metavar: str | None, text: str, kind: Any = None, **more: 
     return click.option(*names.split(), type=kind, metavar=metavar, help=text, **more)
 
 
-def file(names: str, text: str, metavar: str = "FILE", **more: Any) -> Decorator:
-    """Return an option that takes a file."""
-    return value(names, metavar, text, FILE, **more)
-
-
 def flag(names: str, text: str, **more: Any) -> Decorator:
     """Return an option that takes no value."""
     return click.option(*names.split(), is_flag=True, help=text, **more)
@@ -254,9 +234,8 @@ def switch(names: str, text: str, **more: Any) -> Decorator:
 
 policy_option = _policy("policy", callback=_one)
 policies_option = _policy("named")
-scheduler_config_option = file(
-    "--scheduler-config", "The scheduler's KubeSchedulerConfiguration; without it, its defaults count.", "FILE|-"
-)
+_SCHEDULER = "The scheduler's KubeSchedulerConfiguration; without it, its defaults count."
+scheduler_config_option = value("--scheduler-config", "FILE|-", _SCHEDULER, FILE)
 detailed_option = flag("--detailed-exitcode", f"Exit with {CHANGES} if there is something to do, with 0 if not.")
 verbosity_option = value(
     "-v --v verbosity", "N", "Say more: 1 lists all, 2 and more say what is done.", _Verbosity(min=0), default=0
@@ -266,7 +245,7 @@ log_format_option = click.option(
 )
 strict_option = flag("--strict", "Take warnings about the policy for errors.")
 now_option = value("--now", "TIME", "The clock, RFC 3339; goes with --snapshot.")
-file_option = file("--snapshot", "Work on a cluster file instead of a cluster.", "FILE|-")
+file_option = value("--snapshot", "FILE|-", "Work on a cluster file instead of a cluster.", FILE)
 dry_run_option = flag("--dry-run", "Say what would be evicted, and change nothing.")
 steer_option = flag("--steer", "As for `run`.")
 yes_option = flag("--yes", "Do not ask before a live run outside a pod.")
@@ -276,8 +255,8 @@ _TIMEOUT = "Give a request up after so long without a sign of the API server; 0 
 cluster_options = packed(
     "client",
     ClientOptions,
-    file("--kubeconfig --client-connection-kubeconfig", _KUBECONFIG),
-    value("--context", "NAME", "The context of the kubeconfig; else its current one.", Completed("context", _contexts)),
+    value("--kubeconfig --client-connection-kubeconfig", "FILE", _KUBECONFIG, FILE),
+    value("--context", "NAME", "The context of the kubeconfig; else its current one.", CONTEXT),
     value("--as as_user", "USER", "Act as this user, if the API server allows it.", default=""),
     value("--as-group", "GROUP", "Act in this group; may be repeated, and goes with --as.", multiple=True),
     duration("--request-timeout", _TIMEOUT, "30s", type=_SECONDS_OR_NUMBER),

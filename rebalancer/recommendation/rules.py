@@ -1,7 +1,9 @@
 """Rules: what a container should request, from what it used; and what a kubelet should keep for the system.
 
-A rule is a class; its docstring is its manual.  Samples have cores and bytes; what is recommended is in millicores and
-bytes.  All rules round up, to whole millicores and to whole Mi, and stay above 10m and 32Mi.
+A rule is a function of samples, of which one at least is in a peak window; of the share of limits that others than core
+workloads request; and of whether this is a core workload.  Its docstring is its manual.  Samples have cores and bytes;
+what is recommended is in millicores and bytes.  All rules round up, to whole millicores and to whole Mi, and stay above
+10m and 32Mi.
 
 What a kubelet keeps lets it evict pods before the kernel kills processes:
 
@@ -13,12 +15,11 @@ Example: 10 Gi give 512 Mi and 1024 Mi + 512 Mi = 1.5 Gi.  CPU is reserved only 
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from math import ceil, floor
-from typing import ClassVar, Protocol
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import CPU, MEMORY, Resources
@@ -52,110 +53,82 @@ class Need(Amounts):
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a person may choose: the share of the limit that others than core workloads request."""
-
-    request_share: float = 0.75
+Rule = Callable[[Samples, float, bool], Need]
 
 
-class Rule(Protocol):
-    """One way to come from samples to a need; needs one sample in a peak window at least."""
-
-    name: ClassVar[str]
-    warning: ClassVar[str]
-
-    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
-        """Return what a container needs."""
-
-
-class PeakMean(Rule):
+def peak_mean(samples: Samples, share: float, core: bool, margin: float = _MARGIN) -> Need:
     """peak-mean: the mean over days of the day's highest value in the peak windows.
 
     The highest value is that of any replica.  Core workloads request that mean and are limited to it.  Others are
     limited to it and request a share of it (`--request-share 0.75`).  A limit of memory is never below the highest
     value ever seen plus 15 %, since the mean of peaks is exceeded on many days, and that would be an OOM kill.
     """
-
-    name = "peak-mean"
-    warning = ""
-    margin: ClassVar[float] = _MARGIN  # of a memory limit: at least so many times the highest value
-
-    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:
-        """Return what a container needs: limits by the peaks of all samples, requests by those of the steady ones."""
-        cpu_limit = _millicores(_mean_peak(samples, "cpu"))
-        highest = samples.highest("memory") * self.margin
-        memory_limit = _whole_mebi(max(_mean_peak(samples, "memory"), highest))
-        if core:
-            return Need(cpu_limit, cpu_limit, memory_limit, memory_limit, "core: the mean of the days' peaks")
-        steady, share = _steady(samples), settings.request_share
-        cpu = _millicores(_mean_peak(steady, "cpu") * share)
-        memory = _whole_mebi(_mean_peak(steady, "memory") * share)
-        why = f"{share:.0%} of the mean of the days' peaks".replace("%", " %")
-        return Need(cpu, max(cpu, cpu_limit), memory, max(memory, memory_limit), why)
+    # Limits go by the peaks of all samples, requests by those of the steady ones.
+    cpu_limit = _millicores(_mean_peak(samples, "cpu"))
+    memory_limit = _whole_mebi(max(_mean_peak(samples, "memory"), samples.highest("memory") * margin))
+    if core:
+        return Need(cpu_limit, cpu_limit, memory_limit, memory_limit, "core: the mean of the days' peaks")
+    steady = _steady(samples)
+    cpu = _millicores(_mean_peak(steady, "cpu") * share)
+    memory = _whole_mebi(_mean_peak(steady, "memory") * share)
+    why = f"{share:.0%} of the mean of the days' peaks".replace("%", " %")
+    return Need(cpu, max(cpu, cpu_limit), memory, max(memory, memory_limit), why)
 
 
-class SeedLiteral(PeakMean):
+def seed_literal(samples: Samples, share: float, core: bool) -> Need:
     """seed-literal: as peak-mean, with a memory limit of the mean of peaks as well.
 
     On about half of the days the highest value is above that limit: expect OOM kills.
     """
-
-    name = "seed-literal"
-    warning = "seed-literal limits memory to the mean of the days' peaks: on days above it containers are OOM killed"
-    margin = 0.0
+    return peak_mean(samples, share, core, margin=0.0)
 
 
-class Quantile(Rule):
+def quantile(samples: Samples, _share: float, _core: bool) -> Need:
     """quantile: request 95 % of the measured CPU, and the highest memory plus 15 %.
 
     As krr's `simple`: the CPU request is the highest 95 % quantile of any pod, without a limit; request and limit of
     memory are the highest value plus 15 %.  Windows do not matter.
     """
-
-    name = "quantile"
-    warning = ""
-
-    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
-        """Return what a container needs."""
-        cpu = _millicores(max(_quantile(sorted(each.cpu), 0.95) for _, each in _steady(samples).columns()))
-        memory = _whole_mebi(samples.highest("memory") * _MARGIN)
-        return Need(cpu, None, memory, memory, f"95 % of the measured cpu is below {cpu}m; highest memory plus 15 %")
+    cpu = _millicores(max(_quantile(sorted(each.cpu), 0.95) for _, each in _steady(samples).columns()))
+    memory = _whole_mebi(samples.highest("memory") * _MARGIN)
+    return Need(cpu, None, memory, memory, f"95 % of the measured cpu is below {cpu}m; highest memory plus 15 %")
 
 
-class TargetRule(Rule):
+def target(samples: Samples, _share: float, _core: bool) -> Need:
     """target: the 90 % quantile plus 15 %, where yesterday counts half as much as today.
 
     As the VerticalPodAutoscaler's target, without its buckets of 5 %: each CPU sample has a weight that halves every
     24 hours of age; of memory, the highest value of each 24 hours counts.  It recommends requests and no limits.
     """
-
-    name = "target"
-    warning = ""
-
-    def need(self, samples: Samples, settings: Settings, *, core: bool) -> Need:  # noqa: ARG002  one rule for all
-        """Return what a container needs."""
-        newest = max(each.times[-1] for _, each in samples.columns())
-        peaks: dict[int, float] = {}
-        for _, each in samples.columns():
-            for age, part in _by_age(each.times, newest):
-                peaks[age] = max(peaks.get(age, 0.0), *each.memory[part])
-        weights: dict[float, float] = {}
-        for _, each in _steady(samples).columns():
-            for time, cpu in zip(each.times, each.cpu, strict=True):
-                weights[cpu] = weights.get(cpu, 0.0) + _weight(newest - time)
-        most_cpu = weighted(weights.items(), 0.9)
-        most_memory = weighted(((each, _weight(age * _DAY_SECONDS)) for age, each in peaks.items()), 0.9)
-        why = "the 90 % quantile of the last days plus 15 %"
-        return Need(_millicores(millicores(most_cpu) * _MARGIN), None, _whole_mebi(most_memory * _MARGIN), None, why)
+    newest = max(each.times[-1] for _, each in samples.columns())
+    peaks: dict[int, float] = {}
+    for _, each in samples.columns():
+        for age, part in _by_age(each.times, newest):
+            peaks[age] = max(peaks.get(age, 0.0), *each.memory[part])
+    weights: dict[float, float] = {}
+    for _, each in _steady(samples).columns():
+        for time, cpu in zip(each.times, each.cpu, strict=True):
+            weights[cpu] = weights.get(cpu, 0.0) + _weight(newest - time)
+    most_cpu = weighted(weights.items(), 0.9)
+    most_memory = weighted(((each, _weight(age * _DAY_SECONDS)) for age, each in peaks.items()), 0.9)
+    why = "the 90 % quantile of the last days plus 15 %"
+    return Need(_millicores(millicores(most_cpu) * _MARGIN), None, _whole_mebi(most_memory * _MARGIN), None, why)
 
 
-BUILTIN: tuple[type[Rule], ...] = (PeakMean, SeedLiteral, Quantile, TargetRule)
+BUILTIN: Mapping[str, Rule] = {
+    "peak-mean": peak_mean,
+    "seed-literal": seed_literal,
+    "quantile": quantile,
+    "target": target,
+}
+WARNINGS = {
+    "seed-literal": ["seed-literal limits memory to the mean of the days' peaks: above it containers are OOM killed"]
+}
 
 
-def rules() -> dict[str, type[Rule]]:
+def rules() -> dict[str, Rule]:
     """Return all rules by name: the built-in ones, then those that other packages offer."""
-    found = {rule.name: rule for rule in BUILTIN}
+    found = dict(BUILTIN)
     for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         if entry.name in found:
             raise UsageError(f"two rules are called {entry.name}; uninstall the package of {entry.value}")

@@ -17,7 +17,7 @@ from math import ceil
 from statistics import median
 from typing import NamedTuple
 
-from rebalancer.recommendation.rules import MEBI, Amounts, Need, Rule, Settings, in_whole_mebi
+from rebalancer.recommendation.rules import MEBI, Amounts, Need, Rule, in_whole_mebi
 from rebalancer.recommendation.samples import Samples
 
 #: Names that Kubernetes makes have these letters only: no vowels, and no 0, 1 and 3.
@@ -89,14 +89,6 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
-    """How much history is needed for a number: days with samples in a peak window, and samples in all."""
-
-    days: int = 14
-    samples: int = 100
-
-
-@dataclass(frozen=True, slots=True)
 class Recommendation:
     """What is recommended for a container; `need` is None where there is too little history, and `why` says so."""
 
@@ -145,15 +137,17 @@ def _limit(request: int | None, wanted: int | None, now: int | None) -> int | No
     return request if is_below else wanted
 
 
-def recommend(history: History, rule: Rule, settings: Settings, enough: Enough, *, core: bool) -> Recommendation:
-    """Return what a rule recommends, if there is enough history."""
+def recommend(
+    history: History, rule: Rule, share: float, min_days: int, min_samples: int, *, core: bool
+) -> Recommendation:
+    """Return what a rule recommends, if there is enough history: days with samples in a peak window, and samples."""
     samples = history.samples.held()
     peaks = samples.daily_peaks("cpu")
-    if len(peaks) < max(1, enough.days) or len(samples) < enough.samples:
+    if len(peaks) < max(1, min_days) or len(samples) < min_samples:
         found = f"{len(peaks)} days with samples in peak windows and {len(samples)} samples"
-        why = f"too little history: {found}; needed are {enough.days} and {enough.samples}"
+        why = f"too little history: {found}; needed are {min_days} and {min_samples}"
         return Recommendation(history, None, why, len(peaks))
-    need = rule.need(samples, settings, core=core)
+    need = rule(samples, share, core)
     now = history.now or Amounts()
     highest = max(now.memory_limit or 0, samples.highest("memory"))
     need, remarks = adjusted(need, history.circumstances, now.cpu_limit, highest)

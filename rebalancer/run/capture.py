@@ -6,7 +6,6 @@ and only shows that it is there: `hostPath: {}`.  A path that ends in `*` keeps 
 quantities, and placement rules, which are made of labels.  In braces stand several ends of one path, as in a shell.
 """
 
-import errno
 import gzip
 import os
 import sys
@@ -43,9 +42,9 @@ _METRICS_SECONDS = 10.0  # the longest wait for usage, which a snapshot can do w
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600, whole or not at all; to a device or a pipe directly, if somebody reads it."""
+    """Write a file with mode 0600, whole or not at all; to a device or a pipe directly."""
     if path.exists() and not path.is_file():
-        _write_to_device(path, content)
+        path.write_bytes(content)
         return
     target = path.resolve()  # a link stays a link
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:_LONGEST_PREFIX]}.", dir=target.parent)
@@ -58,18 +57,6 @@ def write_whole(path: Path, content: bytes) -> None:
     finally:
         with suppress(FileNotFoundError):  # it was renamed to the target
             Path(name).unlink()
-
-
-def _write_to_device(path: Path, content: bytes) -> None:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # a pipe without a reader would block for ever
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            raise OSError(errno.ENXIO, "it is a pipe that nobody reads") from None
-        raise
-    os.set_blocking(handle, True)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
 
 
 def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:

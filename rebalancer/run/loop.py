@@ -42,7 +42,7 @@ from rebalancer.run.leadership import LEADER, Leadership, candidate
 from rebalancer.run.live import open_cluster
 from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
-from rebalancer.run.policies import parse_policy, policy_text
+from rebalancer.run.policies import policy_text, read_policy
 from rebalancer.run.progress import Progress
 from rebalancer.run.steered import demand_permissions
 from rebalancer.run.telemetry import Telemetry
@@ -64,7 +64,7 @@ def run_loop(
     with ExitStack() as stack:
         telemetry = stack.enter_context(attended(options, progress))
         reporter, make, is_live = PolicyReporter(telemetry), work_maker(options), not options.dry_run
-        parse = partial(parse_policy, name=options.policy, strict=options.strict, live=is_live)
+        parse = partial(read_policy, options.policy, strict=options.strict, live=is_live)
         policy = Watched("policy", options.policy, policy_text, parse, reporter.report)
 
         def work() -> Work:

@@ -40,7 +40,7 @@ from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live import new_run, open_cluster
 from rebalancer.run.loop import PolicyReporter, Rounds, Watched
 from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
-from rebalancer.run.policies import parse_sources, policy_text, settings_text
+from rebalancer.run.policies import policy_text, read_policy, settings_text
 from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.steered import record_of
 from rebalancer.run.telemetry import Health, Telemetry, export, traced
@@ -236,7 +236,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
         board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
         stack.enter_context(served(options.serving, telemetry, more=board.pages()))
         report = reporter.report if options.interval else lambda *_: None
-        parse = partial(parse_sources, name=options.policy, strict=options.strict)
+        parse = partial(read_policy, options.policy, strict=options.strict, runs=False)
         policy = Watched("policy", options.policy, policy_text, parse, report)
         read = partial(settings_text, what="marking rules", missing=f"there is no file {rules} with marking rules")
         watched = Watched("rules file", rules, read, partial(_rules, rules, policy, options.interval), report)

@@ -53,19 +53,16 @@ def presets() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in preset_directory().glob("*.yaml")))
 
 
-def read_policy(name: str, text: str | None = None, *, strict: bool, live: bool = False) -> LoadedPolicy:
-    """Load a policy by path, `-`, or preset; strict: warnings count as errors; live: unknown keys do."""
-    return parse_policy(policy_text(name) if text is None else text, name, strict=strict, live=live)
+def read_policy(
+    name: str, text: str | None = None, *, strict: bool, live: bool = False, runs: bool = True
+) -> LoadedPolicy:
+    """Load a policy by path, `-`, or preset, or from its text.
 
-
-def parse_policy(text: str, name: str, *, strict: bool, live: bool = False) -> LoadedPolicy:
-    """Load a policy from its text; `name` is what messages call it."""
-    return load_policy(text, known_plugins(), source=name, strict=strict, live=live)
-
-
-def parse_sources(text: str, name: str, *, strict: bool) -> LoadedPolicy:
-    """Load a policy of which only the sources of usage are needed: it need not enable any strategy."""
-    return load_policy(text, known_plugins(), source=name, strict=strict, runs=False)
+    With `strict` warnings count as errors, with `live` unknown keys do.  One that only has sources of usage, and does
+    not run, need not enable any strategy.
+    """
+    text = policy_text(name) if text is None else text
+    return load_policy(text, known_plugins(), source=name, strict=strict, live=live, runs=runs)
 
 
 def convert(name: str) -> str:
@@ -205,4 +202,4 @@ def describe_preset(name: str) -> str:
     """Return the text of a preset, comments and all."""
     if name not in presets():
         raise UsageError(f"there is no preset {name!r}{did_you_mean(name, presets())}")
-    return (preset_directory() / f"{name}.yaml").read_text(encoding="utf-8").rstrip()
+    return (preset_directory() / f"{name}.yaml").read_text().rstrip()

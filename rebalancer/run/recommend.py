@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from math import ceil, inf
 from threading import Event
 from zoneinfo import ZoneInfo
@@ -15,35 +16,14 @@ from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings
 from rebalancer.policy.usage import Prometheus, SecretReference
 from rebalancer.policy.validation import read
-from rebalancer.recommendation.findings import Recommendations, heavy_neighbours, pod_usage
-from rebalancer.recommendation.findings import what_if as foretell
-from rebalancer.recommendation.rules import Amounts, Reservation, Settings, reservations, rules
-from rebalancer.recommendation.samples import (
-    ContainerOfPod,
-    MeasuredContainers,
-    OfPod,
-    Samples,
-    Windows,
-    day_picture,
-    found_peaks,
-    hourly_totals,
-    parse_windows,
-    spans_of,
-)
-from rebalancer.recommendation.samples import parse_days as days_of_the_week
-from rebalancer.recommendation.workloads import (
-    WHOLE_POD,
-    ContainerCircumstances,
-    Enough,
-    History,
-    Recommendation,
-    Workload,
-    recommend,
-    workload_by_name,
-)
-from rebalancer.report.layout import count
+from rebalancer.recommendation import findings, workloads
+from rebalancer.recommendation import samples as sampled
+from rebalancer.recommendation.rules import WARNINGS, Amounts, Reservation, reservations, rules
+from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers, Samples
+from rebalancer.recommendation.workloads import History, Recommendation, Workload
+from rebalancer.report.layout import count, listed
 from rebalancer.run.options import HistoryOptions
-from rebalancer.run.policies import parse_sources, policy_text, settings_text
+from rebalancer.run.policies import read_policy, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import read_folder
@@ -66,22 +46,26 @@ _NO_SCALERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendOptions:
-    """What was asked for; `peak` is None where the peaks are to be found, `warmup` is in seconds."""
+    """What was asked for; names as on the command line, durations in seconds."""
 
     samples: str | None
     history: HistoryOptions
     snapshot: str | None
     namespace: str
-    peak: str | None
+    peak: str | None  # None where the peaks are to be found
     days: str
     timezone: ZoneInfo
     rule: str
-    settings: Settings
-    core: frozenset[str]
-    enough: Enough
+    request_share: float
+    core: Sequence[str]
+    min_days: int
+    min_samples: int
     warmup: float
     what_if: bool
     scheduler_config: str | None
+
+
+_Key = tuple[Workload, str]  # a workload and the name of a container
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,32 +79,29 @@ class _Past:
     starts: Mapping[ContainerOfPod, set[int]] = field(default_factory=dict)
 
 
-def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Recommendations, list[str]]:
+def recommendations(options: RecommendOptions, progress: Progress) -> tuple[findings.Recommendations, list[str]]:
     """Return what is recommended for each container, by namespace and name in order, and remarks for the reader."""
-    offered = rules()
+    offered, core = rules(), set(options.core)
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
-    rule = offered[options.rule]()
     span = span_of(options.history, options.samples)
     past = _past(options, span, progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(past.measured, options)
     histories, unmatched = _histories(past, known, windows, options)
-    warnings = [rule.warning] if rule.warning else []
-    remarks = [*past.missing, *past.trouble.missing, *about, *warnings]
+    remarks = [*past.missing, *past.trouble.missing, *about, *WARNINGS.get(options.rule, ())]
     if unmatched:
-        names = [f"{namespace}/{pod}" for namespace, pod in sorted(unmatched)]
         told = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')}"
-        more = ", ..." if len(names) > _NAMED else ""
-        remarks.append(f"{told} without a workload in the cluster: {', '.join(names[:_NAMED])}{more}")
+        remarks.append(f"{told} without a workload in the cluster: {listed(map('/'.join, sorted(unmatched)), _NAMED)}")
+    enough, traits = (options.min_days, options.min_samples), [_traits(each, known) for each in histories]
     found = [
-        recommend(each, rule, options.settings, options.enough, core=not options.core.isdisjoint(_traits(each, known)))
-        for each in histories
+        workloads.recommend(each, offered[options.rule], options.request_share, *enough, core=not core.isdisjoint(its))
+        for each, its in zip(histories, traits, strict=True)
     ]
-    absent = options.core - {name for each in histories for name in _traits(each, known)}
+    absent = core.difference(*traits)
     remarks += [f"--core {name} selects no workload that was measured" for name in sorted(absent)]
     if known is None:
-        return Recommendations(found), remarks
+        return findings.Recommendations(found), remarks
     remarks += known.left_out
     if "HorizontalPodAutoscaler" not in known.seen:
         remarks.append(_NO_SCALERS)
@@ -131,13 +112,13 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[Reco
 
 def _in_cluster(
     known: KnownCluster, snapshot: Snapshot, found: list[Recommendation], foretelling: Progress | None
-) -> Recommendations:
+) -> findings.Recommendations:
     """Add what the cluster file tells: the quality of service, and what would be if the requests were others."""
     changes: dict[Workload, dict[str, Amounts]] = {}
     for each in found:
         if each.change:
             changes.setdefault(each.history.workload, {})[each.history.container] = each.change
-    measured = pod_usage([each.history for each in found], known.pods)
+    measured = findings.pod_usage([each.history for each in found], known.pods)
     specs = known.specs_with(changes)
     owned = [pod for pod in snapshot.pods if pod.key in known.pods]
     qos = {known.pods[pod.key]: (pod.spec.qos, specs.get(pod.key, pod.spec).qos) for pod in owned}
@@ -146,13 +127,10 @@ def _in_cluster(
     usage = {(each.namespace, each.name): each.usage for each in snapshot.pod_metrics or ()} | measured
     foretold = None
     if foretelling:
-
-        def tell(done: int, of: int) -> None:
-            foretelling.tell(Stage("placing pods anew", done, of))
-
         with foretelling.shown():
-            foretold = foretell(snapshot, specs, usage, tell)
-    return Recommendations(found, foretold, heavy_neighbours(snapshot, known.pods, usage), qos)
+            told = partial(Stage, "placing pods anew")
+            foretold = findings.what_if(snapshot, specs, usage, lambda *far: foretelling.tell(told(*far)))
+    return findings.Recommendations(found, foretold, findings.heavy_neighbours(snapshot, known.pods, usage), qos)
 
 
 def _past(options: RecommendOptions, span: Span, progress: Progress) -> _Past:
@@ -176,7 +154,7 @@ def _past(options: RecommendOptions, span: Span, progress: Progress) -> _Past:
     trouble = read_trouble(ask, span)
     (controllers, no_owners), (starts, no_starts) = read_owners(ask, span), read_starts(ask, span)
     owners = {
-        pod: workload_by_name(*pod) if kind == "Job" else Workload(pod[0], kind, name)
+        pod: workloads.workload_by_name(*pod) if kind == "Job" else Workload(pod[0], kind, name)
         for pod, (kind, name) in controllers.items()
         if kind != "ReplicaSet"
     }
@@ -203,7 +181,7 @@ def connected(asked: HistoryOptions, span: Span, is_ending: Callable[[], bool] =
     provider = Prometheus(url=asked.prometheus or "")
     if asked.prometheus is None:
         name = asked.policy or ""
-        given = parse_sources(policy_text(name), name, strict=False).policy.metrics_providers
+        given = read_policy(name, strict=False, runs=False).policy.metrics_providers
         found = next((each.prometheus for each in given if each.prometheus), None)
         if found is None:
             raise UsageError(f"policy {name} has no Prometheus in its metricsProviders; or give --prometheus URL")
@@ -231,65 +209,60 @@ def _queries(asked: HistoryOptions) -> HistoryQueries:
     return queries.model_copy(update=changed)
 
 
-def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[Windows, list[str]]:
+def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[sampled.Windows, list[str]]:
     if options.peak is not None:
-        return parse_windows(options.peak, options.days), []
+        return sampled.parse_windows(options.peak, options.days), []
     totals = [each for each in zip(measured.times, measured.totals, strict=True) if each[1]] or [(measured.times[0], 0)]
-    by_hour = hourly_totals((datetime.fromtimestamp(time, options.timezone), total) for time, total in totals)
-    windows = found_peaks(by_hour, days_of_the_week(options.days))
+    by_hour = sampled.hourly_totals((datetime.fromtimestamp(time, options.timezone), total) for time, total in totals)
+    windows = sampled.found_peaks(by_hour, sampled.parse_days(options.days))
     hours = ", ".join(f"{begin:%H:%M}-{end:%H:%M}" for begin, end in windows.spans)
-    return windows, [f"peak hours found by cpu: {hours}; the day: {day_picture(by_hour)} (0 to 23 h)"]
+    return windows, [f"peak hours found by cpu: {hours}; the day: {sampled.day_picture(by_hour)} (0 to 23 h)"]
 
 
 def _histories(
-    past: _Past, known: KnownCluster | None, windows: Windows, options: RecommendOptions
+    past: _Past, known: KnownCluster | None, windows: sampled.Windows, options: RecommendOptions
 ) -> tuple[list[History], Counter[PodName]]:
     """Return the histories, and the pods that match no workload of the cluster, with their numbers of samples."""
     times, owners = past.measured.times, {**past.owners, **(known.pods if known else {})}
-    starting = _starting(past.measured, past.starts, ceil(options.warmup))
-    spans = spans_of(times, {time: windows.day_of(datetime.fromtimestamp(time, options.timezone)) for time in times})
-    pods: dict[tuple[Workload, str], list[OfPod]] = {}
-    guessed: set[tuple[Workload, str]] = set()
+    days = {time: windows.day_of(datetime.fromtimestamp(time, options.timezone)) for time in times}
+    spans, starting = sampled.spans_of(times, days), _starting(past.measured, past.starts, ceil(options.warmup))
+    pods: dict[_Key, list[sampled.OfPod]] = {}
+    guessed: set[_Key] = set()
     unmatched: Counter[PodName] = Counter()
     for name, series in past.measured.series.items():
-        pod = (name.namespace, name.pod)
-        workload = owners.get(pod) or workload_by_name(*pod)
-        containers = known.containers.get(workload) if known else {}
-        # A sample of a whole pod is that of its only container, if it has but one.
-        only = containers if name.container == WHOLE_POD and containers and len(containers) == 1 else [name.container]
-        key = (workload, next(iter(only)))
-        if known and (containers is None or key[1] not in {WHOLE_POD, *containers}):
-            unmatched[pod] += len(series)
+        (namespace, pod, container), workload = name, _whose(name, owners)
+        containers = known.containers.get(workload, {}) if known else {}
+        if container == workloads.WHOLE_POD and len(containers) == 1:  # that of its only container
+            container = next(iter(containers))
+        if known and (workload not in known.containers or container not in {workloads.WHOLE_POD, *containers}):
+            unmatched[namespace, pod] += len(series)
             continue
-        pods.setdefault(key, []).append(OfPod(name.pod, series, starting[name]))
-        if pod not in owners:
-            guessed.add(key)
-    troubled: dict[tuple[Workload, str], set[ContainerOfPod]] = {}
+        pods.setdefault((workload, container), []).append(sampled.OfPod(pod, series, starting[name]))
+        if (namespace, pod) not in owners:
+            guessed.add((workload, container))
+    troubled: dict[_Key, set[ContainerOfPod]] = {}
     for name in {*past.trouble.killed, *past.trouble.throttled}:
-        workload = owners.get((name[0], name[1])) or workload_by_name(name[0], name[1])
-        troubled.setdefault((workload, name[2]), set()).add(name)
-    return [
-        _history(*key, Samples(found, spans), known, past.trouble, troubled.get(key, set()), by_name=key in guessed)
-        for key, found in sorted(pods.items(), key=lambda each: each[0])
-    ], unmatched
+        troubled.setdefault((_whose(name, owners), name.container), set()).add(name)
+    found = sorted(pods.items(), key=lambda each: each[0])
+    histories = [History(*key, Samples(each, spans), by_name=key in guessed) for key, each in found]
+    return [_known(each, known, past.trouble, troubled) for each in histories], unmatched
 
 
-def _history(
-    workload: Workload,
-    container: str,
-    samples: Samples,
-    known: KnownCluster | None,
-    trouble: Trouble,
-    troubled: set[ContainerOfPod],
-    *,
-    by_name: bool,
+def _whose(name: ContainerOfPod, owners: Mapping[PodName, Workload]) -> Workload:
+    return owners.get((name.namespace, name.pod)) or workloads.workload_by_name(name.namespace, name.pod)
+
+
+def _known(
+    found: History, known: KnownCluster | None, trouble: Trouble, troubled: Mapping[_Key, set[ContainerOfPod]]
 ) -> History:
-    told = known.circumstances(workload, container) if known else ContainerCircumstances()
-    kills, (throttled, days) = max(told.oom_kills, len(trouble.killed & troubled)), trouble.throttling(troubled)
-    circumstances = replace(told, oom_kills=kills, throttled=throttled, throttled_days=days)
-    now = known.containers[workload].get(container) if known else None
-    replicas = known.replicas[workload] if known else 1
-    return History(workload, container, samples, now, by_name, replicas, circumstances)
+    """Add what the cluster file and Prometheus tell of a container besides what it used."""
+    key = workload, container = found.workload, found.container
+    if known:
+        now, told = known.containers[workload].get(container), known.circumstances(workload, container)
+        found = replace(found, now=now, replicas=known.replicas[workload], circumstances=told)
+    names, told = troubled.get(key, set()), found.circumstances
+    kills, (throttled, days) = max(told.oom_kills, len(trouble.killed & names)), trouble.throttling(names)
+    return replace(found, circumstances=replace(told, oom_kills=kills, throttled=throttled, throttled_days=days))
 
 
 def _starting(

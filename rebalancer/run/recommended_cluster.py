@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.pod import PodSpec
+from rebalancer.cluster.pod import Owner, PodSpec
 from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
@@ -36,29 +36,19 @@ class _TemplateSpec(msgspec.Struct, rename="camel"):
     priority_class_name: str = ""
 
 
-class _TemplateOwner(msgspec.Struct):
-    kind: str
-    name: str
-    controller: bool = False
-
-
 class _MakerMetadata(AnnotatedMetadata, rename="camel"):
-    owner_references: list[_TemplateOwner] | None = None
-
-
-class _Ended(msgspec.Struct):
-    reason: str | None = None
+    owner_references: list[Owner] | None = None
 
 
 class _LastStates(msgspec.Struct, rename="camel"):
     name: str = ""
-    state: dict[str, _Ended | None] | None = None
-    last_state: dict[str, _Ended | None] | None = None
+    state: dict[str, dict[str, Any] | None] | None = None
+    last_state: dict[str, dict[str, Any] | None] | None = None
 
     @property
     def is_killed(self) -> bool:
         ended = [(each or {}).get("terminated") for each in (self.state, self.last_state)]
-        return "OOMKilled" in (each.reason for each in ended if each)
+        return "OOMKilled" in (each.get("reason") for each in ended if each)
 
 
 class _LastStatuses(msgspec.Struct, rename="camel"):
@@ -83,7 +73,7 @@ class _ScalingMetric(msgspec.Struct, rename="camel"):
 
 
 class _Scaling(msgspec.Struct, rename="camel"):
-    scale_target_ref: _TemplateOwner
+    scale_target_ref: Owner
     metrics: list[_ScalingMetric] | None = None
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalancer.errors import UsageError
-from rebalancer.recommendation.rules import MEBI, Amounts, PeakMean, Quantile, SeedLiteral, Settings, TargetRule
+from rebalancer.recommendation.rules import MEBI, Amounts, peak_mean, quantile, seed_literal, target
 from rebalancer.recommendation.samples import (
     OfPod,
     PodSeries,
@@ -21,7 +21,7 @@ from rebalancer.recommendation.samples import (
     parse_windows,
     spans_of,
 )
-from rebalancer.recommendation.workloads import Enough, History, Workload, recommend, workload_by_name
+from rebalancer.recommendation.workloads import History, Workload, recommend, workload_by_name
 
 DAY = 86_400
 WINDOWS = parse_windows("10:00-11:00,13:00-15:00", "mon-sun")
@@ -98,8 +98,8 @@ def test_peak_mean_is_the_mean_of_the_days_peaks(drawn, share, core):
     cpu = upwards(model_mean_of_peaks(steady, "cpu") * share, 10)
     memory = upwards(model_mean_of_peaks(steady, "memory") * share / MEBI, 32) * MEBI
 
-    safe = PeakMean().need(drawn.columns, Settings(float(share)), core=core)
-    seed = SeedLiteral().need(drawn.columns, Settings(float(share)), core=core)
+    safe = peak_mean(drawn.columns, float(share), core)
+    seed = seed_literal(drawn.columns, float(share), core)
 
     if core:
         assert (safe.cpu_request, safe.cpu_limit) == (cpu_limit, cpu_limit)
@@ -124,7 +124,7 @@ def test_quantile_is_that_of_the_pod_that_needs_most(drawn):
             wanted = max(wanted, below + (above - below) * (rank - int(rank)))
     memory = upwards(Fraction(max(int(each.memory) for each in samples)) * 115 / 100 / MEBI, 32) * MEBI
 
-    need = Quantile().need(drawn.columns, Settings(), core=False)
+    need = quantile(drawn.columns, 0.75, False)
 
     assert (need.cpu_request, need.cpu_limit) == (upwards(wanted, 10), None)
     assert (need.memory_request, need.memory_limit) == (memory, memory)
@@ -146,7 +146,7 @@ def test_target_lets_older_samples_count_less(drawn):
     for each in samples:
         age = (newest - each.time) // DAY
         peaks[age] = max(peaks.get(age, 0), each.memory)
-    need = TargetRule().need(drawn.columns, Settings(), core=False)
+    need = target(drawn.columns, 0.75, False)
 
     assert need.cpu_request == pytest.approx(
         max(10, lowest([(each.cpu, 2.0 ** (-(newest - each.time) / DAY)) for each in steady])), abs=1
@@ -162,8 +162,8 @@ def history(values, now=None):
 
 
 def test_too_little_history_gives_no_number():
-    few = recommend(history([100] * 13), PeakMean(), Settings(), Enough(14, 1), core=False)
-    enough = recommend(history([100] * 14), PeakMean(), Settings(), Enough(14, 1), core=False)
+    few = recommend(history([100] * 13), peak_mean, 0.75, 14, 1, core=False)
+    enough = recommend(history([100] * 14), peak_mean, 0.75, 14, 1, core=False)
 
     assert (few.need, few.confidence) == (None, "none")
     assert few.why == ("too little history: 13 days with samples in peak windows and 13 samples; needed are 14 and 1")
@@ -172,7 +172,7 @@ def test_too_little_history_gives_no_number():
 
 
 def test_a_burst_is_named():
-    found = recommend(history([100] * 11 + [1000] * 3), PeakMean(), Settings(), Enough(14, 1), core=False)
+    found = recommend(history([100] * 11 + [1000] * 3), peak_mean, 0.75, 14, 1, core=False)
 
     assert found.remarks == ("burst: 1000m on 3 of 14 days",)
 
@@ -181,7 +181,7 @@ def test_a_burst_is_named():
 def test_what_differs_by_less_than_a_tenth_is_fine(cpu, fine):
     now = Amounts(cpu, 100, 75 * MEBI, 115 * MEBI)
 
-    assert recommend(history([100] * 14, now), PeakMean(), Settings(), Enough(14, 1), core=False).fine is fine
+    assert recommend(history([100] * 14, now), peak_mean, 0.75, 14, 1, core=False).fine is fine
 
 
 def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins():

