@@ -16,6 +16,7 @@ from rebalancer.cli import options as flags
 from rebalancer.cli.logs import complain, exit_on_error, set_up
 from rebalancer.cli.plan import dry_options, dry_run, write_out
 from rebalancer.errors import ClusterError, UsageError
+from rebalancer.report.layout import count
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, HistoryOptions
 from rebalancer.untrusted.printable import printable, printable_lines
@@ -48,18 +49,16 @@ def doctor(output: str, **options: Any) -> None:
     asked = dry_options(explains=True, **options)
     work = work_maker(asked)(read_policy(asked.policy, asked.policy_text, strict=False))
     findings = []
-    with Interruption() as interruption:
+    with Interruption():
         if asked.snapshot is None:
-            cluster = open_cluster(asked.client)
-            findings += list(of_server(cluster, asked.lease, work))
-        try:
-            outcome = dry_run(asked, interruption)
-            assert outcome.cluster is not None
-            findings += list(of_snapshot(outcome.cluster.snapshot, work, outcome.report))
-        except ClusterError as error:
-            if asked.snapshot is not None:
-                raise
-            findings.append(Finding("objects", WRONG, str(error).splitlines()[0], "see permissions"))
+            findings += list(of_server(open_cluster(asked.client), asked.lease, work))
+    try:
+        outcome, cluster, _ = dry_run(asked)
+        findings += list(of_snapshot(cluster.snapshot, work, outcome.report))
+    except ClusterError as error:
+        if asked.snapshot is not None:
+            raise
+        findings.append(Finding("objects", WRONG, str(error).splitlines()[0], "see permissions"))
     if output == "json":
         checks = [asdict(each) for each in findings]
         click.echo(json.dumps({"apiVersion": "rebalancer/v1", "kind": "Checks", "checks": checks}, indent=2))
@@ -89,11 +88,7 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
     from rebalancer.cluster.cluster import Cluster  # noqa: PLC0415  as above
     from rebalancer.run.explain import explained, explanation_lines, wanted_pods  # noqa: PLC0415
 
-    with Interruption() as interruption:
-        outcome = dry_run(dry_options(explains=True, **options), interruption)
-    after, work = outcome.cluster, outcome.work
-    assert after is not None
-    assert work is not None
+    outcome, after, work = dry_run(dry_options(explains=True, **options))
     before = Cluster(after.snapshot, work.policy.node_selector, lambda _, wanted: after.measure(wanted))
     node, pods = wanted_pods(target, namespace, before)
     documents = [explained(pod, before, work.plans, outcome.report, work.trust) for pod in pods]
@@ -243,15 +238,13 @@ def recommend(
         raise UsageError(f"--timezone {timezone} is not a time zone; write it like Asia/Shanghai") from None
     asked = RecommendOptions(timezone=zone, **given)
     found, remarks = recommendations(asked, progress_for(output, verbosity, log_as_json=False))
-    for remark in remarks:
-        complain(f"Note: {remark}")
+    complain(*(f"Note: {remark}" for remark in remarks))
     _write(found.recommendations, patches, vpa)
     click.echo(as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 
 def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | None) -> None:
-    from rebalancer.report.layout import count  # noqa: PLC0415  as above
-    from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415
+    from rebalancer.report.recommendations import patches as to_patches  # noqa: PLC0415  as above
     from rebalancer.report.recommendations import vertical_autoscalers  # noqa: PLC0415
 
     for option, folder, files in (("--patches", patches, to_patches), ("--vpa", vpa, vertical_autoscalers)):
@@ -266,9 +259,8 @@ def _write(found: Sequence["Recommendation"], patches: str | None, vpa: str | No
                 Path(folder, name).write_text(text)
         except OSError as error:
             raise UsageError(f"{option} {folder} cannot be written: {error.strerror}") from None
-        complain(
-            f"Note: {count(len(written), 'file')} written to {folder}{_HOW_TO_APPLY if option == '--patches' else ''}"
-        )
+        how = _HOW_TO_APPLY if option == "--patches" else ""
+        complain(f"Note: {count(len(written), 'file')} written to {folder}{how}")
 
 
 @recommend.command()
@@ -291,8 +283,7 @@ def nodes(snapshot: str, output: str, history: HistoryOptions) -> None:
     from rebalancer.run.recommend import recommended_reservations  # noqa: PLC0415
 
     found, remarks = recommended_reservations(snapshot, history)
-    for remark in remarks:
-        complain(f"Note: {remark}")
+    complain(*(f"Note: {remark}" for remark in remarks))
     click.echo(reservations_as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)
 
 

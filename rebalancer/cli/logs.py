@@ -89,10 +89,11 @@ def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
     return wrapper
 
 
-def complain(text: str, longest: int = _LONGEST_COMPLAINT) -> None:
+def complain(*texts: str, longest: int = _LONGEST_COMPLAINT) -> None:
     """Say something on standard error, as the log does; where that cannot be written there is nobody left to tell."""
     try:
-        click.echo(as_logged(printable_lines(text, longest)), err=True)
+        for text in texts:
+            click.echo(as_logged(printable_lines(text, longest)), err=True)
     except OSError:
         # What is left in the buffer would be tried again as Python ends, and change the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -18,6 +18,7 @@ from rebalancer.cli.logs import complain, exit_on_error
 from rebalancer.cli.plan import apply, diff, plan, run
 from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
 from rebalancer.errors import UsageError
+from rebalancer.report.layout import plural
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions
 from rebalancer.untrusted.printable import printable
@@ -49,8 +50,7 @@ def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: b
     from rebalancer.run.work import read_scheduler  # noqa: PLC0415
 
     exit_code = 0
-    for warning in read_scheduler(scheduler_config).warnings:
-        complain(f"Warning: {warning}")
+    complain(*(f"Warning: {warning}" for warning in read_scheduler(scheduler_config).warnings))
     for name in named:
         try:
             loaded = read_policy(name, strict=not lenient)
@@ -58,12 +58,11 @@ def validate(named: tuple[str, ...], scheduler_config: str | None, *, lenient: b
             complain(f"Error: {error}")
             exit_code = error.exit_code
             continue
-        for problem in loaded.warnings:
-            complain(f"Warning: {problem}")
+        complain(*(f"Warning: {problem}" for problem in loaded.warnings))
         profiles = loaded.policy.profiles
         names = [strategy for profile in profiles for strategy in (*profile.deschedule, *profile.balance)]
-        count = "1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles"
-        click.echo(f"{printable(name)} is valid: {count}, strategies {', '.join(names) or 'none'}")
+        told = f"{plural(len(profiles), 'profile')}, strategies {', '.join(names) or 'none'}"
+        click.echo(f"{printable(name)} is valid: {told}")
     sys.exit(exit_code)
 
 
@@ -95,8 +94,7 @@ def snapshot(path: str, *, client: ClientOptions) -> None:
 
         progress = progress_for("table", flags.verbosity(), log_as_json=False)
         counts, warnings = capture(client, path, progress)
-    for warning in warnings:
-        complain(f"Warning: {warning}")
+    complain(*(f"Warning: {warning}" for warning in warnings))
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
 
 
@@ -116,7 +114,7 @@ def record(out: str, keep: float, *, client: ClientOptions) -> None:
 
     with Interruption():
         path, found = record_now(client, out, timedelta(seconds=keep))
-    click.echo(f"{printable(str(path))}: {'1 container' if found == 1 else f'{found} containers'} recorded")
+    click.echo(f"{printable(str(path))}: {plural(found, 'container')} recorded")
 
 
 @main.command()
@@ -126,8 +124,7 @@ def strategies(name: str | None) -> None:
     """List the strategies, or explain one of them."""
     from rebalancer.run.policies import describe_strategy, list_strategies  # noqa: PLC0415
 
-    for line in describe_strategy(name) if name else list_strategies():
-        click.echo(line)
+    click.echo("\n".join(describe_strategy(name) if name else list_strategies()))
 
 
 @main.command(short_help="List the presets (policies that are ready to use), or print one.")
@@ -137,8 +134,7 @@ def presets(name: str | None) -> None:
     """List the presets, or print one of them, to use as it is or to start from."""
     from rebalancer.run.policies import describe_preset, list_presets  # noqa: PLC0415
 
-    for line in [describe_preset(name)] if name else list_presets():
-        click.echo(line)
+    click.echo(describe_preset(name) if name else "\n".join(list_presets()))
 
 
 @main.command(short_help="Print the JSON schema of a policy or another document.")

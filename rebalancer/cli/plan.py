@@ -14,13 +14,16 @@ from rebalancer.cli import options as flags
 from rebalancer.cli.group import descheduler_flags, service_flags
 from rebalancer.cli.logs import complain
 from rebalancer.errors import UsageError
+from rebalancer.report.layout import plural
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import CHANGES, Options, Outcome
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
+    from rebalancer.cluster.cluster import Cluster
     from rebalancer.report.plan import Plan
     from rebalancer.report.view import Color
+    from rebalancer.run.work import Work
 
 T = TypeVar("T")
 OUTPUTS = ("table", "wide", "json", "yaml", "html")
@@ -108,8 +111,7 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
     if summary:
         from rebalancer.report.plan import markdown  # noqa: PLC0415  `--help` answers at once
 
-        for line in markdown(made):
-            click.echo(line)
+        click.echo("\n".join(markdown(made)))
     if not summary or out != "-":
         if out.endswith((".yaml", ".yml")):
             import yaml  # noqa: PLC0415  as above
@@ -119,8 +121,7 @@ def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: A
             text = json.dumps(made.document(), indent=2) + "\n"
         write_out(text, out)
     if out != "-":
-        count = len(made.moves)
-        click.echo(f"{printable(out)}: {count} move{'' if count == 1 else 's'}", err=True)
+        click.echo(f"{printable(out)}: {plural(len(made.moves), 'move')}", err=True)
     sys.exit(code or (CHANGES if detailed_exitcode and made.moves else 0))
 
 
@@ -222,11 +223,9 @@ def diff(
     else:
         pair = [(_read(each), 0) for each in (first, second)]
     (one, code), (other, other_code) = pair
-    if output == "json":
-        click.echo(json.dumps(difference(one, other), indent=2))
-    else:
-        for line in difference_lines(one, other):
-            click.echo(printable(line))
+    as_json = output == "json"
+    lines = [json.dumps(difference(one, other), indent=2)] if as_json else map(printable, difference_lines(one, other))
+    click.echo("\n".join(lines))
     sys.exit(code or other_code or (CHANGES if detailed_exitcode and any(moves_apart(one, other)) else 0))
 
 
@@ -235,14 +234,10 @@ def _planned(**options: Any) -> tuple["Plan", int]:
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
 
     asked = dry_options(identify=True, **options)
-    with Interruption() as interruption:
-        outcome = dry_run(asked, interruption)
-    assert outcome.cluster is not None
-    assert outcome.work is not None
+    outcome, cluster, work = dry_run(asked)
     told = PlanOptions(steer=asked.steer, max_evictions=asked.max_evictions)
-    made = make_plan(outcome.report, outcome.cluster, outcome.work.plans, (asked.policy, asked.policy_text or ""), told)
-    for warning in outcome.report["warnings"]:
-        complain(f"Warning: {warning}")
+    made = make_plan(outcome.report, cluster, work.plans, (asked.policy, asked.policy_text or ""), told)
+    complain(*(f"Warning: {warning}" for warning in outcome.report["warnings"]))
     return made, outcome.exit_code
 
 
@@ -253,12 +248,16 @@ def dry_options(**given: Any) -> Options:
     return Options(policy_text=policy_text(given["policy"]), dry_run=True, **given)
 
 
-def dry_run(asked: Options, interruption: Interruption) -> Outcome:
+def dry_run(asked: Options) -> tuple[Outcome, "Cluster", "Work"]:
     """Run one cycle that changes nothing and asks nobody."""
     from rebalancer.cli.terminal import Question  # noqa: PLC0415  as above
     from rebalancer.run import start  # noqa: PLC0415
 
-    return start.run(asked, Question(yes=True), interruption)
+    with Interruption() as interruption:
+        outcome = start.run(asked, Question(yes=True), interruption)
+    assert outcome.cluster is not None
+    assert outcome.work is not None
+    return outcome, outcome.cluster, outcome.work
 
 
 def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: bool, color: "Color" = "auto") -> int:
@@ -277,7 +276,7 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
         trouble = deliver(report, output, sys.stdout, everything=flags.verbosity() > 0, color=color)
         if not trouble:
             return outcome.exit_code
-        complain(f"Error: {undelivered(report, trouble)}", sys.maxsize)
+        complain(f"Error: {undelivered(report, trouble)}", longest=sys.maxsize)
         return outcome.exit_code if report["evictions"] and not report["dryRun"] else 1
 
     log_as_json = click.get_current_context().params.get("log_format") == "json"

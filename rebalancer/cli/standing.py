@@ -53,8 +53,7 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
             if output == "json":
                 click.echo(json.dumps(report, indent=None if is_loop else 2))
             elif not is_loop or news or wrong:
-                for line in marking_lines(report):
-                    click.echo(line)
+                click.echo("\n".join(marking_lines(report)))
             return outcome.exit_code
 
         sys.exit(marking(rules, asked, delivered, interruption))
@@ -83,8 +82,7 @@ def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_
         from rebalancer.run.standing import unmark as taking_off  # noqa: PLC0415
 
         lines, exit_code = taking_off(client, key, mark, interruption, everything=everything, dry_run=dry_run)
-    for line in lines:
-        click.echo(printable(line))
+    click.echo("\n".join(map(printable, lines)))
     sys.exit(exit_code)
 
 
@@ -177,13 +175,11 @@ def appetite() -> None:
     """Say what the levels of a policy's key `appetite` mean."""
     from rebalancer.policy.values import appetite_lines  # noqa: PLC0415
 
-    for line in appetite_lines():
-        click.echo(line)
+    click.echo("\n".join(appetite_lines()))
 
 
 @click.command(short_help="Say what stands in the way of runs.")
 @_standing
 def status(standing: "Standing") -> None:
     """Say what stands in the way of runs: pauses, the breaker, stopped owners."""
-    for line in standing.status():
-        click.echo(printable(line))
+    click.echo("\n".join(map(printable, standing.status())))

@@ -9,6 +9,7 @@ from statistics import pstdev
 from typing import Any
 
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.ledger import Entry, Ledger, SteeredWaves, StrategyRun
 from rebalancer.eviction import observation
@@ -36,6 +37,12 @@ _COUNTED: Mapping[str, str | tuple[str, str]] = {
     "crowded": ("pod too many in its domain", "pods too many in their domains"),
     "doubled": ("owner with several replicas on a node", "owners with several replicas on a node"),
 }
+_COUNTED_NODES = {
+    "over": "over target",
+    "under": "under thresholds",
+    "below": "below the mean",
+    "receivers": "that can receive",
+}
 _OBSTACLES = {
     observation.NONE_OVER: "nothing has to move",
     observation.NONE_UNDER: "there is no node to empty",
@@ -55,55 +62,42 @@ def summary(run: StrategyRun, snapshot: Snapshot) -> str:
     absent = _absent(run.namespaces, snapshot)
     if absent and not observed.counts.get("pods", observed.counts.get("failed", 0)):
         return absent
-    told = ", ".join(_counted(name, number, observed.figures) for name, number in observed.counts.items())
-    return f"{told}; {absent}" if absent else told
-
-
-def _counted(name: str, number: int, figures: Mapping[str, float]) -> str:
-    shown = {key: age_text(value) if key == "age" else f"{value:g}" for key, value in figures.items()}
-    words = _COUNTED.get(name, name)
-    said = words if isinstance(words, str) else words[number != 1]
-    return f"{number} {said.format(**shown)}"
+    shown = {key: age_text(value) if key == "age" else f"{value:g}" for key, value in observed.figures.items()}
+    told = []
+    for name, number in observed.counts.items():
+        words = _COUNTED.get(name, name)
+        told.append(f"{number} {(words if isinstance(words, str) else words[number != 1]).format(**shown)}")
+    return "; ".join(filter(None, (", ".join(told), absent)))
 
 
 def _of_nodes(observed: observation.Observation) -> str:
     counts = observed.counts
-    of = f"of {plural(counts['nodes'], 'node')}"
-    parts = []
-    if "over" in counts:
-        parts.append(f"{counts['over'] or 'none'} {of} over target")
-    for key, words in (("under", "under thresholds"), ("below", "below the mean")):
-        if key in counts:
-            parts.append(f"{counts[key] or 'none'} {words}" if parts else f"{counts[key] or 'none'} {of} {words}")
-    if counts.get("receivers") is not None:
-        parts.append(f"{counts['receivers'] or 'none'} that can receive")
-    return f"{', '.join(parts)}{_outcome(observed)}"
-
-
-def _outcome(observed: observation.Observation) -> str:
+    of = f" of {plural(counts['nodes'], 'node')}"
+    parts: list[str] = []
+    for key, words in _COUNTED_NODES.items():
+        if counts.get(key) is not None:
+            parts.append(f"{counts[key] or 'none'}{'' if parts or key == 'receivers' else of} {words}")
     if observed.obstacle:
-        return f": {_OBSTACLES[observed.obstacle].format(**{key: f'{v:g}' for key, v in observed.figures.items()})}"
+        figures = {key: f"{value:g}" for key, value in observed.figures.items()}
+        return f"{', '.join(parts)}: {_OBSTACLES[observed.obstacle].format(**figures)}"
     left = sum(node.state_after == observation.OVERUTILIZED for node in observed.nodes)
-    return f"; {left or 'none'} over target afterwards" if observed.counts.get("over") else ""
+    return ", ".join(parts) + (f"; {left or 'none'} over target afterwards" if counts.get("over") else "")
 
 
 def _absent(wanted: Iterable[str], snapshot: Snapshot) -> str:
     """Return which of the namespaces named in the policy have no pod, with a similar name if there is one."""
     if not wanted:
         return ""
-    inhabited = {pod.namespace for pod in snapshot.pods}
-    known = set(snapshot.namespaces) if snapshot.namespaces is not None else None
-    empty = [name for name in wanted if name not in inhabited]
-    return "; ".join(f"0 pods in namespace {name}{_why_empty(name, inhabited, known)}" for name in empty)
-
-
-def _why_empty(name: str, inhabited: set[str], known: set[str] | None) -> str:
-    if known is not None and name in known:
-        return ""
-    near = get_close_matches(name, sorted(inhabited | (known or set())), n=1)
-    meant = f" (did you mean {near[0]}?)" if near else ""
+    inhabited, known = {pod.namespace for pod in snapshot.pods}, snapshot.namespaces
     # Without a list of namespaces only those with pods are known.
-    return f": there is no such namespace{meant}" if known is not None else f": no pod has that namespace{meant}"
+    why = "no pod has that namespace" if known is None else "there is no such namespace"
+    told = []
+    for name in wanted:
+        near = get_close_matches(name, sorted(inhabited.union(known or ())), n=1)
+        absent = f": {why}{f' (did you mean {near[0]}?)' if near else ''}"
+        if name not in inhabited:
+            told.append(f"0 pods in namespace {name}{'' if known is not None and name in known else absent}")
+    return "; ".join(told)
 
 
 #: Decimals of figures; further ones are floating-point noise.
@@ -228,10 +222,7 @@ def _eviction(entry: Entry) -> dict[str, Any]:
     restarted = entry.verdict.restarted if isinstance(entry.verdict, Granted) else ""
     way = f"; the rollout of Deployment {restarted} is restarted, nothing is evicted" if restarted else ""
     return {
-        "namespace": entry.pod.namespace,
-        "name": entry.pod.name,
-        "uid": entry.pod.uid,
-        "node": entry.pod.node,
+        **_named(entry.pod),
         "owner": owner and {"kind": owner.kind, "name": owner.name},
         "profile": entry.profile,
         "strategy": entry.strategy,
@@ -253,23 +244,15 @@ def _answered(verdict: Verdict) -> dict[str, Any]:
 
 
 def _asked(entry: Entry) -> dict[str, Any]:
-    return {
-        "namespace": entry.pod.namespace,
-        "name": entry.pod.name,
-        "node": entry.pod.node,
-        "profile": entry.profile,
-        "strategy": entry.strategy,
-    }
+    whose = {"profile": entry.profile, "strategy": entry.strategy}
+    return {"namespace": entry.pod.namespace, "name": entry.pod.name, "node": entry.pod.node, **whose}
 
 
 def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
     landed = {} if dry_run else {id(each.move.pod): each for each in steered.placements}
     moves = [
         {
-            "namespace": move.pod.namespace,
-            "name": move.pod.name,
-            "uid": move.pod.uid,
-            "node": move.pod.node,
+            **_named(move.pod),
             "expected": move.expected,
             "likely": list(move.destination.nodes),
             "landed": _landed(landed.get(id(move.pod))),
@@ -277,6 +260,10 @@ def _wave(steered: SteeredWaves, *, dry_run: bool) -> dict[str, Any]:
         for move in steered.wave.moves
     ]
     return {"avoid": dict(sorted(steered.wave.avoid.items())), "moves": moves}
+
+
+def _named(pod: Pod) -> dict[str, str]:
+    return {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
 
 
 def _landed(placement: ActualPlacement | None) -> dict[str, Any] | None:
@@ -296,30 +283,27 @@ def _evenness(run: StrategyRun, cluster: Cluster, *, dry_run: bool) -> dict[str,
     nodes, targets = run.observed.nodes, run.observed.targets
     if not run.waves or not nodes:
         return None
-
-    def over(shares: Iterable[Mapping[str, float]]) -> float:
-        return float(sum(any(share.get(name, 0.0) > edge for name, edge in targets.items()) for share in shares))
-
     after = {node.name: node.after for node in nodes}
     states = {
         "before": {node.name: node.before for node in nodes},
         "foreseen": after if dry_run else _as_foreseen(run, after, cluster),
         "after": None if dry_run else after,
     }
-    return {
-        "deviation": {name: _figures(states, name, pstdev) for name in targets},
-        "highest": {name: _figures(states, name, max) for name in targets},
-        "nodesOverTarget": {name: shares and over(shares.values()) for name, shares in states.items()},
-    }
 
+    def of_each(figure: Callable[[list[float]], float]) -> dict[str, dict[str, float | None]]:
+        return {
+            name: {
+                state: None if shares is None else round(figure([each.get(name, 0.0) for each in shares.values()]), 2)
+                for state, shares in states.items()
+            }
+            for name in targets
+        }
 
-def _figures(
-    states: Mapping[str, _Shares | None], resource: str, figure: Callable[[list[float]], float]
-) -> dict[str, float | None]:
-    return {
-        state: None if shares is None else round(figure([each.get(resource, 0.0) for each in shares.values()]), 2)
-        for state, shares in states.items()
-    }
+    def over(shares: _Shares) -> float:
+        return float(sum(any(each.get(name, 0.0) > edge for name, edge in targets.items()) for each in shares.values()))
+
+    counts = {name: shares and over(shares) for name, shares in states.items()}
+    return {"deviation": of_each(pstdev), "highest": of_each(max), "nodesOverTarget": counts}
 
 
 def _as_foreseen(run: StrategyRun, after: _Shares, cluster: Cluster) -> _Shares:

@@ -4,8 +4,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
-from rich.cells import cell_len
-
 _GAP = 2
 #: Narrower prose is hard to read: it gets lines of its own instead.
 _NARROWEST_PROSE = 36
@@ -71,6 +69,8 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
           node-4 at cpu 94 % > 65 %: 29 points
           over
     """
+    from rich.cells import cell_len  # noqa: PLC0415  `--help` answers at once
+
     widths = [max(map(cell_len, column)) for column in zip(*columns, strict=True)]
     start = indent + sum(each + _GAP for each in widths)
     beside = not widths or width - start >= _NARROWEST_PROSE
@@ -91,6 +91,8 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
 
 
 def _packed(names: Sequence[str], width: int) -> list[str]:
+    from rich.cells import cell_len  # noqa: PLC0415  as above
+
     lines: list[str] = []
     for name in filter(None, names):
         if lines and cell_len(lines[-1]) + _GAP + cell_len(name) <= width:
