@@ -125,12 +125,12 @@ def _load(nodes: Sequence[Node], placed: Placed, usage: Usage, resource: str) ->
 
 _HEAVY = 0.25
 _HOST = "kubernetes.io/hostname"
-_ZONES = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 #: Labels that differ from pod to pod, or from rollout to rollout.
 _PASSING = frozenset(
     (
-        *("pod-template-hash", "controller-revision-hash", "pod-template-generation", *_ZONES),
+        *("pod-template-hash", "controller-revision-hash", "pod-template-generation"),
         *("statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"),
+        *("topology.kubernetes.io/zone", "topology.kubernetes.io/region"),
     )
 )
 
@@ -155,11 +155,9 @@ class Recommendations:
     qos: Mapping[Workload, tuple[str, str]] = field(default_factory=dict)  # of pods, today and as recommended
 
 
-def pod_usage(
-    histories: Iterable[History], pods: Mapping[tuple[str, str], Workload]
-) -> dict[tuple[str, str], dict[str, float]]:
+def pod_usage(histories: Iterable[History], pods: Mapping[PodKey, Workload]) -> dict[PodKey, dict[str, float]]:
     """Return by pod and resource the mean use in peak windows; of its workload where a pod was not measured."""
-    own: dict[tuple[str, str], dict[str, float]] = {}
+    own: dict[PodKey, dict[str, float]] = {}
     usual: dict[Workload, dict[str, float]] = {}
     for each in histories:
         by_pod: dict[str, list[Columns]] = {}
@@ -169,8 +167,7 @@ def pod_usage(
             _add_means(own.setdefault((each.workload.namespace, name), {}), parts)
         if by_pod:
             _add_means(usual.setdefault(each.workload, {}), [part for parts in by_pod.values() for part in parts])
-    used = {pod: own.get(pod) or usual.get(workload) for pod, workload in pods.items()}
-    return {pod: amounts for pod, amounts in used.items() if amounts}
+    return {pod: used for pod, workload in pods.items() if (used := own.get(pod) or usual.get(workload))}
 
 
 def _add_means(into: dict[str, float], parts: Sequence[Columns]) -> None:

@@ -234,13 +234,9 @@ class Windows:
         """Return the day for which a local time counts; None if it does not count."""
         now, today = local.time(), local.date()
         for begin, end in self.spans:
-            if begin < end:
-                day = today if begin <= now < end else None
-            elif now >= begin:
-                day = today
-            else:
-                day = today - timedelta(days=1) if now < end else None
-            if day is not None and day.weekday() in self.days:
+            over_midnight = end <= begin
+            day = today - timedelta(days=over_midnight and now < end)
+            if day.weekday() in self.days and (begin <= now < end or (over_midnight and (now >= begin or now < end))):
                 return day
         return None
 

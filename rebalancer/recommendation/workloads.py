@@ -15,7 +15,7 @@ import re
 from dataclasses import astuple, dataclass, field, replace
 from math import ceil
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rebalancer.recommendation.rules import MEBI, Amounts, Need, Rule, in_whole_mebi
 from rebalancer.recommendation.samples import Samples
@@ -124,17 +124,12 @@ class Recommendation:
     def _set(self) -> Amounts:
         need, now = self.need, self.history.now or Amounts()
         assert need is not None
-        return Amounts(
-            need.cpu_request,
-            _limit(need.cpu_request, need.cpu_limit, now.cpu_limit),
-            need.memory_request,
-            _limit(need.memory_request, need.memory_limit, now.memory_limit),
-        )
 
+        def limit(request: int | None, wanted: int | None, now: int | None) -> int | None:
+            return request if wanted is None and now is not None and request is not None and now < request else wanted
 
-def _limit(request: int | None, wanted: int | None, now: int | None) -> int | None:
-    is_below = wanted is None and now is not None and request is not None and now < request
-    return request if is_below else wanted
+        cpu = need.cpu_request, limit(need.cpu_request, need.cpu_limit, now.cpu_limit)
+        return Amounts(*cpu, need.memory_request, limit(need.memory_request, need.memory_limit, now.memory_limit))
 
 
 def recommend(
@@ -170,12 +165,10 @@ def adjusted(
         need = _after_kills(need, known, highest_memory, remarks)
     if known.throttled and cpu_limit:
         need = _unthrottled(need, known, cpu_limit, remarks)
-    if "cpu" in known.scaled:
-        need = replace(need, cpu_request=None, cpu_limit=None)
-    if "memory" in known.scaled:
-        need = replace(need, memory_request=None, memory_limit=None)
-    scaler = f"HorizontalPodAutoscaler {known.autoscaler}"
-    remarks += [f"{name} is left alone: {scaler} scales by it" for name in sorted(known.scaled)]
+    for name in sorted(known.scaled):
+        nothing: dict[str, Any] = {f"{name}_request": None, f"{name}_limit": None}
+        need = replace(need, **nothing)
+        remarks.append(f"{name} is left alone: HorizontalPodAutoscaler {known.autoscaler} scales by it")
     return need, tuple(remarks)
 
 

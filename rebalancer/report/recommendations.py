@@ -89,12 +89,12 @@ def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> 
 
 def _differences(each: Recommendation) -> dict[str, str] | None:
     """Return by how much amounts change that are set today and should change: `+100m`."""
-    now, wanted = each.history.now, each.change
-    if now is None or wanted is None:
+    if each.history.now is None or each.change is None:
         return None
+    pairs = zip(_AMOUNTS, astuple(each.history.now), astuple(each.change), strict=True)
     return {
         name: ("+" if new >= old else "-") + _quantity(name, abs(new - old))
-        for name, old, new in zip(_AMOUNTS, astuple(now), astuple(wanted), strict=True)
+        for name, old, new in pairs
         if None not in (old, new)
     }
 
@@ -261,7 +261,7 @@ def patches(found: Sequence[Recommendation]) -> dict[str, str]:
     changing = {each.history.workload for each in found if each.change}
 
     def container(each: Recommendation) -> dict[str, Any] | None:
-        resources = _resources(_after(each)) if each.history.workload in changing else {}
+        resources = each.history.workload in changing and _resources(_after(each))
         return {"name": each.history.container, "resources": resources} if resources else None
 
     return {
@@ -329,9 +329,7 @@ def _resources(change: Amounts) -> dict[str, dict[str, str]]:
 
 def _cpu(value: int | None) -> str:
     """Return a quantity as the API server writes it: another spelling of an equal amount would be a conflict."""
-    if value is None:
-        return ""
-    return f"{value}m" if value % 1000 else str(value // 1000)
+    return "" if value is None else f"{value}m" if value % 1000 else str(value // 1000)
 
 
 def _memory(value: int | None) -> str:
@@ -353,13 +351,10 @@ def reservations_as_text(found: Sequence[Reservation], output: str, width: int) 
     )
     if output == "yaml":
         return snippets
-    rows = [("NODES", "MEMORY", "KEPT TODAY", "SYSTEM USES", "EVICT BELOW", "SYSTEM RESERVED")]
+    rows: list[tuple[str, ...]] = [("NODES", "MEMORY", "KEPT TODAY", "SYSTEM USES", "EVICT BELOW", "SYSTEM RESERVED")]
     for each in found:
-        used = in_mebi(each.system["memory"]) if "memory" in each.system else "?"
-        capacity, now, eviction, reserved = map(
-            in_mebi, (each.capacity, each.now, each.eviction, each.reserved["memory"])
-        )
-        rows.append((str(len(each.nodes)), capacity, now, used, eviction, reserved))
+        amounts = (each.capacity, each.now, each.system.get("memory"), each.eviction, each.reserved["memory"])
+        rows.append((str(len(each.nodes)), *("?" if amount is None else in_mebi(amount) for amount in amounts)))
     page = Page(width)
     page.rows(rows)
     for warning in (text for each in found for text in each.warnings):

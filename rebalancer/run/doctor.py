@@ -6,7 +6,8 @@ read is said, and is no fault of the cluster.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -15,7 +16,6 @@ from typing import Any
 import msgspec
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, PODS
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
@@ -49,7 +49,7 @@ _OURS = "kube-rebalancer/"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: FINE, WRONG, or UNKNOWN where it could not be read; the cure is empty where nothing has to be done."""
+    """One check."""
 
     check: str
     state: str  # FINE, WRONG, or UNKNOWN where it could not be read
@@ -65,16 +65,16 @@ def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> It
     yield _none_of("strategies", errors, "", "mend the policy or its source of usage", fine)
     yield _metrics(snapshot, work)
     yield _budgets(snapshot)
-    yield _without_budget(snapshot)
-    yield _single_replicas(cluster)
+    yield from _owners(cluster)
     yield _room(cluster)
     names = {pod.spec.placement.scheduler for pod in snapshot.pods} - {"default-scheduler"}
-    configured = snapshot.scheduler_configuration is not None or bool(work.scheduler.warnings)
-    if names and not configured:
+    if snapshot.scheduler_configuration is not None or work.scheduler.warnings:
+        yield Finding("scheduler", FINE, "configured")
+    elif names:
         cure = "give its configuration with --scheduler-config"
         yield Finding("scheduler", UNKNOWN, f"pods name other schedulers: {listed(sorted(names), _NAMED)}", cure)
     else:
-        yield Finding("scheduler", FINE, "its defaults are assumed" if not configured else "configured")
+        yield Finding("scheduler", FINE, "its defaults are assumed")
 
 
 def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
@@ -83,12 +83,6 @@ def _either(check: str, wrong: str, cure: str, fine: str) -> Finding:
 
 def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) -> Finding:
     return _either(check, f"{says}{listed(names, _NAMED)}" if names else "", cure, fine)
-
-
-def _owners_of(pods: Iterable[Pod], *kinds: str) -> Iterator[tuple[str, Pod]]:
-    for pod in pods:
-        if pod.controller and pod.controller.kind in kinds:
-            yield f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}", pod
 
 
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:
@@ -117,20 +111,23 @@ def _budgets(snapshot: Snapshot) -> Finding:
     return _none_of("PDBs", stuck, "allow nothing now: ", "these hold up runs, and drains of nodes too", fine)
 
 
-def _without_budget(snapshot: Snapshot) -> Finding:
-    budgets = DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
-    owned = _owners_of(snapshot.pods, "ReplicaSet", "StatefulSet")
-    owners = Counter(name for name, pod in owned if not budgets.selecting(pod))
-    several = sorted(name for name, count in owners.items() if count > 1)
+def _owners(cluster: Cluster) -> Iterator[Finding]:
+    """Yield what owners of several pods and owners of a single one lack."""
+    pods = cluster.snapshot.pods
+    budgets = DisruptionBudgets(cluster.snapshot.budgets or (), pods)
+    bare: Counter[str] = Counter()
+    single = []
+    for pod in pods:
+        if pod.controller and pod.controller.kind in ("ReplicaSet", "StatefulSet"):
+            name = f"{pod.namespace}/{pod.controller.kind}/{pod.controller.name}"
+            bare[name] += not budgets.selecting(pod)
+            if pod.controller.kind == "ReplicaSet" and cluster.siblings(pod.controller.uid) == 1:
+                single.append(name)
+    several = sorted(name for name, number in bare.items() if number > 1)
     cure = "a PDB says how many may go at once; without one only relief spares most of an owner's pods"
-    return _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
-
-
-def _single_replicas(cluster: Cluster) -> Finding:
-    owned = _owners_of(cluster.snapshot.pods, "ReplicaSet")
-    single = sorted(name for name, pod in owned if pod.controller and cluster.siblings(pod.controller.uid) == 1)
+    yield _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
     cure = "minReplicas: 2 leaves them alone; trust.restart moves those that can be moved without a gap"
-    return _none_of("single replicas", single, f"{len(single)}: ", cure, "none")
+    yield _none_of("single replicas", sorted(single), f"{len(single)}: ", cure, "none")
 
 
 def _room(cluster: Cluster) -> Finding:
@@ -154,18 +151,12 @@ def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Find
     yield _others(cluster)
 
 
-def _document(body: bytes) -> dict[str, Any]:
-    """Return the fields of an answer; none where it is the page of a proxy."""
-    try:
-        return decode_json(body, dict[str, Any])
-    except Unreadable:
-        return {}
-
-
 def _version(cluster: Client) -> Iterator[Finding]:
     before = datetime.now(UTC)
     answer = cluster.look("/version")
-    found = _document(answer.body) if answer.is_success else {}
+    found: dict[str, Any] = {}
+    with suppress(Unreadable):  # it may be the page of a proxy
+        found = decode_json(answer.body, dict[str, Any]) if answer.is_success else found
     minor = "".join(filter(str.isdigit, str(found.get("minor", ""))))
     says = f"{cluster.connection.server} is {found.get('gitVersion', 'of an unknown version')}"
     known = minor.isdecimal() and int(minor) in _TRIED

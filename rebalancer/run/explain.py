@@ -21,17 +21,16 @@ from rebalancer.scheduling.simulation import Simulation
 Report = Mapping[str, Any]
 
 #: As kubectl spells them.
-_SPELLINGS = {
-    "Pod": ("po", "pod", "pods"),
-    "Deployment": ("deploy", "deployment", "deployments"),
-    "ReplicaSet": ("rs", "replicaset"),
-    "StatefulSet": ("sts", "statefulset"),
-    "Job": ("job",),
-    "DaemonSet": ("ds", "daemonset"),
-    "Node": ("node", "no", "nodes"),
+_KINDS = {
+    **dict.fromkeys(("po", "pod", "pods"), "Pod"),
+    **dict.fromkeys(("deploy", "deployment", "deployments"), "Deployment"),
+    **dict.fromkeys(("rs", "replicaset"), "ReplicaSet"),
+    **dict.fromkeys(("sts", "statefulset"), "StatefulSet"),
+    **dict.fromkeys(("ds", "daemonset"), "DaemonSet"),
+    **dict.fromkeys(("node", "no", "nodes"), "Node"),
+    "job": "Job",
 }
 _OTHERS = "deploy/NAME, sts/NAME, rs/NAME, job/NAME, ds/NAME and node/NAME can be explained too"
-_KINDS = {each: kind for kind, spellings in _SPELLINGS.items() for each in spellings}
 
 
 def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tuple[Pod, ...]]:
@@ -55,7 +54,8 @@ def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tup
 
 
 def _is_meant(pod: Pod, kind: str, name: str) -> bool:
-    if kind == "Pod" or not (owner := pod.controller):
+    owner = pod.controller
+    if kind == "Pod" or not owner:
         return kind == "Pod" and pod.name == name
     if kind == "Deployment":  # its ReplicaSets have its name, a dash and a hash
         return owner.kind == "ReplicaSet" and owner.name.rpartition("-")[0] == name
@@ -86,7 +86,18 @@ def explained(
             }
             for plan in plans
         ],
-        "onNode": _node_states(pod.node, report),
+        "onNode": [
+            {
+                "strategy": run["strategy"],
+                "state": node["state"],
+                "percent": node["before"],
+                "thresholds": run["thresholds"],
+                "targetThresholds": run["targetThresholds"],
+            }
+            for run in report["strategies"]
+            for node in run["nodes"]
+            if node["name"] == pod.node
+        ],
         "scheduler": _scheduler_view(pod, cluster),
     }
 
@@ -103,21 +114,6 @@ def _says(pod: Pod, profile: str, strategy: str, report: Report) -> str:
 
 def _is_about(entry: Report, pod: Pod) -> bool:
     return (entry["namespace"], entry["name"]) == pod.key and entry["node"] == pod.node
-
-
-def _node_states(name: str, report: Report) -> list[dict[str, Any]]:
-    return [
-        {
-            "strategy": run["strategy"],
-            "state": node["state"],
-            "percent": node["before"],
-            "thresholds": run["thresholds"],
-            "targetThresholds": run["targetThresholds"],
-        }
-        for run in report["strategies"]
-        for node in run["nodes"]
-        if node["name"] == name
-    ]
 
 
 def _scheduler_view(pod: Pod, cluster: Cluster) -> dict[str, Any]:
