@@ -196,11 +196,14 @@ class Question:
 
     def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
         """Show a plan, and ask; `show` pages through all that a dry run says of it."""
-        written = sum(_show(label if label == "!" else f"{label}:", text) for label, text in question_lines(report))
+        told = list(question_lines(report))
         if unseen:
             new = f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before"
-            written += _show("new:", new)
-        _show_moves(report, _size()[1] - written - _LINES_OF_QUESTION)
+            told.append(("new", new))
+        labels = [((label if label == "!" else f"{label}:").ljust(_LABEL), text) for label, text in told]
+        shown = [line for lines_ in _laid_out(labels) for line in lines_]
+        click.echo("\n".join(shown), err=True)
+        _show_moves(list(move_lines(report)), _size()[1] - len(shown) - _LINES_OF_QUESTION)
         question = "The plan has changed. Evict" if unseen else "Evict"
         answer = _SHOW[0]
         while answer in _SHOW:
@@ -212,34 +215,25 @@ class Question:
             raise Declined("Nothing was evicted: the answer was not yes.")
 
 
-def _show(label: str, text: str) -> int:
-    """Print a line, wrapped where the terminal ends and not within a name; return how many lines it became."""
-    shown = next(hanging([(label.ljust(_LABEL),)], [printable_lines(text, _LONGEST_LINE)], _size()[0]))
-    for line in shown:
-        click.echo(line, err=True)
-    return len(shown)
+def _laid_out(rows: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
+    """Yield the lines of names with texts, wrapped where the terminal ends and not within a name."""
+    names = [(printable(name),) for name, _ in rows]
+    return hanging(names, [printable_lines(text, _LONGEST_LINE) for _, text in rows], _size()[0])
 
 
-def _show_moves(report: Mapping[str, Any], room: int) -> None:
-    moves = list(move_lines(report))
-    names = [(printable(name),) for name, _ in moves]
-    shown = 0
-    for move in hanging(names, [printable_lines(text, _LONGEST_LINE) for _, text in moves], _size()[0]):
+def _show_moves(moves: Sequence[tuple[str, str]], room: int) -> None:
+    for number, move in enumerate(_laid_out(moves)):
         room -= len(move)
-        if shown >= _FEWEST_MOVES and room < 0:
-            break
-        shown += 1
-        for line in move:
-            click.echo(line, err=True)
-    if shown < len(moves):
-        click.echo(f"and {len(moves) - shown} more: `show` lists them", err=True)
+        if number >= _FEWEST_MOVES and room < 0:
+            click.echo(f"and {len(moves) - number} more: `show` lists them", err=True)
+            return
+        click.echo("\n".join(move), err=True)
 
 
 def _page(text: Sequence[str]) -> None:
     size = max(_size()[1] - 1, 1)
     for start in range(0, len(text), size):
-        for line in text[start : start + size]:
-            click.echo(line, err=True)
+        click.echo("\n".join(text[start : start + size]), err=True)
         if start + size < len(text):
             click.echo("-- Enter: more, q: back to the question -- ", nl=False, err=True)
             if _typed(sys.stdin).strip().lower() == "q":

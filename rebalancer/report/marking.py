@@ -4,8 +4,7 @@ Everybody who reaches the port may read them: they say that a source or a node i
 servers said of it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rebalancer.marking.evaluation import MarkingOutcome, Pressure
@@ -103,14 +102,8 @@ def _rows(node: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         yield printable(node["name"]), "-", "-", "-", "-", change
 
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem; color: #1a1a1a; background: #fff; }
-table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem 1.2rem .3rem 0; }
-th { border-bottom: 2px solid #888; } td { border-bottom: 1px solid #ddd; }
-@media (prefers-color-scheme: dark) { body { color: #eee; background: #181818; } td { border-color: #444; } }
-"""
 _IN_THE_LOG = "the log says why"
-_UNITS = "Values are in percent for a resource, and in the unit of the query for a rule with one."
+_UNITS = "in percent for a resource, and in the unit of the query for a rule with one."
 #: What the page says of an evaluation, by key of the document.
 _SAID = {
     "time": "evaluated",
@@ -169,9 +162,8 @@ def nodes_html(document: Mapping[str, Any]) -> str:
         for node in document["nodes"]
         for rule in node["rules"]
     ]
-    marked = f"{count(document['count'], 'node')} marked"
-    text = f"{marked}, evaluated {document['evaluated'] or 'never'}. {_UNITS}"
-    return _page("Nodes under pressure", text, _NODE_HEAD, rows)
+    marked = f"{count(document['count'], 'node')}, evaluated {document['evaluated'] or 'never'}"
+    return _page("Nodes under pressure", [("marked", marked), ("values", _UNITS)], _NODE_HEAD, rows)
 
 
 def status_html(document: Mapping[str, Any]) -> str:
@@ -180,8 +172,7 @@ def status_html(document: Mapping[str, Any]) -> str:
     evaluation = document["evaluation"] or {"time": "never", "rules": {}}
     rows += [(_SAID[key], _state(value)) for key, value in evaluation.items() if key != "rules"]
     rows += [(f"rule {name}", problem or "known") for name, problem in evaluation["rules"].items()]
-    said = "ready" if document["ready"] else "not ready"
-    return _page("Marking", f"{'healthy' if document['healthy'] else 'not healthy'}, {said}", ("what", "state"), rows)
+    return _page("Marking", [(key, _state(document[key])) for key in ("healthy", "ready")], ("what", "state"), rows)
 
 
 def _state(value: object) -> str:
@@ -192,14 +183,7 @@ def _state(value: object) -> str:
     return "no" if value is False or value in ("", None) else str(value)
 
 
-def _page(title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    body = "".join(_row("td", row) for row in rows)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style></head>\n<body><h1>{escape(title)}</h1>\n<p>{escape(text)}</p>\n"
-        f"<table><thead>{_row('th', head)}</thead>\n<tbody>{body}</tbody></table></body></html>\n"
-    )
+def _page(title: str, head: Sequence[tuple[str, str]], columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    from rebalancer.report.page import rendered  # noqa: PLC0415  templates: only where asked
 
-
-def _row(cell: str, texts: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<{cell}>{escape(text)}</{cell}>' for text in texts)}</tr>\n"
+    return rendered(title=title, head=head, tables=[("Now", columns, rows)])

@@ -37,16 +37,18 @@ _FAR = 10  # nodes whose requests say least
 
 def html(document: Document) -> str:
     """Return the page of a report, of a plan, or of a cluster without a policy."""
-    template = files("rebalancer.report").joinpath("page.html.j2").read_text()
-    script = files("rebalancer.report").joinpath("page.js").read_text()
+    parts_of = {"ClusterReport": _of_cluster, "Plan": _of_plan}.get(document.get("kind", ""), _of_run)
+    return rendered(**{"warnings": [printable(each) for each in document["warnings"]], **parts_of(document)})
+
+
+def rendered(**parts: Any) -> str:
+    """Return a page of these parts: a title, a head of names and values, and what else the template has."""
+    template, script = (files("rebalancer.report").joinpath(name).read_text() for name in ("page.html.j2", "page.js"))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    parts_of = {"ClusterReport": _of_cluster, "Plan": _of_plan}.get(document.get("kind", ""), _of_run)
-    parts: dict[str, Any] = {"alarms": (), "failures": (), "moves": None, "policy": "", "legend": _CHANGE}
-    parts |= {"warnings": [printable(each) for each in document["warnings"]], **parts_of(document)}
-    return environment.from_string(template).render(
-        script=script, digest=digest, width=_WIDTH, left=_LEFT, scale=_SCALE, **parts
-    )
+    usual: dict[str, Any] = {"moves": None, "policy": "", "legend": _CHANGE, "script": script, "digest": digest}
+    usual |= dict.fromkeys(("alarms", "failures", "pictures", "tables", "warnings"), ())
+    return environment.from_string(template).render(usual | parts, width=_WIDTH, left=_LEFT, scale=_SCALE)
 
 
 def _of_plan(plan: Document) -> dict[str, Any]:
@@ -63,7 +65,6 @@ def _of_plan(plan: Document) -> dict[str, Any]:
         ],
         "pictures": list(_pictures((name, each, plan["targets"].get(name, {})) for name, each in nodes.items())),
         "moves": [_move(each) for each in plan["moves"]],
-        "tables": [],
         "policy": _policy(plan["policy"]),
     }
 

@@ -87,13 +87,8 @@ def explained(
             for plan in plans
         ],
         "onNode": [
-            {
-                "strategy": run["strategy"],
-                "state": node["state"],
-                "percent": node["before"],
-                "thresholds": run["thresholds"],
-                "targetThresholds": run["targetThresholds"],
-            }
+            {"strategy": run["strategy"], "state": node["state"], "percent": node["before"]}
+            | {key: run[key] for key in ("thresholds", "targetThresholds")}
             for run in report["strategies"]
             for node in run["nodes"]
             if node["name"] == pod.node

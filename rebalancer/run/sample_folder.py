@@ -30,6 +30,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -41,7 +42,6 @@ import msgspec
 from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.kube.answers import NotFound
-from rebalancer.kube.client import Client
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.pages import Items, path_of_list
 from rebalancer.kube.wire.shared_fields import Metadata
@@ -64,7 +64,7 @@ _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"\d+m?")
 _MEMORY = re.compile(r"\d+[KMG]i")
 _SUFFIXES = (".txt", ".txt.gz")
-_FEWEST_FIELDS, _MOST_FIELDS = 3, 5
+_MOST_FIELDS = 5
 
 
 def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tuple[MeasuredContainers, list[str]]:
@@ -93,14 +93,6 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tup
     return measured, skipped
 
 
-def _time(name: str, zone: ZoneInfo) -> int | None:
-    match = _TIME.search(name)
-    try:
-        return int(datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=zone).timestamp()) if match else None
-    except ValueError:
-        return None
-
-
 def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[tuple[int, str]]:
     try:
         content = read_input(str(path), LARGEST_PAGE)
@@ -110,11 +102,14 @@ def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[tuple[in
             if torn:
                 skipped.append(f"{path.name}: {count(len(torn), 'sheet')} not whole, the first at byte {torn[0]}")
             return
-        time_in_name = _time(path.name, zone)
+        time_in_name = None
+        with suppress(ValueError):
+            if match := _TIME.search(path.name):
+                time_in_name = datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=zone)
         if time_in_name is None:
             skipped.append(f"{path.name}: there is no time in its name; name it like resource-20230511103000.txt")
         else:
-            yield time_in_name, bytes(unpacked(content, LARGEST_PAGE)).decode()
+            yield int(time_in_name.timestamp()), bytes(unpacked(content, LARGEST_PAGE)).decode()
     except (OSError, EOFError, zlib.error, Unreadable, UnicodeDecodeError) as error:
         skipped.append(f"{path.name}: it cannot be read: {error}")
 
@@ -218,15 +213,16 @@ def _lines(text: str, namespace: str, bad: list[int]) -> dict[ContainerOfPod, tu
 
 
 def _names(fields: list[str], heading: list[str], namespace: str) -> tuple[str, str, str] | None:
-    if len(fields) not in range(_FEWEST_FIELDS, _MOST_FIELDS + 1) or (heading and len(heading) != len(fields)):
+    if heading and len(heading) != len(fields):
         return None
-    if len(fields) == _FEWEST_FIELDS:
-        return namespace, fields[0], WHOLE_POD
-    if len(fields) == _MOST_FIELDS:
-        return fields[0], fields[1], fields[2]
-    if not heading:
-        return None
-    return (fields[0], fields[1], WHOLE_POD) if heading[0] == "NAMESPACE" else (namespace, fields[0], fields[1])
+    match fields[:-2]:
+        case [pod]:
+            return namespace, pod, WHOLE_POD
+        case [first, second] if heading:
+            return (first, second, WHOLE_POD) if heading[0] == "NAMESPACE" else (namespace, first, second)
+        case [first, second, third]:
+            return first, second, third
+    return None
 
 
 def packed_sheet(time: datetime, lines: Iterable[str]) -> bytes:
@@ -270,8 +266,12 @@ class _UsageOfPod(msgspec.Struct):
 
 def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, int]:
     """Append what all containers use now, and remove files of old days; return file and number of containers."""
-    live = open_cluster(client)
-    lines = sorted(line for of_pod in _usage(live) for line in of_pod)
+    try:
+        new = partial(Items, "PodMetrics", _UsageOfPod, _lines_of)
+        found = read_list(open_cluster(client), path_of_list("PodMetrics"), new).items
+    except NotFound:
+        raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
+    lines = sorted(line for of_pod in found for line in of_pod)
     if not lines:
         raise ClusterError("metrics-server knows no pods yet: nothing is recorded")
     now = datetime.now(UTC)
@@ -286,14 +286,6 @@ def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, i
     except OSError as error:
         raise UsageError(f"--out {folder} cannot be written: {error.strerror}") from error
     return path, len(lines)
-
-
-def _usage(live: Client) -> list[list[str]]:
-    try:
-        new = partial(Items, "PodMetrics", _UsageOfPod, _lines_of)
-        return read_list(live, path_of_list("PodMetrics"), new).items
-    except NotFound:
-        raise ClusterError("there is no metrics-server: install it, or recommend from a Prometheus") from None
 
 
 def _lines_of(pod: _UsageOfPod) -> list[str]:

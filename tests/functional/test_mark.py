@@ -300,8 +300,8 @@ def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
         assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert page.headers["Refresh"] == "30"
-    assert "<p>2 nodes marked, evaluated 20" in pages[0].body
-    assert "Values are in percent for a resource" in pages[0].body
+    assert "<dd>2 nodes, evaluated 20" in pages[0].body
+    assert "<dd>in percent for a resource" in pages[0].body
     assert "<tr><td>n1</td><td>cpu</td><td>95</td>" in pages[0].body
     assert "<tr><td>rule cpu</td><td>known</td></tr>" in pages[1].body
     assert "<tr><td>dry run</td><td>no</td></tr>\n<tr><td>skipped</td><td>no</td></tr>" in pages[1].body
