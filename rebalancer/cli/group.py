@@ -103,30 +103,24 @@ service_flags = options(
     packed("tracing", TracingOptions, *_tracing, prefix="otel_"),
 )
 
-_NO_THROTTLE = "requests are not throttled here; the API server's own fairness has the last word"
-_HTTP2 = "health and metrics are served over HTTP/1.1"
-_LOG_STREAM = "all logs go to standard error at once"
-_PORT = "the port is taken for this program alone"
-
-#: Flags that are accepted and change nothing, in the order of the descheduler's help, and what became of each.
-ACCEPTED = {
-    "--client-connection-qps": _NO_THROTTLE,
-    "--client-connection-burst": _NO_THROTTLE,
-    "--feature-gates": "there are no gates; evictions in the background are understood where a server makes them",
-    "--enable-http2": _HTTP2,
-    "--disable-http2-serving": _HTTP2,
-    "--http2-max-streams-per-connection": _HTTP2,
-    "--permit-address-sharing": _PORT,
-    "--permit-port-sharing": _PORT,
-    "--cert-dir": "it has no effect in the descheduler either; give --tls-cert-file and --tls-private-key-file",
-    "--tls-sni-cert-key": "one certificate is served whatever the name; give --tls-cert-file",
-    "--tls-curve-preferences": "the curves are those that OpenSSL prefers",
-    "--vmodule": "verbosity is one for all modules; use -v",
-    "--log-flush-frequency": _LOG_STREAM,
-    "--log-text-split-stream": _LOG_STREAM,
-    "--log-json-split-stream": _LOG_STREAM,
-    "--log-text-info-buffer-size": _LOG_STREAM,
-    "--log-json-info-buffer-size": _LOG_STREAM,
+#: Flags that are accepted and change nothing, by what became of them.
+_WITHOUT_EFFECT = {
+    "requests are not throttled here; the API server's own fairness has the last word": (
+        "--client-connection-qps --client-connection-burst"
+    ),
+    "there are no gates; evictions in the background are understood where a server makes them": "--feature-gates",
+    "health and metrics are served over HTTP/1.1": (
+        "--enable-http2 --disable-http2-serving --http2-max-streams-per-connection"
+    ),
+    "the port is taken for this program alone": "--permit-address-sharing --permit-port-sharing",
+    "it has no effect in the descheduler either; give --tls-cert-file and --tls-private-key-file": "--cert-dir",
+    "one certificate is served whatever the name; give --tls-cert-file": "--tls-sni-cert-key",
+    "the curves are those that OpenSSL prefers": "--tls-curve-preferences",
+    "verbosity is one for all modules; use -v": "--vmodule",
+    "all logs go to standard error at once": (
+        "--log-flush-frequency --log-text-split-stream --log-json-split-stream "
+        "--log-text-info-buffer-size --log-json-info-buffer-size"
+    ),
 }
 #: Flags that very old versions of the descheduler had and v0.36.0 refuses, with what replaces each in a policy.
 GONE = {
@@ -156,5 +150,5 @@ def _without_meaning(name: str, told: str) -> Decorator:
 
 descheduler_flags = options(
     *(_without_meaning(name, cure) for name, cure in reversed(GONE.items())),
-    *(_without_meaning(name, outcome) for name, outcome in ACCEPTED.items()),
+    *(_without_meaning(name, outcome) for outcome, names in _WITHOUT_EFFECT.items() for name in names.split()),
 )

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from rebalancer.cli import options as flags
-from rebalancer.cli.logs import complain, exit_on_error, set_up
+from rebalancer.cli.logs import complain, exit_on_error
 from rebalancer.cli.plan import dry_options, dry_run, write_out
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.report.layout import count
@@ -204,18 +204,10 @@ _now_option = flags.value("--now", "TIME", "The end of the history, RFC 3339; by
 @flags.value("--vpa", "FOLDER", "Write a VerticalPodAutoscaler that is off for each workload.", flags.FILE)
 @click.option("--what-if", is_flag=True, help="Place all pods anew by today's requests and by these; needs --snapshot.")
 @flags.scheduler_config_option
-@flags.verbosity_option
+@flags.logged
 @click.pass_context
-@exit_on_error
 def recommend(
-    context: click.Context,
-    /,
-    output: str,
-    verbosity: int,
-    timezone: str,
-    patches: str | None,
-    vpa: str | None,
-    **given: Any,
+    context: click.Context, /, output: str, timezone: str, patches: str | None, vpa: str | None, **given: Any
 ) -> None:
     """Recommend requests and limits for each container, from what it used in the hours of the peaks.
 
@@ -228,7 +220,6 @@ def recommend(
     from rebalancer.report.recommendations import as_text  # noqa: PLC0415  `--help` answers at once
     from rebalancer.run.recommend import RecommendOptions, recommendations  # noqa: PLC0415
 
-    set_up(verbosity, as_json=False)
     for option, wanted in (("--patches", patches), ("--vpa", vpa), ("--what-if", given["what_if"])):
         if wanted and given["snapshot"] is None:
             raise UsageError(f"{option} needs --snapshot: `rebalancer snapshot` writes all that is needed")
@@ -237,7 +228,7 @@ def recommend(
     except (KeyError, ValueError, OSError):
         raise UsageError(f"--timezone {timezone} is not a time zone; write it like Asia/Shanghai") from None
     asked = RecommendOptions(timezone=zone, **given)
-    found, remarks = recommendations(asked, progress_for(output, verbosity, log_as_json=False))
+    found, remarks = recommendations(asked, progress_for(output, flags.verbosity(), log_as_json=False))
     complain(*(f"Note: {remark}" for remark in remarks))
     _write(found.recommendations, patches, vpa)
     click.echo(as_text(found, output, shutil.get_terminal_size((160, 24)).columns), nl=False)

@@ -4,9 +4,9 @@ import json
 import logging
 import os
 import sys
+import time
 import types
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import wraps
 from typing import ParamSpec, TypeAlias
 
@@ -21,10 +21,9 @@ _Failure: TypeAlias = tuple[type[BaseException], BaseException, types.TracebackT
 class SafeFormatter(logging.Formatter):
     """Formats records: unprintable characters are escaped, URLs lose their userinfo, times are in UTC."""
 
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802  logging's
-        """Return when a record was made, as RFC 3339 writes it, in UTC and to the millisecond."""
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        return time.replace("+00:00", "Z")
+    converter = staticmethod(time.gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         """Return the line of a record."""

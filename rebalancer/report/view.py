@@ -38,17 +38,7 @@ def lines(report: Report, stream: IO[str], *, everything: bool = False, color: C
     _show(_printable(report), page, everything=everything)
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in {"dumb", "unknown"}
     colored = color == "always" or (color == "auto" and stream.isatty() and not is_plain)
-    drawn = _drawn_in(getattr(stream, "encoding", None))
-    return [_styled(text.translate(drawn).rstrip(), style if colored else "") for text, style in page.lines]
-
-
-def _drawn_in(encoding: str | None) -> Mapping[int, str]:
-    """Return what stands for the characters of bars if the encoding lacks them."""
-    try:
-        "█·".encode(encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return {ord("█"): "#", ord("·"): "."}
-    return {}
+    return [_styled(text.rstrip(), style if colored else "") for text, style in page.lines]
 
 
 def _styled(text: str, style: str) -> str:

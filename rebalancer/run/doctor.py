@@ -5,6 +5,7 @@ read is said, and is no fault of the cluster.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,7 @@ _SECONDS = 10.0
 _WORKLOADS = (("/apis/apps/v1/deployments", "Deployment"), ("/apis/batch/v1/cronjobs", "CronJob"))
 _LARGEST = 256 << 20
 _OURS = "kube-rebalancer/"
+_IMAGE = re.compile(r'"image": "[^"]*descheduler')
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,7 @@ def _others(cluster: Client) -> Finding:
         except (ClusterError, ValueError):
             unread.append(f"{kind}s")
             continue
-        found = [each.get("metadata") or {} for each in items if "descheduler" in json.dumps(_images(each))]
+        found = [each.get("metadata") or {} for each in items if _IMAGE.search(json.dumps(each))]
         names += [f"{kind} {each.get('namespace', '')}/{each.get('name', '')}" for each in found]
     try:
         lease = Leases(cluster, "kube-system", "descheduler", _SECONDS).read()
@@ -260,9 +262,3 @@ def _others(cluster: Client) -> Finding:
 
 class _Workloads(msgspec.Struct):
     items: list[dict[str, Any]] | None = None
-
-
-def _images(item: Mapping[str, Any]) -> list[str]:
-    spec = item.get("spec") or {}
-    template = spec.get("template") or spec.get("jobTemplate", {}).get("spec", {}).get("template") or {}
-    return [str(each.get("image", "")) for each in template.get("spec", {}).get("containers") or ()]

@@ -140,6 +140,8 @@ class Options:
         offline, standard_inputs = self.snapshot is not None, [self.policy, self.scheduler_config, self.snapshot]
         live = (self.client, self.export) != (ClientOptions(), ExportOptions())
         detailed = self.detailed_exitcode and (self.interval or not (self.dry_run or self.snapshot))
+        inputs = "--policy, --scheduler-config and --snapshot"
+        alone = "--descheduling-interval: a single cycle holds the Lease by itself"
         of_live = (
             "--kubeconfig, --context, --as, --as-group, --request-timeout, --exec-timeout, --insecure-skip-tls-verify, "
             "--metrics-textfile and --pushgateway are about a live cluster: leave them out, or --snapshot"
@@ -149,14 +151,8 @@ class Options:
             (offline and live, of_live),
             (offline and self.interval, "--descheduling-interval is for a live cluster: a snapshot stays as it is"),
             (detailed, "--detailed-exitcode goes with a single --dry-run or --snapshot"),
-            (
-                standard_inputs.count("-") > 1,
-                "only one of --policy, --scheduler-config and --snapshot can be standard input",
-            ),
-            (
-                self.lease.leader_elect and not self.interval,
-                "--leader-elect goes with --descheduling-interval: a single cycle holds the Lease by itself",
-            ),
+            (standard_inputs.count("-") > 1, f"only one of {inputs} can be standard input"),
+            (self.lease.leader_elect and not self.interval, f"--leader-elect goes with {alone}"),
         ):
             if is_wrong:
                 raise UsageError(message)

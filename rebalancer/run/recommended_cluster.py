@@ -15,7 +15,7 @@ from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
-from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, NamedObject, Quantities, ResourcesWire
+from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, NamedObject, ResourcesWire
 from rebalancer.recommendation.rules import Amounts
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
@@ -196,14 +196,12 @@ def _traits(pod: _OwnedPod) -> Iterator[str]:
 
 
 def _amounts(resources: ResourcesWire | None) -> Amounts:
-    resources = resources or ResourcesWire()
-
-    def pair(amounts: Quantities | None) -> tuple[int | None, int | None]:
-        found = amounts or {}
-        cpu = parse_milli_quantity(found["cpu"]) if "cpu" in found else None
-        return cpu, parse_quantity(found["memory"]) if "memory" in found else None
-
-    (cpu, memory), (cpu_limit, memory_limit) = pair(resources.requests), pair(resources.limits)
+    found = []
+    for part in (resources.requests, resources.limits) if resources else ({}, {}):
+        given = part or {}
+        found.append(parse_milli_quantity(given["cpu"]) if "cpu" in given else None)
+        found.append(parse_quantity(given["memory"]) if "memory" in given else None)
+    cpu, memory, cpu_limit, memory_limit = found
     return Amounts(cpu, cpu_limit, memory, memory_limit)
 
 

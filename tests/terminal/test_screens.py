@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from rebalancer.cli.main import main
 from rebalancer.report.view import lines
 from tests.functional.objects import node, pod, policy
-from tests.terminal.screen import Screen, Shown, on_screen
+from tests.terminal.screen import Screen, on_screen
 
 WIDTHS = (80, 200)
 DEMO = ("run", "--policy", "demo", "--snapshot", "examples/cluster.json")
@@ -146,9 +146,3 @@ def test_a_run_without_limits_is_warned_of_in_a_dry_run_too(tmp_path):
     assert "!  the policy sets no limit on evictions" in "\n".join(shown.lines[:4])
     assert shown.text.count("no limit") == 1
     assert "40 of 40 pods of the cluster: more than a fifth" in shown.text
-
-
-def test_a_terminal_without_the_characters_of_bars_gets_others():
-    shown: Shown = on_screen(*DEMO, variables={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
-
-    assert "node-04  cpu    ###################." in shown.text

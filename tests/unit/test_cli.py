@@ -88,58 +88,38 @@ def test_too_few_nodes_are_no_error(folder: Path) -> None:
     assert "Nothing was done: moving pods takes 2 ready nodes, and the policy selects 1" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        pytest.param(["run"], "Missing option '--policy-config-file'", id="no policy"),
-        pytest.param(["validate"], "`rebalancer presets` lists them", id="nothing to validate"),
-        pytest.param(["run", "--polcy", "x"], "--policy", id="a misspelt option"),
-        pytest.param(["rum"], "No such command 'rum'", id="a misspelt command"),
-        pytest.param(["run", "--policy", "nothing"], "the presets are demo", id="an unknown preset lists the presets"),
-        pytest.param(["run", "--policy", "."], "policy . cannot be read: ", id="a folder for a policy"),
-        pytest.param(
-            [*RUN, "--snapshot", "nothing"], "snapshot nothing cannot be read: No such file", id="a missing snapshot"
-        ),
-        pytest.param([*RUN, "--now", NOW], "--now goes with --snapshot", id="a clock for a live cluster"),
-        *(
-            pytest.param([*OFFLINE, *flag], "are about a live cluster: leave them out, or --snapshot", id=flag[0])
-            for flag in (
-                ("--kubeconfig", "x"),
-                ("--context", "x"),
-                ("--as", "x"),
-                ("--insecure-skip-tls-verify",),
-                ("--request-timeout", "1s"),
-                ("--metrics-textfile", "x"),
-                ("--pushgateway", "http://x"),
-            )
-        ),
-        *(
-            pytest.param(
-                ["run", "--policy", "-", other, "-"],
-                "only one of --policy, --scheduler-config and --snapshot can be standard input",
-                id=f"standard input twice ({other})",
-            )
-            for other in ("--scheduler-config", "--snapshot")
-        ),
-        pytest.param(
-            ["recommend", "--prometheus", "ftp://x"], "it is not a URL like http://HOST:PORT", id="no address"
-        ),
-        pytest.param([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time", id="a clock that is none"),
-        pytest.param(
-            [*OFFLINE, "--now", "2026-01-01T00:00:00"], "is not an RFC 3339 time", id="a clock without a zone"
-        ),
-        pytest.param([*RUN, "--deadline", "5"], "--deadline: '5' is not a duration", id="a duration without a unit"),
-        pytest.param(
-            [*RUN, "--descheduling-interval", "soon"],
-            "--descheduling-interval: 'soon' is not a duration",
-            id="an interval that is none",
-        ),
-        pytest.param([*RUN, "--output", "xml"], "'xml' is not one of", id="an unknown output"),
-        pytest.param(["strategies", "PodLifetime"], "there is no strategy 'PodLifetime'", id="an unknown strategy"),
-        pytest.param([*RUN, "--leader-elect"], "goes with --descheduling-interval", id="a leader of one cycle"),
-        pytest.param([*RUN, "--secure-port", "70000"], "--secure-port", id="a port that is none"),
-    ],
-)
+INPUT, DASH = "only one of --policy, --scheduler-config and --snapshot can be standard input", ["run", "--policy", "-"]
+BAD_USAGE = {
+    "no policy": (["run"], "Missing option '--policy-config-file'"),
+    "nothing to validate": (["validate"], "`rebalancer presets` lists them"),
+    "a misspelt option": (["run", "--polcy", "x"], "--policy"),
+    "a misspelt command": (["rum"], "No such command 'rum'"),
+    "an unknown preset lists the presets": (["run", "--policy", "nothing"], "the presets are demo"),
+    "a folder for a policy": (["run", "--policy", "."], "policy . cannot be read: "),
+    "a missing snapshot": ([*RUN, "--snapshot", "nothing"], "snapshot nothing cannot be read: No such file"),
+    "a clock for a live cluster": ([*RUN, "--now", NOW], "--now goes with --snapshot"),
+    **{
+        f"{flag} of a file": ([*OFFLINE, *flag.split()], "are about a live cluster: leave them out, or --snapshot")
+        for flag in (
+            *("--kubeconfig x", "--context x", "--as x", "--insecure-skip-tls-verify", "--request-timeout 1s"),
+            *("--metrics-textfile x", "--pushgateway http://x"),
+        )
+    },
+    "standard input twice": ([*DASH, "--snapshot", "-"], INPUT),
+    "standard input twice for the scheduler": ([*DASH, "--scheduler-config", "-"], INPUT),
+    "no address": (["recommend", "--prometheus", "ftp://x"], "it is not a URL like http://HOST:PORT"),
+    "a clock that is none": ([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time"),
+    "a clock without a zone": ([*OFFLINE, "--now", "2026-01-01T00:00:00"], "is not an RFC 3339 time"),
+    "a duration without a unit": ([*RUN, "--deadline", "5"], "--deadline: '5' is not a duration"),
+    "an interval that is none": ([*RUN, "--descheduling-interval", "soon"], "interval: 'soon' is not a duration"),
+    "an unknown output": ([*RUN, "--output", "xml"], "'xml' is not one of"),
+    "an unknown strategy": (["strategies", "PodLifetime"], "there is no strategy 'PodLifetime'"),
+    "a leader of one cycle": ([*RUN, "--leader-elect"], "goes with --descheduling-interval"),
+    "a port that is none": ([*RUN, "--secure-port", "70000"], "--secure-port"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD_USAGE.values(), ids=BAD_USAGE)
 def test_bad_usage_ends_with_2_and_says_what_is_wrong(folder: Path, arguments: list[str], words: str) -> None:
     result = invoke(*arguments)
 

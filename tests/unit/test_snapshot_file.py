@@ -17,16 +17,8 @@ from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from tests.make import NOW
 
 NODE = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}}
-POD = {
-    "kind": "Pod",
-    "apiVersion": "v1",
-    "metadata": {
-        "name": "a",
-        "namespace": "shop",
-        "creationTimestamp": "2026-01-01T00:00:00Z",
-        "labels": {"on": "yes"},
-    },
-}
+META = {"name": "a", "namespace": "shop", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": {"on": "yes"}}
+POD = {"kind": "Pod", "apiVersion": "v1", "metadata": META}
 LIST = {"kind": "List", "apiVersion": "v1", "items": [NODE, POD]}
 LISTS = {"kind": "List", "items": [{"kind": "NodeList", "items": [NODE]}, {"kind": "PodList", "items": [POD]}]}
 TYPED = [
@@ -56,26 +48,26 @@ def stream(*documents: Any, between: str = "\n") -> str:
     return between.join(json.dumps(each) for each in documents)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(json.dumps(LIST), id="what kubectl prints as JSON"),
-        pytest.param(json.dumps(LIST, indent=4), id="indented JSON"),
-        pytest.param(yaml.safe_dump(LIST), id="what kubectl prints as YAML"),
-        pytest.param(json.dumps(LISTS), id="lists in a list"),
-        pytest.param(stream(NODE, POD), id="JSON documents line by line"),
-        pytest.param(stream(NODE, POD, between=""), id="JSON documents in one line"),
-        pytest.param("\n \n" + stream(NODE, POD, between="\n\n\n") + "\n\n", id="JSON documents with blank lines"),
-        pytest.param(stream(*TYPED), id="typed lists whose items have no kind"),
-        pytest.param(yaml.safe_dump_all([NODE, POD]), id="YAML documents"),
-        pytest.param("---\n" + yaml.safe_dump(NODE) + "---\n---\n" + yaml.safe_dump(POD), id="an empty YAML document"),
-        pytest.param(json.dumps(LIST | {"items": [METRICS, NODE, POD]}), id="with metrics objects in it"),
-        pytest.param(gzip.compress(json.dumps(LIST).encode()), id="gzipped JSON"),
-        pytest.param(gzip.compress(yaml.safe_dump(LIST).encode()), id="gzipped YAML"),
-        pytest.param(json.dumps(LIST).encode("utf-8-sig"), id="JSON with a byte order mark"),
-        pytest.param(json.dumps(LIST, indent=4).encode("utf-16"), id="UTF-16, as PowerShell redirects"),
-    ],
-)
+FORMS = {
+    "what kubectl prints as JSON": json.dumps(LIST),
+    "indented JSON": json.dumps(LIST, indent=4),
+    "what kubectl prints as YAML": yaml.safe_dump(LIST),
+    "lists in a list": json.dumps(LISTS),
+    "JSON documents line by line": stream(NODE, POD),
+    "JSON documents in one line": stream(NODE, POD, between=""),
+    "JSON documents with blank lines": "\n \n" + stream(NODE, POD, between="\n\n\n") + "\n\n",
+    "typed lists whose items have no kind": stream(*TYPED),
+    "YAML documents": yaml.safe_dump_all([NODE, POD]),
+    "an empty YAML document": "---\n" + yaml.safe_dump(NODE) + "---\n---\n" + yaml.safe_dump(POD),
+    "with metrics objects in it": json.dumps(LIST | {"items": [METRICS, NODE, POD]}),
+    "gzipped JSON": gzip.compress(json.dumps(LIST).encode()),
+    "gzipped YAML": gzip.compress(yaml.safe_dump(LIST).encode()),
+    "JSON with a byte order mark": json.dumps(LIST).encode("utf-8-sig"),
+    "UTF-16, as PowerShell redirects": json.dumps(LIST, indent=4).encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("content", FORMS.values(), ids=FORMS)
 def test_every_form_of_a_cluster_is_read(tmp_path: Path, content: bytes | str) -> None:
     assert names(read(tmp_path, content)) == ["n1", "shop/a"]
 
@@ -147,39 +139,35 @@ def test_a_number_that_is_none_does_not_pass_for_absent(tmp_path: Path, written:
     assert "Expected `int | null`, got `str`" in pod.problem
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        pytest.param("", "holds no nodes", id="nothing"),
-        pytest.param("\n\n", "holds no nodes", id="blank lines"),
-        pytest.param("{}", "holds no nodes", id="an empty object"),
-        pytest.param(json.dumps(LIST | {"items": [POD]}), "holds no nodes", id="pods alone"),
-        pytest.param(
-            stream(LIST, {"kind": "PodList", "items": [], "metadata": {"continue": "x"}}),
-            "the PodList is not complete",
-            id="the first of several pages",
-        ),
-        pytest.param(stream(LIST, {"kind": "PodList"}), "a PodList without items", id="a list without items"),
-        pytest.param("hello", "Expected `object`, got `str`", id="a text"),
-        pytest.param(json.dumps([NODE]), "Expected `object`, got `array`", id="a bare array"),
-        pytest.param('{"kind": "List", "items": 5}', "items", id="items that are not a list"),
-        pytest.param('{"kind": "List", "items": [5]}', "Expected `object`, got `int`", id="items that are not objects"),
-        pytest.param('{"kind": "List"', "is not JSON", id="JSON that ends early"),
-        pytest.param(stream(NODE) + "garbage", "is not JSON", id="garbage after JSON"),
-        pytest.param("kind: [", "is not YAML", id="YAML that ends early"),
-        pytest.param("? [a]\n: b", "is not YAML", id="YAML with keys that JSON does not have"),
-        pytest.param("a: " + "9" * 5000, "is not YAML", id="a number beyond all limits"),
-        pytest.param(b"\xff\x00\xff", "is not YAML", id="bytes that are not text"),
-        pytest.param(b'{"kind": "\xff"}', "utf-8", id="JSON that is not text"),
-        pytest.param(gzip.compress(json.dumps(LIST).encode())[:-20], "cannot be read", id="gzip that ends early"),
-        pytest.param(b"\x1f\x8bgarbage", "cannot be read", id="gzip that is none"),
-        pytest.param("[" * 100_000, "is not JSON", id="brackets without end"),
-        pytest.param('{"kind":"List","items":[' * 3000 + "]}" * 3000, "nested too deep", id="lists without end"),
-        pytest.param(
-            json.dumps(LIST | {"rebalancer": {"now": "2026-01-15T12:00:00"}}), "timezone", id="a time without a zone"
-        ),
-    ],
-)
+FIRST_PAGE = {"kind": "PodList", "items": [], "metadata": {"continue": "x"}}
+NO_ZONE = {"rebalancer": {"now": "2026-01-15T12:00:00"}}
+REFUSED = {
+    "nothing": ("", "holds no nodes"),
+    "blank lines": ("\n\n", "holds no nodes"),
+    "an empty object": ("{}", "holds no nodes"),
+    "pods alone": (json.dumps(LIST | {"items": [POD]}), "holds no nodes"),
+    "the first of several pages": (stream(LIST, FIRST_PAGE), "the PodList is not complete"),
+    "a list without items": (stream(LIST, {"kind": "PodList"}), "a PodList without items"),
+    "a text": ("hello", "Expected `object`, got `str`"),
+    "a bare array": (json.dumps([NODE]), "Expected `object`, got `array`"),
+    "items that are not a list": ('{"kind": "List", "items": 5}', "items"),
+    "items that are not objects": ('{"kind": "List", "items": [5]}', "Expected `object`, got `int`"),
+    "JSON that ends early": ('{"kind": "List"', "is not JSON"),
+    "garbage after JSON": (stream(NODE) + "garbage", "is not JSON"),
+    "YAML that ends early": ("kind: [", "is not YAML"),
+    "YAML with keys that JSON does not have": ("? [a]\n: b", "is not YAML"),
+    "a number beyond all limits": ("a: " + "9" * 5000, "is not YAML"),
+    "bytes that are not text": (b"\xff\x00\xff", "is not YAML"),
+    "JSON that is not text": (b'{"kind": "\xff"}', "utf-8"),
+    "gzip that ends early": (gzip.compress(json.dumps(LIST).encode())[:-20], "cannot be read"),
+    "gzip that is none": (b"\x1f\x8bgarbage", "cannot be read"),
+    "brackets without end": ("[" * 100_000, "is not JSON"),
+    "lists without end": ('{"kind":"List","items":[' * 3000 + "]}" * 3000, "nested too deep"),
+    "a time without a zone": (json.dumps(LIST | NO_ZONE), "timezone"),
+}
+
+
+@pytest.mark.parametrize(("content", "problem"), REFUSED.values(), ids=REFUSED)
 def test_other_files_are_refused_in_words(tmp_path: Path, content: bytes | str, problem: str) -> None:
     """The message names the file, the problem and, where it helps, the command that makes a good one."""
     with pytest.raises(SnapshotError, match=problem) as error:
