@@ -280,7 +280,10 @@ class NodeResourcesBalancedAllocation:
         shares = np.array([self._shares(name, amount, nodes) for name, amount in more.items()])
         there = shares >= 0
         number = there.sum(axis=0)
-        deviations = (np.where(there, shares, 0).max(axis=0) - np.where(there, shares, 1).min(axis=0)) / _TWO
+        if len(shares) == _TWO and there.all():  # as a rule
+            deviations = abs((shares[0] - shares[1]) / _TWO)
+        else:
+            deviations = (np.where(there, shares, 0).max(axis=0) - np.where(there, shares, 1).min(axis=0)) / _TWO
         if len(shares) > _TWO:
             means = reduce(add, shares * there) / np.maximum(number, 1)
             squares = reduce(add, (shares - means) * (shares - means) * there)
@@ -290,9 +293,7 @@ class NodeResourcesBalancedAllocation:
 
     def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
         offered, taken = map(nodes.of, self._state.room(name))
-        asked = taken + more
-        share = asked / (offered + (offered <= 0))
-        return (share * (asked < offered) + (asked >= offered)) * (offered > 0) - (offered <= 0)
+        return np.where(offered > 0, np.minimum((taken + more) / np.maximum(offered, 1), 1.0), -1.0)
 
 
 class PodCapacityOfNode:
