@@ -121,7 +121,7 @@ def test_without_figures_for_pods_one_leaves_each_full_node():
 
     ledger = decide(fresh(), low())
     assert because(ledger) == {
-        "b": "n1 at cpu 80 % > 50 %: 30 points over; likely lands on n2 (12 of 16, cpu 0 % -> 1 %), else n3"
+        "b": "n1 at cpu 80 % > 50 %: 30 points over; likely lands on n2 (10 of 16, cpu 0 % -> 1 %), else n3"
     }
     assert refused(ledger) == {"a": "NoDestination"}
     assert evicted(decide(fresh(), low(evictionLimits={"node": 2}))) == ["b", "c"]

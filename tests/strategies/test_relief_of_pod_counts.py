@@ -46,7 +46,7 @@ def test_just_as_many_pods_go_as_are_too_many():
     assert counts_after(before, ledger) == {"n1": 44, "n2": 18, "n3": 18}
     assert text(ledger.evictions[0].because) == (
         "n1 at pods 54.5 % > 40 %: 14.5 points over; relieves 0.9 points; "
-        "likely lands on n2 (12 of 16, pods 9.1 % -> 10 %), else n3"
+        "likely lands on n2 (10 of 16, pods 9.1 % -> 10 %), else n3"
     )
 
 

@@ -29,8 +29,6 @@ _LEAST_SHARE = 5
 _WHOLE = 100
 #: Indexes of nodes in the order in which the scheduler comes to them.
 Order = NDArray[np.intp]
-#: Returns columns of scores of some nodes among themselves.
-Weigh = Callable[[Nodes], Sequence[ByNode]]
 #: So many times the windows that start near each other are halved, at most.
 _MOST_LOOKS = 64
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -81,7 +79,7 @@ def circle_from(order: Order, start: float, some: Nodes) -> Order:
     return round_trip[among.take(round_trip)]
 
 
-def window_winners(circle: Order, enough: int, weigh: Weigh) -> set[int]:
+def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:
     """Return the nodes that win in some window, wherever it starts.
 
     A node's scores depend on the nodes that are scored with it: among them the highest becomes 100.  So windows that

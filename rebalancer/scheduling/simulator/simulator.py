@@ -8,7 +8,7 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 
 import numpy as np
@@ -131,10 +131,6 @@ class Simulator:
             circle = circle_from(self._state.orders[window.order], window.start, nodes)
             nodes = Nodes(np.sort(circle[:enough]))
         weighted = self._weighted(pod, profile, nodes)
-
-        def weigh(some: Nodes) -> list[ByNode]:
-            return [*self._weighted(pod, profile, some).values()]
-
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
         winners = nodes.indexes[sums == sums.max()].tolist()
         return Answer(
@@ -144,24 +140,28 @@ class Simulator:
             scores=lambda name: self._scores(weighted, nodes, name),
             refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
-            winners=lambda *, roughly: tuple(
-                names[index] for index in self._anywhere(nodes, enough, sums if roughly else weigh)
-            ),
+            winners=partial(self._anywhere, pod, profile, nodes, enough, sums),
             totals=lambda: (nodes, sums),
         )
 
-    def _anywhere(self, nodes: Nodes, enough: int, totals: ByNode | sampling.Weigh) -> list[int]:
-        """Return the nodes that win in some window of some order, by their scores there or by totals given."""
+    def _anywhere(
+        self, pod: Pod, profile: Profile, nodes: Nodes, enough: int, sums: ByNode, *, roughly: bool
+    ) -> tuple[str, ...]:
+        """Return the nodes that win in some window of some order, by their scores there or, roughly, by these sums."""
+
+        def weigh(some: Nodes) -> list[ByNode]:
+            return [*self._weighted(pod, profile, some).values()]
+
         found = set[int]()
         by_arrival, by_name = self._state.orders
         for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
             circle = circle_from(order, 0.0, nodes)
-            if callable(totals):
-                found |= sampling.window_winners(circle, enough, totals)
-                continue
-            line = np.concatenate((circle, circle[: enough - 1]))
-            found |= sampling.winners_in_line(line, totals[np.searchsorted(nodes.indexes, line)], enough)
-        return sorted(found)
+            if roughly:
+                line = np.concatenate((circle, circle[: enough - 1]))
+                found |= sampling.winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
+            else:
+                found |= sampling.window_winners(circle, enough, weigh)
+        return tuple(self._state.names[index] for index in sorted(found))
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
