@@ -5,13 +5,11 @@ seconds.  Only pods are evicted of which it is foreseen that they land somewhere
 """
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from pathlib import Path
 from random import Random
-from statistics import mean
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -25,6 +23,7 @@ from tests.e2e.waiting import DeadlineError, wait_for
 from tests.fidelity.clusters import APPS, NAMESPACES, random_nodes, service
 from tests.fidelity.pods import random_template
 from tests.fidelity.trial import INVALID, KINDS, decided, read
+from tests.outcome.result import calibration
 
 #: Workloads whose pods are replaced: the controllers make their pods.
 DEPLOYMENT, STATEFUL_SET, JOB, WAITING_JOB = "Deployment", "StatefulSet", "Job", "Job that waits"
@@ -59,14 +58,14 @@ class Landings:
     Attributes:
         counts: by what came of it, and by group.
         sizes: how often a report would name so many nodes.
-        shares: by tenths, the share that a report tells for each node that it names, and whether the pod landed there.
+        shares: the share that a report tells for each node that it names, and whether the pod landed there.
         elsewhere: replacements that landed on a node that is not named.
         missing: replacements that did not come.
     """
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
-    shares: defaultdict[int, list[tuple[float, bool]]] = field(default_factory=lambda: defaultdict(list))
+    shares: list[tuple[float, bool]] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
@@ -86,8 +85,7 @@ class Landings:
             self.counts["in turn", group] += landed in foreseen.in_turn.nodes
             self.counts["named", group] += landed in foreseen.named
         self.sizes[len(foreseen.named)] += 1
-        for node, share in foreseen.named.items():
-            self.shares[ceil(10 * share)].append((share, node == landed))
+        self.shares += [(share, node == landed) for node, share in foreseen.named.items()]
         if landed not in foreseen.named:
             self.elsewhere.append(f"{kind}, {company}: of {pod} landed {landed}, foreseen {foreseen.named}")
 
@@ -99,10 +97,7 @@ class Landings:
         left = sorted((what, count) for (what, group), count in self.counts.items() if group == "left alone")
         lines += ["", *(f"not evicted, {what:45} {count:6,}" for what, count in left)]
         lines += [f"nodes that a report names: {dict(sorted(self.sizes.items()))}", ""]
-        lines.append("share that a report tells, part of the replacements that landed there, nodes told of:")
-        for _, told in sorted(self.shares.items()):
-            means = (mean(column) for column in zip(*told, strict=True))
-            lines.append("{:10.0%} {:11.0%}".format(*means) + f" {len(told):6,}")
+        lines += calibration(self.shares)
         return "\n".join(lines)
 
 

@@ -2,11 +2,11 @@
 
 import json
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import nan
+from math import ceil, nan
 from operator import attrgetter
 from typing import Any
 
@@ -44,6 +44,7 @@ class Cycle:
     failed: bool = False  # whether the program did
     # How many replacements came where the program had foreseen them, and for how many it had foreseen any node.
     foreseen: tuple[int, int] = (0, 0)
+    shares: Sequence[tuple[float, bool]] = ()  # see `shares_told`
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Result:
     failures: int = 0  # cycles whose program failed
     needed: int = 0  # how many nodes the pods need at least
     as_foreseen: tuple[int, int] = (0, 0)  # as of a cycle
+    shares: Sequence[tuple[float, bool]] = ()  # as of a cycle
     steers: Sequence[Any] = ()  # in a simulation, what carried the waves out
     seconds: float = 0.0  # of CPU, to decide on all of it
 
@@ -177,7 +179,8 @@ def result_of(cycles: Sequence[Cycle], bounds: Bounds, load: Sequence[Workload],
         )
     foreseen = (sum(cycle.foreseen[0] for cycle in cycles), sum(cycle.foreseen[1] for cycle in cycles))
     failures, used = sum(cycle.failed for cycle in cycles), points(load, start.by_owner)
-    return Result(rows, start, bounds, used, failures, nodes_needed(load), foreseen, **more)
+    shares = [each for cycle in cycles for each in cycle.shares]
+    return Result(rows, start, bounds, used, failures, nodes_needed(load), foreseen, shares, **more)
 
 
 def _figures(state: State, bounds: Bounds) -> dict[str, Any]:
@@ -224,6 +227,35 @@ def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[s
             landed[owner, node] -= 1
             hits += 1
     return hits, len(told)
+
+
+def shares_told(report: str, places: Mapping[str, str], replacements: Iterable[str]) -> list[tuple[float, bool]]:
+    """Return for each node that was named the share told for it, and whether the replacement landed there.
+
+    Only of owners of which one pod went: of others nobody knows which replacement came for which pod.
+    """
+    landed: dict[str, list[str]] = {}
+    for name in replacements:
+        landed.setdefault(_owner(name), []).append(places[name])
+    try:
+        told = [(landed.get(_owner(each["name"])), each["destination"]) for each in json.loads(report)["evictions"]]
+    except (ValueError, TypeError, KeyError):
+        return []
+    known = [(nodes[0], each) for nodes, each in told if each and nodes and len(nodes) == 1]
+    pairs = ((node, pair) for node, each in known for pair in zip(each["nodes"], each["share"], strict=False))
+    return [(share, name == node) for node, (name, share) in pairs]
+
+
+def calibration(shares: Iterable[tuple[float, bool]]) -> list[str]:
+    """Return a table, a line for each tenth: the shares told, and how many replacements landed there."""
+    tenths: defaultdict[int, list[tuple[float, bool]]] = defaultdict(list)
+    for share, came in shares:
+        tenths[ceil(10 * share)].append((share, came))
+    lines = ["share that a report tells, part of the replacements that landed there, nodes told of:"]
+    for _, told in sorted(tenths.items()):
+        means = (statistics.mean(column) for column in zip(*told, strict=True))
+        lines.append("{:10.1%} {:11.1%}".format(*means) + f" {len(told):6,}")
+    return lines
 
 
 def _owner(name: str) -> str:

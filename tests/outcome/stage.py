@@ -9,7 +9,7 @@ from tests.e2e.builders import daemonset, node, pdb, pod, replicaset, storage_cl
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.waiting import wait_for
 from tests.outcome import figures
-from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload
+from tests.outcome.load import NODE_CPU, NODE_MEMORY, Workload
 from tests.outcome.state import State
 from tests.outcome.zones import NO_WISH, Wish, volume_in, wished, zone_of
 
@@ -32,11 +32,11 @@ class Stage:
     changed_at: When what pods use, or where they are, has changed last.
     """
 
-    def __init__(self, api: Api, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
+    def __init__(self, api: Api, nodes: int, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
         self.api = api
         self.scheduler = scheduler
         self.wishes = wishes or {}
-        self.names = [f"node-{number:02}" for number in range(NODES)]
+        self.names = [f"node-{number:02}" for number in range(nodes)]
         self._load: Sequence[Workload] = ()
         self._namespace = Namespace(api, "load")
         self._agents = Namespace(api, "agents")

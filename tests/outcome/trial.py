@@ -17,10 +17,10 @@ from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
 from tests.e2e.load_aware import LoadAware
 from tests.e2e.waiting import wait_for
-from tests.outcome.load import make_load, scattered, varied
+from tests.outcome.load import NODES, make_load, scattered, varied
 from tests.outcome.policies import bounds_of
 from tests.outcome.program import Program
-from tests.outcome.result import Cycle, Result, as_foreseen, result_of
+from tests.outcome.result import Cycle, Result, as_foreseen, result_of, shares_told
 from tests.outcome.scenarios import Scenario
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import Moved, State
@@ -73,13 +73,14 @@ def play(
     program: Program,  # what is measured
     *,
     seed: int,  # of the load
+    nodes: int,  # how many, with as many pods for each as in the scenario
     cycles: int,  # how many
     placement: Placement | None,  # where the pods are at the start; else the scheduler decides
     told: Callable[[str], None],  # gets a line about how far it is
 ) -> tuple[Placement, Result]:
     """Play one trial in a control plane of its own; return where the pods were at the start, and what it came to."""
     policy = scenario.policy
-    load = make_load(seed, scenario.pods, scenario.spread)
+    load = make_load(seed, scenario.pods * nodes // NODES, scenario.spread)
     with ExitStack() as stack:
         scheduler_options: list[str] = []
         plane = ControlPlane(binaries, scheduler_options)
@@ -96,12 +97,12 @@ def play(
             second = stack.enter_context(SecondScheduler(plane, provide_trimaran()))
             policy, options = second.policy(policy), second.options
         wishes = make_wishes(load, seed) if scenario.zones else None
-        stage = Stage(plane.api, second.name if second else "", wishes)
+        stage = Stage(plane.api, nodes, second.name if second else "", wishes)
         if scenario.scattered and placement is None:
             placement = scattered(load, seed, stage.names)
         placed = stage.set_up(load, placement, half=scenario.half)
         stage.changed()
-        told(f"{scenario.pods} pods run")
+        told(f"{sum(each.replicas for each in load)} pods run")
         written = plane.directory / "policy.yaml"
         written.write_text(yaml.safe_dump(program.policy(policy)))
         done: list[Cycle] = []
@@ -132,6 +133,5 @@ def _cycle(
     if moved.unexplained:
         raise AssertionError(f"pods went without an eviction, or stayed in spite of one: {sorted(moved.unexplained)}")
     end, refused = stage.state(), sum(request.status == REFUSED for request in asked)
-    return Cycle(
-        start, end, moved, refused, ran.returncode != 0, as_foreseen(ran.stdout, end.places, moved.replacements)
-    )
+    told = (ran.stdout, end.places, moved.replacements)
+    return Cycle(start, end, moved, refused, ran.returncode != 0, as_foreseen(*told), shares_told(*told))
