@@ -28,6 +28,7 @@ class Commands:
     ports: Ports
     kubeconfig: Path
     scheduler_options: Sequence[str] = ()
+    stages: Sequence[Path] = ()  # of kwok, in place of its own of the kinds that these files name
 
     def etcd(self) -> list[str]:
         """The store; it need not survive a crash of the machine, so it does not wait for the disk."""
@@ -98,7 +99,8 @@ class Commands:
         """
         return [
             *(str(self.binaries / "kwok"), "--kubeconfig", str(self.kubeconfig)),
-            *("--config", str(KWOK_CONFIGURATION), "--manage-all-nodes=true", "--node-lease-duration-seconds", "0"),
+            *(option for each in (KWOK_CONFIGURATION, *self.stages) for option in ("--config", str(each))),
+            *("--manage-all-nodes=true", "--node-lease-duration-seconds", "0"),
             *("--node-ip", "127.0.0.1", "--node-port", str(self.ports.kwok)),
             *("--server-address", f"127.0.0.1:{self.ports.kwok}"),
         ]

@@ -33,7 +33,7 @@ class ControlPlane:
         server: The API server's URL.
     """
 
-    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = ()) -> None:
+    def __init__(self, binaries: Path, scheduler_options: Sequence[str] = (), stages: Sequence[Path] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
         ports = Ports(*itertools.islice(free_ports(), len(Ports.__dataclass_fields__)))
@@ -43,7 +43,7 @@ class ControlPlane:
         self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
         self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
         components = self.kubeconfig_for("components", keys.tokens["components"])
-        self._commands = Commands(binaries, keys, ports, components, scheduler_options)
+        self._commands = Commands(binaries, keys, ports, components, scheduler_options, stages)
 
     def __enter__(self) -> Self:
         """Start; what was started is stopped when that fails."""

@@ -106,7 +106,7 @@ def run(binaries: Path, seed: int, nodes: int, evictions: int, placements: Landi
 
     `end`, by the monotonic clock, is when no more pods are evicted.
     """
-    with ControlPlane(binaries, stages=STAGES) as running:
+    with ControlPlane(binaries, stages=[STAGES]) as running:
         Stage(running.api, Random(seed), placements).run(nodes, evictions, end)
 
 
