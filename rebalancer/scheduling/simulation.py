@@ -100,13 +100,13 @@ class Simulation:
         if answer is None:
             while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes
                 del self._answers[next(iter(self._answers))]
-            answer = self._answers[pod] = reduce(Answer.or_else, (each.anywhere() for each in self.answers(pod)))
+            answer = self._answers[pod] = reduce(Answer.or_else, self.answers(pod, anywhere=True))
         return answer
 
-    def answers(self, pod: Pod) -> Iterator[Answer]:
+    def answers(self, pod: Pod, *, anywhere: bool = False) -> Iterator[Answer]:
         """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
         moments = self.replacement(pod).moments
-        return (self.at(pod, simulated, moment) for simulated in self.soon_and_later for moment in moments)
+        return (self.at(pod, each, moment, anywhere=anywhere) for each in self.soon_and_later for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
@@ -138,7 +138,9 @@ class Simulation:
         """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
         return self._clusters[_FIRST]
 
-    def at(self, pod: Pod, simulated: Simulator, moment: Moment, *, tell: bool = False) -> Answer:
+    def at(
+        self, pod: Pod, simulated: Simulator, moment: Moment, *, tell: bool = False, anywhere: bool = False
+    ) -> Answer:
         """Return where the replacement would go at one of the points in time, made at one of its moments."""
         coming = self.replacement(pod)
         made = coming.pod
@@ -149,7 +151,8 @@ class Simulation:
             there = self._ending.get(pod)
         meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
         with simulated.exchanged(pod.node, there, meanwhile):
-            return simulated.ask(made, tell=tell)
+            answer = simulated.ask(made, tell=tell)
+            return answer.anywhere() if anywhere else answer  # it scores once more, so while the pods are exchanged
 
     def weigh(self, pod: Pod) -> list[Answer]:
         """Return what the scheduler would think of each node for the replacement of a pod that goes now, by moment."""

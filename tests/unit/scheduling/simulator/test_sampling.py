@@ -69,6 +69,14 @@ def test_a_node_is_judged_by_what_it_scores_among_those_that_are_looked_at() -> 
     assert make.cluster(nodes, [hog, web]).index(Simulation).ask(web).nodes == ("n000", "n060")
 
 
+def test_a_pod_that_is_gone_by_then_makes_its_own_node_as_good_as_others() -> None:
+    """Its replacement has its name, so its controller waits until it has ended."""
+    nodes = [make.node(f"n{each:03}", cpu="10") for each in range(130)]
+    db = make.pod("db-0", "n001", cpu="5", owners=[make.owner("db", "StatefulSet")])
+
+    assert "n001" in make.cluster(nodes, [db]).index(Simulation).ask(db).nodes
+
+
 @example([8, 8, 8, 0, *[1] * 126])
 @given(st.lists(st.integers(0, 8), min_size=101, max_size=130))
 def test_the_winners_of_all_windows_are_known_with_the_best_of_all_nodes(used: list[int]) -> None:
