@@ -103,6 +103,12 @@ def check_label_value(value: str) -> None:
         raise ValueError(f"{value!r} is not a label value")
 
 
+_FORM = (
+    "a label selector has matchLabels, a map, and matchExpressions, a list of which each has key, operator "
+    "(In, NotIn, Exists or DoesNotExist) and values, a list"
+)
+
+
 class _Expression(msgspec.Struct, forbid_unknown_fields=True):
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
@@ -116,7 +122,10 @@ class _Selector(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 def parse_label_selector(value: Mapping[str, Any]) -> LabelSelector:
     """Read a LabelSelector object; raises ValueError for an unknown key or operator, or bad keys or values."""
-    asked = msgspec.convert(value, _Selector)
+    try:
+        asked = msgspec.convert(value, _Selector)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{error}; {_FORM}") from None
     requirements = [_label_requirement(key, "In", (text,)) for key, text in (asked.match_labels or {}).items()]
     requirements += [
         _label_requirement(each.key, each.operator, each.values or ()) for each in asked.match_expressions or ()

@@ -98,7 +98,7 @@ class EligibleNodes:
     def why_not(self, pod: Pod, node: Node) -> Cause | None:
         """Return why the pod could not run on the node, None if it could (see `rebalancer.scheduling.fit`)."""
         reason = self.constraints(pod.spec).why_not(node)
-        if not reason and self._is_repelled(pod, node):
+        if not reason and pod.spec.anti_affinity:
             reason = why_repelled(pod, node, self._cluster.residents(node))
         if reason or node.name == pod.node:
             return reason
