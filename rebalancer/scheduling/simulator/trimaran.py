@@ -113,6 +113,8 @@ def last(figures: Iterable[LoadFigure], kind: str, operators: tuple[str, ...]) -
     return found
 
 
+#: No node has so much cpu; larger numbers are no whole numbers of numpy.
+_MOST = 2.0**62
 #: How long load-watcher's source may take to notice a pod, in seconds.
 _NOTICED_AFTER = 60
 
@@ -166,7 +168,11 @@ class TargetLoadPacking(ByLoad):
     def _predicted(self, container: ContainerCpu) -> int:
         if container.limit is not None:
             return container.limit
-        return self._assumed if container.request is None else int(rounded(container.request * self._multiplier))
+        return (
+            self._assumed
+            if container.request is None
+            else int(rounded(min(container.request * self._multiplier, _MOST)))
+        )
 
     def _on(self, index: int, shape: int, loads: NodeLoads) -> float:
         node = self._state.nodes[index]

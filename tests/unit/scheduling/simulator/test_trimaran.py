@@ -53,6 +53,13 @@ def test_pods_too_young_to_be_measured_count_by_what_they_are_expected_to_use(bo
     assert score(using(PACKING), loads(n1=10), using_cpu("new", None), young) == points
 
 
+@pytest.mark.parametrize(("asked", "multiplier"), [(2**63 - 1, "1.5"), (10**19, "1e300")])
+def test_what_passes_all_bounds_makes_no_node_look_empty(asked, multiplier):
+    pod = make.pod("huge", placement=Placement(cpus=(ContainerCpu(None, asked),)))
+
+    assert score(using(PACKING, defaultRequestsMultiplier=multiplier), loads(n1=10), pod) == 0
+
+
 def test_a_node_is_known_by_its_name_alone():
     """The plugins do not look for an address."""
     node = make.node("n1", addresses={"InternalIP": "10.0.0.1"})
