@@ -103,10 +103,7 @@ def check_label_value(value: str) -> None:
         raise ValueError(f"{value!r} is not a label value")
 
 
-_FORM = (
-    "a label selector has matchLabels, a map, and matchExpressions, a list of which each has key, operator "
-    "(In, NotIn, Exists or DoesNotExist) and values, a list"
-)
+_FORM = "a label selector has matchLabels and matchExpressions: key, operator (In, NotIn, Exists, DoesNotExist), values"
 
 
 class _Expression(msgspec.Struct, forbid_unknown_fields=True):
