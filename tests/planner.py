@@ -35,4 +35,4 @@ def planner(
     usage = MeasuredUsage(on, on.measure(None), low)
     band = Bounds(low, high, deviation).of(usage.nodes())
     selection = Selection(on, evict, usage, lambda _: True, timedelta(0))
-    return Planning.of(evict, usage, selection, band, Steer(min_gain, KEYS), [each.name for each in on.nodes], None)
+    return Planning(selection, band, Steer(min_gain, KEYS), [each.name for each in on.nodes], None)

@@ -14,7 +14,6 @@ from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, st
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.offers import Planning
 from rebalancer.balancing.steering.steered import Steered
-from rebalancer.balancing.steering.waves import Waves
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.balancing.weighing import UsageWeighing
 from rebalancer.cluster.cluster import Cluster
@@ -77,8 +76,7 @@ class ByUsage:
                 names = {each.node.name for each in pool}
                 steer = self._evict.steer if self._usage.pods_known else None
                 if steer is not None and simulation_by(self._args, self._cluster):
-                    planning = Planning.of(self._evict, self._usage, self._selection, band, steer, names, limit)
-                    Steered(planning, steer, Waves(planning), band.mean).run()
+                    Steered(Planning(self._selection, band, steer, names, limit)).run()
                 else:
                     self._relieve(names, (under, peaks, sources), band, limit)
 
@@ -110,7 +108,7 @@ class ByUsage:
             elsewhere={each.node.name for each in nodes[-1]}.difference(names),
         )
         worth = Worth(evict.outlook, band.floors, band.high, band.high) if self._usage.pods_known else None
-        moves = Moves(self._cluster, evict, self._selection, destinations, worth, limit)
+        moves = Moves(self._selection, destinations, worth, limit)
         relief = Relief(moves, band.high)
         relief.run(sources)
         if band.deviation:
@@ -118,7 +116,7 @@ class ByUsage:
             if furthest_first(sources, band.high):
                 destinations.limit(band.above(LAST_CEILING))
                 relief.run(sources)
-            Filling(moves, destinations, band).run(sources)
+            Filling(moves, band).run(sources)
         for over in staying_over(sources, band.high) if self._usage.pods_known else ():
             evict.warn(over)
 

@@ -1,16 +1,19 @@
 """Which pods of a node may go, which of them helps it most, and which keep it busy."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 
+from rebalancer.balancing.cause_details import why_relieved
 from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.utilization import Excess, NodeUtilization, Points
+from rebalancer.balancing.utilization import Excess, NodeUtilization, Percentages, Points
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.cluster.resources import Resources
+from rebalancer.cluster.resources import PODS, Resources
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict, EvictionClass, eviction_class
 from rebalancer.eviction.verdict import Refused, refused
@@ -38,7 +41,7 @@ def choose(candidates: Sequence[Candidate], excess: Excess, first: float) -> Can
 
     The candidates are of one class, the oldest first; `first` is what was above target at the beginning, without pods.
     """
-    least = 0.0 if excess.of_pods else round(first * _LEAST_SHARE, _DECIMALS)
+    least = 0.0 if PODS in excess.points else round(first * _LEAST_SHARE, _DECIMALS)
     ranked = ((_rank(each, excess, least), each) for each in candidates)
     helpful = [(rank, each) for rank, each in ranked if rank is not None]
     return min(helpful, key=lambda each: each[0])[1] if helpful and excess.points else None
@@ -99,6 +102,76 @@ class Selection:
 def _class(pod: Pod) -> tuple[EvictionClass, bool]:
     owner = pod.controller
     return (eviction_class(pod), owner is not None and owner.kind == "Job")
+
+
+class Pool:
+    """Candidates by node, before their eviction is asked for; those of a node are looked up when they are first needed.
+
+    On nodes above the targets, pods that stay are recorded with the reason.  Each node loses `limit` pods at most.
+    """
+
+    def __init__(
+        self, selection: Selection, sources: Mapping[str, NodeUtilization], targets: Percentages, limit: int | None
+    ) -> None:
+        self._selection, self._sources, self._targets, self._limit = selection, sources, targets, limit
+        self._known: dict[str, list[tuple[int, Candidate]]] = {}
+        self._lost = Counter[str]()
+        self._gone: defaultdict[str, set[Pod]] = defaultdict(set)  # or excluded
+        self._present: dict[str, tuple[AbstractSet[Pod], list[Candidate]]] = {}
+        selection.cluster.follow(self)
+
+    def on(self, nodes: Iterable[str]) -> list[Candidate]:
+        """Return the candidates of nodes; of pods that are all alike on one node, only the oldest."""
+        return [candidate for name in nodes for candidate in self.on_node(name)]
+
+    def on_node(self, name: str) -> list[Candidate]:
+        """Return the same for one node; the same list until something changes there."""
+        if self._limit is not None and self._lost[name] >= self._limit:
+            return []
+        gone = self._gone[name]
+        before, present = self._present.get(name, (None, []))
+        if before != gone:
+            oldest: dict[int, Candidate] = {}
+            for alike, candidate in self._on(name):
+                if candidate.pod not in gone:
+                    oldest.setdefault(alike, candidate)
+            present = list(oldest.values())
+            self._present[name] = frozenset(gone), present
+        return present
+
+    def exclude(self, pod: Pod) -> None:
+        """Offer this pod no more."""
+        self._gone[pod.node].add(pod)
+
+    def left(self, pod: Pod, sign: int) -> None:
+        """Note that a pod has gone, or is back: many are tried, and then are back."""
+        (self._gone[pod.node].add if sign > 0 else self._gone[pod.node].discard)(pod)
+
+    def came(self, _pod: Pod, _node: Node, _sign: int) -> None:
+        """Do nothing: a replacement is no candidate."""
+
+    def lost(self, pod: Pod) -> None:
+        """Count a pod that goes towards the limit of its node."""
+        self._lost[pod.node] += 1
+
+    def _on(self, name: str) -> list[tuple[int, Candidate]]:
+        """Return the candidates of a node, each with what is the same for pods that are all alike."""
+        known = self._known.get(name)
+        if known is None:
+            source = self._sources[name]
+            is_over = not source.within(self._targets)
+            because = why_relieved(source, self._targets, filling=False) if is_over else None
+            groups = self._selection.groups(source, because)
+            shapes: dict[object, int] = {}
+            known = self._known[name] = [
+                (shapes.setdefault(_shape(each), len(shapes)), each) for group in groups for each in group
+            ]
+        return known
+
+
+def _shape(candidate: Candidate) -> object:
+    owner = candidate.pod.controller
+    return (owner.uid if owner else candidate.pod.key, tuple(candidate.usage.items()), id(candidate.pod.spec))
 
 
 def occupants(cluster: Cluster, node: Node) -> list[Pod]:

@@ -1,28 +1,12 @@
-"""Emptying and compaction: take all pods off nodes, each node as a whole or not at all.
+"""Emptying and compaction: take all pods off nodes, each node as a whole or not at all (docs/compaction.md).
 
-A node is emptied only if every pod that keeps it busy may go, all of them together, and has a destination.  Pods of
-DaemonSets, mirror and static pods and those that are terminating do not count.  Emptying takes them off idle nodes, and
-compaction decides which nodes are emptied, in which order, and how:
-
-1. Candidates are the nodes at or below all thresholds that an autoscaler could remove: they have the label of node
-   groups, if the policy names one, and no annotation that keeps them.  All nodes may be candidates.
-2. Nodes with the fewest pods come first, then the emptiest, then by name.  A node on which a replacement of this cycle
-   runs, or may run, is not emptied.
-3. A node is left alone if too few nodes of its group or too little free room would be left, if one of its pods may not
-   go, or if all of them may not go together.
-4. Its pods, the largest first, are tried out together: each must have somewhere to go, in every answer of the
-   scheduler.  Nodes that are empty, or were emptied, do not count.
-5. Only then the first pod is evicted.
+A node is emptied only if every pod that keeps it busy may go, all of them together, and has a destination; only then
+the first pod is evicted.  Emptying takes pods off idle nodes.  In compaction all nodes may be candidates; one is not
+emptied if a replacement of this cycle runs there, or may run there.
 
 An example: thresholds are 30 % of cpu, ceilings 70 %.  n1 uses 10 % by one pod, n2 20 % by two, n3 25 % by three, so
 all three are candidates.  n1 is first; the scheduler would put its pod on n3, which is at 35 % then.  n2 is next; its
 pods go to n3 as well (55 %).  n3 has received pods and stays.  Two nodes of three are empty after three evictions.
-
-What has to stay in use: room on the nodes that are left, nodes of each group, and what no autoscaler may remove.
-
-An example: `keepFree` wants 20 % of cpu.  Three nodes of 10 cores are in use, with 4, 5 and 6 cores requested.  Without
-the first one its 4 cores go to the other two: 15 of 20 cores are requested and 5 are free, which is 25 %.  Without the
-second one nothing would be free of the last 10 cores: the second stays.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,26 +1,17 @@
 """Where pods that leave would likely land, and whether that does harm there.
 
-A destination takes a pod if the pod fits (see `rebalancer.scheduling.eligibility`) and the node stays within its
-ceilings with the pod's usage.  A pod that no destination takes stays.
-
-Where it is known on which nodes the scheduler would put the replacement (see `rebalancer.scheduling.simulation`), all
-of them must be able to take it; they need not be destinations.  If the pod may come back to its own node, or land on a
-node that it would lift above the ceilings, it stays: it would have to be moved again.
-
-What happens until then may change that: which of equal nodes the scheduler takes for those that went before, for
-example.  So before a pod goes, it is looked at in a number of possible histories (see `rebalancer.scheduling.worlds`),
-and must do no harm in any of them.  A node is judged with the replacements that are there in that history.  For
-example, two nodes are empty, and a pod of 30 points is expected on n2, but may be on n3.  The next one is expected on
-n3, and lands on n2 if the first is on n3: so n2 is judged as if it were empty.
-
-If it is not known what the scheduler does with a pod, the pod stays.
+A pod goes only if some destination takes it: it fits there, and the node stays within its ceilings with its usage.  All
+nodes where the simulated scheduler may put the replacement must be able to take it too, by the plan and in each
+possible history; they need not be destinations.  In a history a node is judged with the replacements that are there
+then.  For example, two nodes are empty, and a pod of 30 points is expected on n2, but may be on n3.  The next one is
+expected on n3, and lands on n2 if the first is on n3: so n2 is judged as if it were empty.
 
 There is one exception, where nodes have floors.  A node may be full of one resource and low in another, and the
 scheduler may prefer it to all others; then no pod could ever move.  So a node may pass a ceiling, up to
 100 %, if the pod brings it nearer to its floors by more points than it lifts it above its ceilings.
 
-Where the policy says that the scheduler is unknown, room on a destination is enough.  The pod is expected on the
-destination that is the most free by requests, or the least free where pods are packed; ties by name.
+Where the scheduler is unknown, room on a destination is enough.  The pod is expected on the one that is the most free
+by requests, or the least free where pods are packed; ties by name.
 """
 
 from bisect import insort
@@ -111,8 +102,7 @@ class Destinations:
         """Return the nodes where the replacement may land by the plan, or why the pod should stay.
 
         For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, with a ceiling of 50 %.
-        n2 has room for the pod, so there is a destination.  If the scheduler would choose n2, the answer is n2.  If it
-        may choose n3, the pod would lift n3 to 55 %: it stays.  If it may choose n1, the pod would come back: it stays.
+        n2 has room for it.  If the scheduler may choose n3, the pod would lift that to 55 %: it stays.
         """
         usage = arriving(usage)
         # Is there any node that could take it?

@@ -1,11 +1,7 @@
-"""Filling: bring nodes that are below a band around the mean into it.
+"""Filling: after relief, nodes above the mean donate pods to those below a band around it, which are as wrong.
 
-Where targets are distances from a mean, a node below its band is as wrong as one above it.  So after relief, nodes
-above the mean donate pods as well.
-
-1. Filling goes in rounds.  Each has a ceiling for destinations (halfway from the mean to the band's upper edge, then
-   nine tenths, then the edge) and a least gain of a move (4 points, 2, 1, then 0.3).  All gains are tried with one
-   ceiling before the next ceiling.
+1. Filling goes in rounds, each with a ceiling for destinations and a least gain of a move.  All gains are tried with
+   one ceiling before the next ceiling.
 2. In a round the nodes above the mean donate in turn, the one furthest above it first.
 3. Of a donor's pods the one with the largest gain goes.  The gain is how many of the points up to the mean
    the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
@@ -26,7 +22,6 @@ from math import ceil
 
 from rebalancer.balancing.band import Band
 from rebalancer.balancing.candidates import Candidate
-from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.relief import Moves, furthest_first, node_is_spent
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
@@ -43,18 +38,14 @@ _KEPT = 0.5
 #: The least gain of a move, in points, round by round; small ones only while a node is below its band.
 _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
-#: Where several nodes may win, the scheduler takes any of them.  A pod must bring something on each.  Which one it is
-#: expected on is a guess.  While at most so many nodes are below the band, it is the one where the pod brings least;
-#: otherwise the search would stop before the last node is filled.  While more are, it is the one where it brings most;
-#: otherwise some would be filled twice.  Measured (`tests/outcome/simulation.py`, `deviation`): 185 to 204 evictions,
-#: and as a rule none or one node below its band, in one load three.  With always the node where it brings most:
-#: as many evictions, and more often one or two below.  With always the least: 175 to 194, and one to four below.
-#: Of nodes on which it brings as much, it is the one that lacks most: 15 nodes outside their band in twelve loads, and
-#: with the first by name 18.
+#: Where several nodes may win, a pod must bring something on each, and which one it is expected on is a guess.  While
+#: at most so many nodes are below the band, it is the one where the pod brings least; otherwise the search would stop
+#: before the last node is filled.  While more are, it is the one where it brings most; otherwise some would be filled
+#: twice.  Always the one or always the other left more nodes below (`tests/outcome/simulation.py`, `deviation`).
 _FEW = 3
 #: The most tries of a cycle: so many per node below its band, and so many per node of the cluster.  Where several nodes
-#: may win, each move makes the next ones less certain; the next cycle sees where these landed.  Measured as above:
-#: without these bounds 234 to 265 evictions, and up to six nodes below their band in the end.
+#: may win, each move makes the next ones less certain; the next cycle sees where these landed.  Without these bounds
+#: there were a quarter more evictions, and up to six nodes below their band in the end.
 _TRIES_PER_LOW_NODE = 8
 _TRIES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
@@ -65,7 +56,7 @@ _NOISE = 1e-6  # as is what two ways to add up the same points may differ by
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """A pod that may go, what that brings, in points, the nodes it may land on, and the one to expect it on.
+    """A pod that may go, what that brings, in points, and the nodes it may land on, the one to expect it on first.
 
     Until it is known where the pod may land there are no nodes, and the gain is the most that the pod can bring.
     """
@@ -73,15 +64,14 @@ class _Offer:
     gain: float
     candidate: Candidate
     likely: Sequence[Node] = ()
-    destination: Node | None = None
 
 
 class Filling:
     """Moves pods from nodes above the mean to where they are needed, so that nodes are in their band."""
 
-    def __init__(self, moves: Moves, destinations: Destinations, band: Band) -> None:
+    def __init__(self, moves: Moves, band: Band) -> None:
         self._moves = moves
-        self._destinations = destinations
+        self._destinations = destinations = moves.destinations
         self._band = band
         self._kept = band.below(_KEPT)
         self._low: set[str] = set()  # the nodes below the band
@@ -138,10 +128,8 @@ class Filling:
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and return whether its node may lose no more."""
-        assert offer.destination is not None
-        expected, mean = offer.destination.name, self._band.mean
-        verdict = self._moves.move(offer.candidate, donor, mean, filling=True, expected=expected, likely=offer.likely)
-        self._look_at(self._destinations.on(offer.destination))
+        verdict = self._moves.move(offer.candidate, donor, self._band.mean, offer.likely)
+        self._look_at(self._destinations.on(offer.likely[0]))
         self._tries_left -= verdict.leaving
         return node_is_spent(verdict)
 
@@ -188,7 +176,7 @@ class Filling:
         return most
 
     def _offer(self, candidate: Candidate, donor: NodeUtilization) -> _Offer | None:
-        """Return the expected gain, and the node to expect the pod on; None if the move may bring nothing."""
+        """Return what a pod is expected to bring where it may land; None if the move may bring nothing."""
         likely = self._destinations.likely(candidate.pod, candidate.usage)
         if isinstance(likely, Refused):
             return None
@@ -201,7 +189,7 @@ class Filling:
         equal = [node for node, gain in zip(likely, gains, strict=True) if gain == expected]
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
         lacking = max(equal, key=lambda node: self._destinations.on(node).short_of(self._band.mean, {}))
-        return _Offer(gain, candidate, likely, lacking)
+        return _Offer(gain, candidate, [lacking, *(node for node in likely if node is not lacking)])
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:
         """Return what a pod brings on one node: the points by which it fills that up to the mean."""

@@ -3,15 +3,6 @@
 A figure over a time window stays high after pods have left, and low after pods have come.  So as a source a node counts
 with the lower of two figures: that of the window, and what its present pods use plus what no pod accounts for.  As a
 destination it is charged with the pods that came too late to show in the figure.
-
-A node may also be over its targets for a while only: its load falls by itself if it did so on earlier days.  A day
-counts if it has values for every resource that is above its target now.  The load fell on that day if the node was
-above a target at some time from an hour before this time of day on, and within these targets from some time in the
-coming hour to the end of that hour.  The node is left alone if its load fell on more than half of these days, and there
-are three of them, or all that were asked about.
-
-An example: it is 17:30, and n4 uses 80 % of its cpu, with a target of 60 %.  On 5 of the last 7 days it was above 60 %
-at 17:30, and below it from 18:00 on.  It falls by itself at 18:00, and loses no pods now.
 """
 
 from collections.abc import Iterable, Mapping
@@ -204,7 +195,13 @@ _STEP = 300
 
 
 def falls(node: NodeUtilization, targets: Percentages, coming: ComingLoad) -> tuple[timedelta, int, int] | None:
-    """Return in what time a node falls below its targets by itself, on how many of how many days; None if not."""
+    """Return in what time a node falls below its targets by itself, on how many of how many days; None if not.
+
+    A day counts if it has values for every resource that is above its target now.  The node falls by itself if it fell
+    on more than half of these days, and there are three of them, or all that were asked about.  For example, it is
+    17:30, and n4 uses 80 % of its cpu, with a target of 60 %.  On 5 of the last 7 days it was above 60 % at 17:30, and
+    below it from 18:00 on: it falls in half an hour.
+    """
     over = node.above(targets).points
     by_resource = {name: coming.courses.get(name, {}).get(node.node.name, ()) for name in over}
     known = [list(days) for days in zip(*by_resource.values(), strict=False)]
@@ -217,7 +214,10 @@ def falls(node: NodeUtilization, targets: Percentages, coming: ComingLoad) -> tu
 
 
 def _day(courses: Mapping[str, Course], bounds: Mapping[str, int]) -> int | None:
-    """Return after how many seconds a node fell on one day; None if it did not."""
+    """Return after how many seconds a node fell on one day; None if it did not.
+
+    It was above a target at some time from an hour before on, and within all of them at the end of the hour to come.
+    """
     points = ((ahead, used > bounds[name]) for name, course in courses.items() for ahead, used in course.items())
     over = sorted({ahead for ahead, is_above in points if is_above})
     before = [ahead for ahead in over if ahead <= _HOUR]

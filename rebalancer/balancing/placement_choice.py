@@ -1,13 +1,9 @@
 """On which nodes the pods of a node may land, and which nodes are avoided meanwhile.
 
-Without steering the scheduler decides alone, and only nodes that are empty, or about to be, are barred.
-
 With steering a few nodes receive and all others are avoided: with two soft taints the nodes that are empty or about to
-be, with one the others; if that is not enough, since siblings or affinities outweigh one taint, all with two.  Nodes
-receive in this order: those that have received pods already, those that are not to be emptied, and then the nodes that
-would be emptied last.  At first as few as have room for all pods; if the scheduler does not place all pods well there,
-twice as many, and so on up to sixteen times.  What cannot be emptied so is tried again at the end, with all nodes in
-use: a node that receives is not emptied, and so many destinations would keep the others from being emptied.
+be, with one the others; if that is not enough, since siblings or affinities outweigh one taint, all with two.  At first
+as few receive as have room for all pods; if the scheduler does not place all pods well there, twice as many, and so on
+up to sixteen times.  What cannot be emptied so is tried again at the end, with all nodes in use.
 
 An example: n1 is to be emptied of 15 points.  n5 has room for 10 points, n4 for 20, n3 and n2 for 30.  The pods may go
 to n5 and n4, while n1 has two soft taints, n2 and n3 one each.  If the scheduler would fill n5 above its ceiling, they
@@ -55,8 +51,8 @@ class Choice:
 class SteeredPlacement:
     """Replacements go to nodes of our choice, as far as the scheduler follows.
 
-    Those that are not to be emptied receive first, the fullest one first, and then those that would be emptied last;
-    nodes that others have given soft taints never do.
+    Those that have received pods already come first, then those that are not to be emptied, the fullest one first, and
+    then those that would be emptied last; nodes that others have given soft taints never receive.
     """
 
     def __init__(

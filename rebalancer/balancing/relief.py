@@ -1,20 +1,12 @@
-"""Relief: bring full nodes within their targets with few moves, each of a pod that some destination takes.
+"""Relief: bring full nodes within their targets with few moves (docs/relief.md explains it by an example).
 
 1. The node furthest above its targets comes first, then the others.
-2. Of its pods the cheapest class is tried first (see `rebalancer.eviction.evict`); in a class, pods of Jobs are last.
-3. In a class the pod goes that brings the node within target and takes the least beyond that.  If none does, the pod
-   goes that leaves the least above target.  Ties go by age, oldest first, then namespace and name.  A pod that does not
-   bring the node within target has to take at least a tenth of the node's first excess, unless the number of pods is
-   above target: each pod takes one of that.
-4. A pod without a destination stays, and the next best is tried, until the node is within its targets, no pod helps, or
+2. Of its pods the cheapest class is tried first; in a class the pod that helps most (see `candidates`).
+3. A pod without a destination stays, and the next best is tried, until the node is within its targets, no pod helps, or
    the node may lose no more.
 
-An example: targets are 50 % of cpu; n1 uses 75 %, n2 60 %.  n1 is 25 points above and goes first.  Pods of 30, 20 and 6
-points may leave it.  The pod of 30 brings n1 to 45 %.  If it has no destination, the pod of 20 goes and leaves 5 points
-above; then the pod of 6 goes, and n1 is at 49 %.  Then n2 follows.
-
-Single moves, of filling as well: ask for the eviction of a pod that has a destination, and expect it there.  A move has
-to be worth what it costs: both are given in point hours (see `rebalancer.engine.patience`).
+Single moves are made here for filling as well.  A move has to be worth what it costs: both are given in point hours
+(see `rebalancer.engine.patience`).
 """
 
 from collections import Counter
@@ -25,11 +17,11 @@ from rebalancer.balancing.candidates import Candidate, Selection, choose
 from rebalancer.balancing.cause_details import why_relieved, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.evict import Evict, Outlook
+from rebalancer.eviction.evict import Outlook
 from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 
@@ -110,8 +102,6 @@ class Moves:
     limit: nobody could tell when it has lost enough.
     """
 
-    cluster: Cluster
-    evict: Evict
     selection: Selection
     destinations: Destinations
     worth: Worth | None
@@ -124,56 +114,51 @@ class Moves:
         return self._evicted[source.node.name] == limit
 
     def move(
-        self,
-        candidate: Candidate,
-        source: NodeUtilization,
-        targets: Percentages,
-        *,
-        filling: bool = False,
-        expected: str = "",
-        likely: Sequence[Node] = (),
+        self, candidate: Candidate, source: NodeUtilization, targets: Percentages, fills: Sequence[Node] = ()
     ) -> Verdict:
         """Ask for the eviction of a candidate that has a destination, and expect it there if it goes.
 
-        Its node is above the targets.  By default it is expected on the likely node where it lands most often; those
-        are looked up unless given.  Pods that go to fill other nodes are not recorded where they stay.
+        Its node is above the targets.  It is expected on the likely node where it lands most often.  A pod that goes to
+        fill others comes with the nodes where it may land, the one to expect it on first; it is not recorded if it
+        stays.
         """
-        pod, reason, excess = candidate.pod, why_relieved(source, targets, filling=filling), source.above(targets)
-        recorded = None if filling else reason
-        if refusal := self.evict.pre_eviction_refusal(pod, recorded):
+        pod, excess, filling, evict = candidate.pod, source.above(targets), bool(fills), self.selection.evict
+        reason = why_relieved(source, targets, filling=filling)
+        if refusal := evict.pre_eviction_refusal(pod, None if filling else reason):
             return refusal
-        found = self._destination(candidate, source, expected, likely)
+        found = self._destination(candidate, source, fills)
         if isinstance(found, Refused):
-            if recorded is not None:
-                self.evict.refuse(pod, recorded, found)
+            if not filling:
+                evict.refuse(pod, reason, found)
             return found
         destination, node, deal = found
         if self.worth:
             relieved = excess.total - excess.left(candidate.points)
             reason = with_pod_gone(reason, candidate.points).with_details(relieved=relieved, **deal.figures)
         # The pod is expected there while its eviction is asked for; if it stays, that is taken back.
-        with self.cluster.scope() as attempt:
+        with self.selection.cluster.scope() as attempt:
             arrival = self.destinations.expect(pod, node, tuple(excess.points))
-            verdict = self.evict(pod, reason.with_details(lands_on=arrival), destination)
+            verdict = evict(pod, reason.with_details(lands_on=arrival), destination)
             if verdict.leaving:
                 self._evicted[source.node.name] += 1
                 attempt.keep()
         return verdict
 
     def _destination(
-        self, candidate: Candidate, source: NodeUtilization, expected: str, likely: Sequence[Node]
+        self, candidate: Candidate, source: NodeUtilization, fills: Sequence[Node]
     ) -> tuple[Destination, Node, Deal] | Refused:
         """Return where a pod may land, where it is expected, and what that is worth; or why it should stay."""
         pod = candidate.pod
-        nodes = likely or self.destinations.likely(pod, candidate.usage)
+        nodes = fills or self.destinations.likely(pod, candidate.usage)
         if isinstance(nodes, Refused):
             return nodes
-        shares = self.destinations.shares(pod, lambda: self.evict.first_refusal([pod]) is None)
+        shares = self.destinations.shares(pod, lambda: self.selection.evict.first_refusal([pod]) is None)
         if isinstance(shares, Refused):
             return shares
         names = [node.name for node in nodes]
-        destination = Destination.among(expected or next(iter(shares), names[0]), shares or names)
-        node = self.cluster.node(destination.nodes[0])
+        expected = names[0] if fills else next(iter(shares), names[0])
+        destination = Destination.among(expected, shares or names)
+        node = self.selection.cluster.node(destination.nodes[0])
         assert node is not None
         deal = self.worth.deal(candidate, source, self.destinations.on(node)) if self.worth else FREE
         return deal.refusal or (destination, node, deal)
@@ -203,8 +188,8 @@ class Relief:
         excess = source.above(self._targets)
         if not excess.points:
             return
-        # A tenth of it is what a pod must take at least, also in a second run.
-        first = self._first_excess.setdefault(source.node.name, excess.beside_pods)
+        # A tenth of it, the number of pods apart, is what a pod must take at least, also in a second run.
+        first = self._first_excess.setdefault(source.node.name, excess.total - excess.points.get(PODS, 0.0))
         for group in self._moves.selection.groups(source, why_relieved(source, self._targets, filling=False)):
             # If the usage of pods is not known, neither is which one helps most: the oldest goes.
             known = self._moves.worth is not None

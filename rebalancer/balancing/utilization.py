@@ -17,7 +17,7 @@ from statistics import fmean
 from types import MappingProxyType
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE, PODS, Resources
+from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE, Resources
 
 #: Smaller differences of percentages are floating-point noise.
 TOLERANCE = 1e-9
@@ -35,16 +35,6 @@ class Excess:
     def total(self) -> float:
         """The sum over the resources."""
         return sum(self.points.values())
-
-    @property
-    def beside_pods(self) -> float:
-        """The sum over the resources of which pods use more or less: all but the number of pods."""
-        return self.total - self.points.get(PODS, 0.0)
-
-    @property
-    def of_pods(self) -> bool:
-        """Whether there are too many pods."""
-        return PODS in self.points
 
     def left(self, taken: Points) -> float:
         """Return the sum that stays above target when a pod has gone; 0 if the node is within target then."""

@@ -1,12 +1,10 @@
 """Waves where the scheduler scores only a part of the nodes: it is not known which, so pods are sent to many at once.
 
 1. Nodes at or below the mean in every resource receive, or the emptiest 15 % of all if these are more.  All others
-   are avoided alike, with two taints: then all of them lose 300 points.  With one taint on some, these would lose 150,
-   which is often not enough.
+   are avoided alike, with two taints: with one on some, these would lose 150 points, which is often not enough.
 2. The pods that bring most go, at most one of each node.  A wave has one move for two destinations, and at most 100.
-3. A pod goes only if at least a tenth of the nodes that it fits on are destinations that outrank every avoided node,
-   both while evicted pods still end and afterwards.  So whichever part the scheduler scores very likely has some of
-   them.
+3. A pod goes only if at least a tenth of the nodes that it fits on are destinations that outrank every avoided node:
+   whichever part the scheduler scores very likely has some of them.
 4. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
    Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.

@@ -1,15 +1,11 @@
 """What the scheduler would do with a pod while nodes carry our soft taints, and which nodes a wave avoids.
 
-A wave avoids as few nodes as keep its replacements off all nodes but their destinations.
-
 Hot nodes carry two soft taints, others one, destinations none.  One taint is worth 300/n points, where n is the most
-taints on any scored node.  With two on hot nodes, nodes with one are 150 points behind the destination, and hot nodes
-300.  Where 150 points are not enough (siblings, affinities and images may outweigh them), all nodes but the destination
-carry two, and are 300 points behind.
+taints on any scored node.  So nodes with one are 150 points behind the destination, and hot nodes 300.  Where 150
+points are not enough (siblings, affinities and images may outweigh them), all nodes but the destination carry two.
 
 A node that is not hot needs no taint if it would lose to the destination without one, with some points to spare: the
-wave lowers the destination's score, and the cluster may have changed since it was read.  Nodes without taints take the
-pods that others create meanwhile.
+wave lowers the destination's score, and the cluster may have changed since it was read.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,15 +1,12 @@
-"""The goal of steering: every node within its band or target; and what a node costs while it is not.
+"""The goal of steering: every node within its band or target; what a node costs while it is not, and how full it is.
 
 A node outside its band costs the points by which it is outside, summed over the resources.  The band here is narrower
-than the real one by a margin: a node is brought in so far that small changes of its usage do not take it out again.
-But only nodes outside the real band are worth a move; so there is a gap between what starts moves and what ends them.
-Distance from the mean also costs a little.  So of two moves with the same gain the one to the emptier node is made, and
-a plan does not get stuck where no single move helps.
+than the real one by a margin, so that small changes of its usage do not take a node out again; but only nodes outside
+the real band are worth a move.  Distance from the mean also costs a little.  So of two moves with the same gain the one
+to the emptier node is made, and a plan does not get stuck where no single move helps.
 
 An example: the band is 30 to 60 % around a mean of 40 %, the margin 2 points.  A node at 63 % costs 5, one at 59 %
 costs 1 but starts nothing, one at 57 % costs 0 (without what the distance from the mean costs).
-
-How full nodes are as a plan goes on: what leaves is taken off, and what is expected to come is charged.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -5,9 +5,6 @@ not lift a node above its band.  One of its nodes must be outside its band now, 
 it may be brought in as far as the goal says.  If one is outside now, half the least gain is enough, since the last node
 outside may need a small move; otherwise the move has to bring the least gain.  The move that brings most goes first.
 Among moves that bring about as much, pods of lower priority and QoS go first, then the larger gain, then older pods.
-
-With thousands of nodes it would take too long to look at every pod for every node.  So the fullest nodes are looked
-at as sources, and those with most room as destinations.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,22 +18,18 @@ import msgspec
 import numpy as np
 
 from rebalancer.balancing.band import Band
-from rebalancer.balancing.candidates import Candidate, Selection
-from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.candidates import Candidate, Pool, Selection
 from rebalancer.balancing.relief import FREE, Deal, Worth
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
 from rebalancer.balancing.steering.fullness import MARGIN, Costs, Fills, Fullness, Goal, Mask, percents
-from rebalancer.balancing.steering.pool import Pool
 from rebalancer.balancing.steering.zones import ZoneSpread
-from rebalancer.balancing.utilization import Percentages
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from rebalancer.eviction.evict import Evict, eviction_class
+from rebalancer.eviction.evict import eviction_class
 from rebalancer.eviction.steering import Steer
 from rebalancer.scheduling.simulator.answer import Answer
 
-#: So many sources and destinations are looked at, and so many pairs of them.
+#: So many sources (the fullest nodes) and destinations (the emptiest) are looked at, and so many pairs of them.
 _MOST_SOURCES = 20
 MOST_DESTINATIONS = 12
 _MOST_PAIRS = 240
@@ -235,36 +228,25 @@ class Draft:
         return replace(self, shares={pod: {**likely[pod], **found} for pod, found in shares.items()})
 
 
-@dataclass(frozen=True, slots=True)
 class Planning:
     """What waves are planned with; all of it follows the cluster."""
 
-    cluster: Cluster
-    evict: Evict  # says which pods would be refused
-    goal: Goal  # what is aimed at
-    fullness: Fullness  # the nodes as they are
-    pool: Pool  # the pods that may go
-    offers: Offers  # what they would bring
-    foresight: Foresight  # where they would land
-    ceilings: Percentages  # how full destinations may become
-    zones: ZoneSpread  # how owners' pods are spread, which must not get worse
-
-    @classmethod
-    def of(
-        cls,
-        evict: Evict,
-        usage: MeasuredUsage,
+    def __init__(
+        self,
         selection: Selection,
         band: Band,
         steer: Steer,
         compared: Collection[str],  # pods are moved among these nodes
         limit: int | None,  # the most pods that one of them loses
-    ) -> "Planning":
-        """Put all parts together."""
-        cluster, goal = selection.cluster, Goal.of(band, MARGIN * steer.min_gain)
-        fullness = Fullness(cluster, usage, goal.names, compared)
-        pool = Pool(selection, fullness, band.high, limit)
-        inner = dict(zip(goal.names, goal.inner_high, strict=True))
-        offers = Offers(goal, fullness, steer.min_gain, Worth(evict.outlook, band.floors, band.high, inner))
-        foresight = Foresight(cluster, steer.keys)
-        return cls(cluster, evict, goal, fullness, pool, offers, foresight, band.high, ZoneSpread(cluster))
+    ) -> None:
+        self.cluster = cluster = selection.cluster
+        self.evict = selection.evict  # says which pods would be refused
+        self.steer = steer
+        self.mean, self.ceilings = band.mean, band.high  # of all nodes; how full destinations may become
+        self.goal = goal = Goal.of(band, MARGIN * steer.min_gain)  # what is aimed at
+        self.fullness = Fullness(cluster, selection.usage, goal.names, compared)  # the nodes as they are
+        self.pool = Pool(selection, self.fullness.sources, band.high, limit)  # the pods that may go
+        worth = Worth(self.evict.outlook, band.floors, band.high, dict(zip(goal.names, goal.inner_high, strict=True)))
+        self.offers = Offers(goal, self.fullness, steer.min_gain, worth)  # what they would bring
+        self.foresight = Foresight(cluster, steer.keys)  # where they would land
+        self.zones = ZoneSpread(cluster)  # how owners' pods are spread, which must not get worse

@@ -1,14 +1,12 @@
 """The next wave: moves to a few nodes, planned in all possible histories at once, and which nodes are avoided.
 
 1. The move that brings most is the first of the wave.  Its destination receives, and with it up to three of the
-   other nodes to which pods bring about as much.  (In clusters of more than 100 nodes, where the scheduler scores only
-   a part of them as a rule, waves to many nodes come first: see `rebalancer.balancing.steering.broad`.)
-2. All other nodes are avoided alike.  If the pod would not do well on each node where it may land then, its
-   destination alone receives, and other nodes are avoided, hot ones more; if that is not enough, all alike.  If it
-   still does not land there, the next move is tried; moves that failed so for an earlier wave come last.
-3. Pods join that bring at least half as much wherever they may land, in each possible history (see
-   `rebalancer.scheduling.worlds`): with the others of the wave there as they landed in that history, with room for a
-   quarter more than they use, for pods that others create meanwhile, and with spreading over zones no worse.
+   other nodes to which pods bring about as much.  All other nodes are avoided alike.  (In clusters of more than 100
+   nodes waves to many nodes come first: see `broad`.)
+2. If the pod would not do well on each node where it may land then, its destination alone receives, and other nodes are
+   avoided, hot ones more; if that is not enough, all alike.  If it still does not land there, the next move is tried.
+3. Pods join that bring at least half as much wherever they may land, in each possible history: with the others of the
+   wave there as they landed in it, with room to spare, and with spreading over zones no worse.
 4. The wave is played in drawn orders of arrival too; a pod that lands elsewhere in one of them waits for a later wave.
    So does one that PDBs, shares or limits do not let go with the others.
 5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land well.
@@ -46,7 +44,7 @@ from rebalancer.scheduling.worlds import Seen
 #: A wave has at most so many moves, to so many nodes.
 MOST_MOVES = 16
 _MOST_OF_A_WAVE = 3
-#: Room for the wave, and a quarter more.
+#: Room for the wave, and a quarter more, for pods that others create meanwhile.
 SPARE = 1.25
 #: At most so many offers are tried for the first move of a wave, and in a row for the next one.  With 60 for both,
 #: steering ended early where pods that can go nowhere are in front: 7 of 40 half-empty nodes stayed over, now none.
