@@ -1,7 +1,6 @@
 """Relief, filling and emptying put together, for strategies that decide on measured usage."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 
 from rebalancer.balancing.band import Band, Bounds, offsets, pooled
 from rebalancer.balancing.candidates import Selection
@@ -11,7 +10,6 @@ from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
 from rebalancer.balancing.measured_usage import measured_usage_for
 from rebalancer.balancing.placement_choice import SteeredPlacement
 from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
-from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.balancing.steering.offers import Planning
 from rebalancer.balancing.steering.steered import Steered
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
@@ -20,7 +18,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
+from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, TOO_FEW_UNDER
 from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.usage import UtilizationArgs
@@ -122,24 +120,20 @@ class ByUsage:
 
     def empty(self, ceilings: Percentages) -> None:
         """Empty nodes that are nearly idle, each whole or not at all; the ceilings of others are 70 % as a rule."""
-        args, sources = self._args, self._usage.sources()
-        under = [source for source in sources if source.within(args.thresholds)]
+        args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
+        sources = usage.sources()
+        under = [source for source in sources if source.within(low)]
         idle = {source.node.name for source in under}
-        others = [each for each in sources if each.node.name not in idle and self._cluster.receives(each.node)]
-        with self._emptying(sources, under, under, others) as may_go:
-            if not may_go:
-                return
-            destinations = Destinations(
-                self._cluster,
-                self._evict,
-                simulation_by(args, self._cluster),
-                [self._usage.destination(each.node) for each in others],
-                {**_PACKED, **ceilings},
-                self._usage.of_pod,
-                packed=True,
-                emptied=idle,
-            )
-            Emptying(self._cluster, self._evict, self._usage, self._selection, destinations, args.thresholds).run(under)
+        others = [each for each in sources if each.node.name not in idle and cluster.receives(each.node)]
+        weighing = UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True)
+        with weighing.while_emptying(cluster, evict, under, under, others, args.number_of_nodes) as may_go:
+            if may_go:
+                peaks, bounds = [usage.destination(each.node) for each in others], {**_PACKED, **ceilings}
+                simulation, of_pod = simulation_by(args, cluster), usage.of_pod
+                destinations = Destinations(
+                    cluster, evict, simulation, peaks, bounds, of_pod, packed=True, emptied=idle
+                )
+                Emptying(cluster, evict, usage, self._selection, destinations, low).run(under)
 
     def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
         """Empty nodes, each as a whole or not at all, onto the nodes that stay in use (see `compaction`).
@@ -152,36 +146,19 @@ class ByUsage:
         in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)
         under = [source for source in sources if source.within(low)]
         candidates = in_use.candidates(under)
-        open_nodes = [each for each in sources if each.node.name in in_use.nodes and cluster.receives(each.node)]
-        with self._emptying(sources, under, candidates, open_nodes) as may_go:
+        others = [each for each in sources if each.node.name in in_use.nodes and cluster.receives(each.node)]
+        weighing = UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True)
+        with weighing.while_emptying(cluster, evict, under, candidates, others, args.number_of_nodes) as may_go:
             if not may_go:
                 return
             bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
             simulation = simulation_by(args, cluster)
             peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
             destinations = Destinations(cluster, evict, simulation, peaks, bounds, usage.of_pod, packed=True)
+            steer = evict.steer if simulation else None
+            steered = SteeredPlacement(cluster, others, candidates, destinations, bounds, steer) if steer else None
             # Without steering, evictions are carried out without marks, and the scheduler places replacements.
-            steer = Steer(0.0, ("", ""))
-            steered = None
-            if evict.steer is not None and simulation is not None:
-                steer, foresight = evict.steer, Foresight(cluster, evict.steer.keys)
-                steered = SteeredPlacement(cluster, open_nodes, candidates, destinations, bounds, foresight)
-            parts = (usage, self._selection, destinations, low, steer, in_use, steered)
-            Compaction(cluster, evict, *parts).run(candidates)
-
-    @contextmanager
-    def _emptying(
-        self,
-        sources: Sequence[NodeUtilization],
-        under: Sequence[NodeUtilization],
-        candidates: Sequence[NodeUtilization],
-        open_nodes: Sequence[NodeUtilization],
-    ) -> Iterator[bool]:
-        """Report what was weighed to empty nodes, and yield whether enough are idle and some receive."""
-        args = self._args
-        few = len(under) <= max(args.number_of_nodes, 0)
-        counts = {"nodes": len(sources), "under": len(under), "receivers": len(open_nodes)}
-        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not open_nodes, NONE_RECEIVES))
-        weighing = UsageWeighing(sources, self._usage.of_pod, args.thresholds, {}, cordoned=True)
-        with weighing.told(self._cluster, self._evict, counts, obstacles, args.number_of_nodes):
-            yield not few and bool(open_nodes)
+            carries = steer or Steer(0.0, ("", ""))
+            Compaction(cluster, evict, usage, self._selection, destinations, low, carries, in_use, steered).run(
+                candidates
+            )

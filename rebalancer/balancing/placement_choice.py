@@ -22,7 +22,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import Resources, add
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import ActualPlacement, Move
+from rebalancer.eviction.steering import ActualPlacement, Move, Steer
 from rebalancer.eviction.verdict import Refused, refused
 
 _Key = tuple[str, Owner | None]
@@ -62,7 +62,7 @@ class SteeredPlacement:
         candidates: Sequence[NodeUtilization],  # those to be emptied, in this order
         destinations: Destinations,
         ceilings: Percentages,
-        foresight: Foresight,
+        steer: Steer,
     ) -> None:
         self._open = [node.name for node in cluster.nodes if not node.unschedulable]
         emptied = {each.node.name for each in candidates}
@@ -72,7 +72,7 @@ class SteeredPlacement:
         self._takers = [each.node for each in (*fullest, *last) if takes_pods(each.node)]
         self._destinations = destinations
         self._ceilings = ceilings
-        self.foresight = foresight
+        self.foresight = Foresight(cluster, steer.keys)
         self._received: set[str] = set()
         self._replicas: dict[_Key, Counter[str]] = {}  # how many pods of each owner are on each node
         for pod in cluster.pods():

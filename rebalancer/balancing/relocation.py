@@ -14,7 +14,7 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.cluster.taints import Taint, Toleration, untolerated
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.evict import Evict, cheapest_first
-from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, NONE_UNDER, TOO_FEW_UNDER
+from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, TOO_FEW_UNDER
 from rebalancer.eviction.verdict import Refused, refused
 
 
@@ -96,12 +96,9 @@ class Relocation:
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}
         destinations = [peak for peak in self._destinations() if peak.node.name not in idle]
-        few = len(under) <= max(number_of_nodes, 0)
         weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
-        counts = {"nodes": len(sources), "under": len(under), "receivers": len(destinations)}
-        obstacles = ((not under, NONE_UNDER), (few, TOO_FEW_UNDER), (not destinations, NONE_RECEIVES))
-        with weighing.told(self._cluster, self._evict, counts, obstacles, number_of_nodes):
-            if not few and destinations:
+        with weighing.while_emptying(self._cluster, self._evict, under, under, destinations, number_of_nodes) as may_go:
+            if may_go:
                 emptiest_first = sorted(under, key=lambda each: (each.total, each.node.name))
                 why = partial(underutilized, thresholds=thresholds)
                 self._drain_all(emptiest_first, destinations, {}, weighing, why)

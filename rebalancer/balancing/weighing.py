@@ -17,7 +17,16 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.observation import APPROPRIATE, OVERUTILIZED, UNDERUTILIZED, Observation, WeighedNode
+from rebalancer.eviction.observation import (
+    APPROPRIATE,
+    NONE_RECEIVES,
+    NONE_UNDER,
+    OVERUTILIZED,
+    TOO_FEW_UNDER,
+    UNDERUTILIZED,
+    Observation,
+    WeighedNode,
+)
 
 _LOG = logging.getLogger(__name__)
 _DECIMALS = 2
@@ -80,6 +89,23 @@ class UsageWeighing(FollowedUsage):
             obstacle = next((code for is_so, code in obstacles if is_so), "")
             figures = {"numberOfNodes": number_of_nodes}
             evict.observe(Observation(counts, figures, nodes, dict(self._low), dict(self._high), obstacle))
+
+    @contextmanager
+    def while_emptying(
+        self,
+        cluster: Cluster,
+        evict: Evict,
+        under: Sequence[object],  # the nodes that are nearly idle
+        candidates: Sequence[object],  # those of them that may be emptied
+        receivers: Sequence[object],  # the nodes that may get pods
+        number_of_nodes: int,
+    ) -> Iterator[bool]:
+        """Do the same while nodes are emptied, and yield whether more than this number are idle and some receive."""
+        few = len(under) <= max(number_of_nodes, 0)
+        counts = {"nodes": len(self._nodes), "under": len(under), "receivers": len(receivers)}
+        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
+        with self.told(cluster, evict, counts, obstacles, number_of_nodes):
+            yield not few and bool(receivers)
 
     def _log(self, cluster: Cluster, evict: Evict) -> None:
         """Write a line for each node: its state, what it uses, and how many of its pods may go, by their class."""

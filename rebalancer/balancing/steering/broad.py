@@ -138,26 +138,22 @@ class BroadWaves:
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
         """
-        places = [node for name in last if (node := self._planning.cluster.node(name))]
-        outranks = self._outranking(empty)
+        planning, fullest, outranks = self._planning, empty.destinations[-1], self._outranking(empty)
+        places = [node for name in last if (node := planning.cluster.node(name))]
 
         @cache
         def may_go(pod: Pod) -> bool:
-            allowed = self._is_allowed(pod, empty, places, outranks)
+            allowed = (
+                planning.fullness.has_room(fullest, [pod], planning.ceilings, _SPARE)
+                and not any(planning.zones.worsened_by(pod, place) for place in places)
+                and planning.evict.first_refusal([pod]) is None
+                and outranks(pod)
+            )
             if not allowed:
                 unfit.add(pod)
             return allowed
 
         return may_go
-
-    def _is_allowed(self, pod: Pod, empty: Draft, places: Sequence[Node], outranks: Callable[[Pod], bool]) -> bool:
-        planning, fullest = self._planning, empty.destinations[-1]
-        return (
-            planning.fullness.has_room(fullest, [pod], planning.ceilings, _SPARE)
-            and not any(planning.zones.worsened_by(pod, place) for place in places)
-            and planning.evict.first_refusal([pod]) is None
-            and outranks(pod)
-        )
 
     def _outranking(self, empty: Draft) -> Callable[[Pod], bool]:
         """Return what says whether enough destinations outrank all avoided nodes, and a pod fits on no other.

@@ -47,38 +47,22 @@ def takes_pods(node: Node) -> bool:
     return not any(taint.effect == PREFER_NO_SCHEDULE for taint in node.taints)
 
 
-def total(answer: Answer, name: str) -> int | None:
-    """Return what a node scores for a pod, None where the pod cannot go."""
-    scores = answer.scores(name)
-    return sum(scores.values()) if scores else None
-
-
-def untainted_total(answer: Answer, name: str, destination: str) -> int | None:
-    """Return a node's score without our taints, estimated: with the destination's score for taints."""
-    scores = answer.scores(name)
-    if not scores:
-        return None
-    lost = answer.scores(destination).get(_TAINTS, 0) - scores.get(_TAINTS, 0)
-    return sum(scores.values()) + lost
-
-
 def avoiding_others(nodes: Iterable[str], destinations: Collection[str], hot: Collection[str] | None = None) -> Avoid:
     """Return what avoids all of these nodes but those that receive: hot ones more than others, or without hot all."""
     others = (name for name in nodes if name not in destinations)
     return {name: HOT if hot is None or name in hot else MIDDLING for name in others}
 
 
-def needless(answers: Iterable[Answer], nodes: Iterable[str]) -> set[str]:
-    """Return the nodes that would not win in any of these answers if they carried no taint."""
-    left = set(nodes)
-    for answer in answers:
-        left -= may_win(answer, left)
-    return left
-
-
 def may_win(answer: Answer, nodes: Iterable[str], spare: int = SPARE_POINTS) -> set[str]:
-    """Return which of these nodes would win if they carried no taint, or come so close to the best."""
-    destination = answer.nodes[0]
-    least = (total(answer, destination) or 0) - spare
-    scores = ((name, untainted_total(answer, name, destination)) for name in nodes)
-    return {name for name, score in scores if score is not None and score > least}
+    """Return which of these nodes would win if they carried no taint, or come so close to the best.
+
+    What a node scores then is estimated: as its score for taints that of the best counts.
+    """
+    best = answer.scores(answer.nodes[0])
+    least = _beside_taints(best) - spare
+    scores = ((name, answer.scores(name)) for name in nodes)
+    return {name for name, by_plugin in scores if by_plugin and _beside_taints(by_plugin) > least}
+
+
+def _beside_taints(scores: Mapping[str, int]) -> int:
+    return sum(scores.values()) - scores.get(_TAINTS, 0)

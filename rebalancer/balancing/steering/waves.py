@@ -26,15 +26,7 @@ import numpy as np
 
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.steering.broad import BroadWaves
-from rebalancer.balancing.steering.foresight import (
-    SPARE_POINTS,
-    Avoid,
-    avoiding_others,
-    may_win,
-    needless,
-    takes_pods,
-    total,
-)
+from rebalancer.balancing.steering.foresight import SPARE_POINTS, Avoid, avoiding_others, may_win, takes_pods
 from rebalancer.balancing.steering.offers import MOST_DESTINATIONS, Draft, Offer, Planning
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.eligibility import EligibleNodes
@@ -177,8 +169,10 @@ class Waves:
             draft = self._joined(empty, first, sources)
         if not draft.offers:
             return None
-        unneeded = needless(self._answers(draft), draft.avoid.keys() - self._hot())
-        fewer = {name: level for name, level in draft.avoid.items() if name not in unneeded}
+        needless = draft.avoid.keys() - self._hot()
+        for answer in self._answers(draft):
+            needless -= may_win(answer, needless)
+        fewer = {name: level for name, level in draft.avoid.items() if name not in needless}
         names = former.keys() - set(draft.destinations)
         kept = {name: max(former[name], fewer.get(name, 0)) for name in former if name in names}
         for avoid in ({**fewer, **kept}, fewer):
@@ -334,11 +328,11 @@ class Waves:
         return answers
 
 
-def _close_behind(answer: Answer, names: Iterable[str]) -> Iterator[str]:
-    """Yield which of these nodes score about as much as the best: a small change may put them first."""
-    best = total(answer, answer.nodes[0]) if answer.nodes else None
-    if best is not None:
-        yield from (name for name in names if (total(answer, name) or 0) > best - SPARE_POINTS)
+def _close_behind(answer: Answer, names: Iterable[str]) -> list[str]:
+    """Return which of these nodes score about as much as the best: a small change may put them first."""
+    best = answer.scores(answer.nodes[0]) if answer.nodes else {}
+    least = sum(best.values()) - SPARE_POINTS
+    return [name for name in names if sum(answer.scores(name).values()) > least] if best else []
 
 
 def _owner(pod: Pod) -> object:

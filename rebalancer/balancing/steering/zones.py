@@ -43,13 +43,13 @@ class ZoneSpread:
             found[self._places[name]].append(name)
         return {place: tuple(names) for place, names in found.items()}
 
-    def worsened_by(self, pod: Pod, destination: Node) -> str:
-        """Return the topology key over which a move would spread the owner's pods less evenly; empty if none."""
+    def worsened_by(self, pod: Pod, destination: Node) -> bool:
+        """Return whether a move would spread the owner's pods less evenly over some topology key."""
         source, owner = self._cluster.node(pod.node), pod.controller
         if source is None or owner is None:
-            return ""
+            return False
         keys = {ZONE, *(each.topology_key for each in pod.spec.spread)} - {HOST}
-        return next((key for key in sorted(keys) if self._worsens(key, owner.uid, source, destination)), "")
+        return any(self._worsens(key, owner.uid, source, destination) for key in keys)
 
     def _worsens(self, key: str, owner: str, source: Node, destination: Node) -> bool:
         left, joined = source.labels.get(key), destination.labels.get(key)
@@ -57,7 +57,8 @@ class ZoneSpread:
             return False
         before = {value: self._counts[owner, key][value] for value in self._values[key]}
         after = {**before, left: before.get(left, 0) - 1, joined: before.get(joined, 0) + 1}
-        return _skew(after) > _skew(before)
+        skew, then = (max(counts.values()) - min(counts.values()) for counts in (before, after))
+        return then > skew
 
     def left(self, pod: Pod, sign: int) -> None:
         """Count a pod that went, or is back."""
@@ -74,7 +75,3 @@ class ZoneSpread:
         if owner is not None and not pod.terminating:
             for key in self._keys & node.labels.keys():
                 self._counts[owner.uid, key][node.labels[key]] += sign
-
-
-def _skew(counts: dict[str, int]) -> int:
-    return max(counts.values()) - min(counts.values())
