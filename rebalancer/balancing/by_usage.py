@@ -45,10 +45,7 @@ class ByUsage:
         self._pooling = args.metrics_utilization.pools if args.metrics_utilization else None
 
     def relieve(self, bounds: Bounds, limit: int | None) -> None:
-        """Take pods off nodes above target; where bounds are distances from the mean, also fill nodes below it.
-
-        Each node loses as many pods as the limit says at most.
-        """
+        """Take pods off nodes above target, each up to the limit; in a band around the mean, also fill nodes below."""
         nodes = self._usage.nodes()
         # What is kept empty is about to go: it does not count in the mean either.
         pools, held = pooled(nodes, self._pooling.label) if self._pooling else [], self._cluster.held
@@ -136,11 +133,7 @@ class ByUsage:
                 Emptying(cluster, evict, usage, self._selection, destinations, low).run(under)
 
     def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
-        """Empty nodes, each as a whole or not at all, onto the nodes that stay in use (see `compaction`).
-
-        The ceilings are 70 % of what is measured, or 100 % of what is requested, unless given.  For the rest see
-        `NodesInUse`.
-        """
+        """Empty nodes onto those that stay in use (see `NodesInUse`); ceilings are 70 % of what is measured as a rule."""
         args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
         sources = usage.sources()
         in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)

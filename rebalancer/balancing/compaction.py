@@ -71,7 +71,7 @@ class Emptying:
             return kept
         # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
         with self.cluster.scope() as attempt:
-            moves = self._moves(source, self.usage.largest_first(pods), self._why(source))
+            moves = self._moves(source, self.usage.largest_first(source.node, pods), self._why(source))
             if isinstance(moves, tuple):
                 return moves
             gone = self._evict_all(sorted(moves, key=lambda each: pods.index(each.pod)))
@@ -206,7 +206,7 @@ class Compaction(Emptying):
         """Empty a node if it can be, and return None; if one of its pods may not go, evict none, and return why."""
         if source.node.name in self._received:
             return None
-        pods = self.usage.largest_first(occupants(self.cluster, source.node))
+        pods = self.usage.largest_first(source.node, occupants(self.cluster, source.node))
         kept = self._kept(source.node, pods)
         if kept:
             return kept

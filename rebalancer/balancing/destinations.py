@@ -52,10 +52,7 @@ _DECIMALS = 9  # smaller differences of shares are floating-point noise
 
 
 class Destinations:
-    """The nodes that may get pods, as one strategy sees them; they follow the cluster in the present scope.
-
-    They come with their peak usage of all resources that count.  The others are of known usage, but no destinations.
-    """
+    """The nodes that may get pods, with their peak usage of all resources that count; they follow the cluster."""
 
     def __init__(
         self,
@@ -67,7 +64,7 @@ class Destinations:
         of_pod: Callable[[Pod], Resources],
         *,
         packed: bool = False,  # whether pods go to the fullest that takes them, not the emptiest
-        others: Iterable[NodeUtilization] = (),
+        others: Iterable[NodeUtilization] = (),  # of known usage, but no destinations
         floors: Percentages | None = None,  # below which a node uses too little
         emptied: Collection[str] = (),  # nodes that are to lose all their pods; none of them takes a pod
         elsewhere: Collection[str] = (),  # nodes of other pools, which pods must not go to
@@ -131,7 +128,9 @@ class Destinations:
             return refused(Code.NO_DESTINATION, unknown=answer.unknown)
         nodes = [node for name in answer.nodes if (node := self._cluster.node(name))]
         for node in nodes:
-            more, fewer = (map(self._of_pod, pods) for pods in self._others(world, node.name))
+            # Whose replacements are there in this history alone, and whose are there by the plan alone.
+            others = self._worlds.others_on(world, node.name) if self._worlds and world is not None else ((), ())
+            more, fewer = (map(self._of_pod, pods) for pods in others)
             with self.on(node).exchanged(fewer, more) if node.name in self._known else nullcontext():
                 harm = self._harm(pod, node, usage)
             if harm:
@@ -215,10 +214,6 @@ class Destinations:
             return cause(Code.OTHER_POOL if node.name in self._elsewhere else Code.UNKNOWN_USAGE)
         passed = utilization.passed(usage, self._ceilings)
         return None if passed and self._fills_more_than_it_passes(utilization, usage) else _above_ceiling(passed)
-
-    def _others(self, world: int | None, name: str) -> tuple[Collection[Pod], Collection[Pod]]:
-        """Return whose replacements are on a node in a possible history alone, and whose are in the plan alone."""
-        return ((), ()) if world is None or self._worlds is None else self._worlds.others_on(world, name)
 
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):

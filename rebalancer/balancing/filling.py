@@ -3,11 +3,9 @@
 1. Filling goes in rounds, each with a ceiling for destinations and a least gain of a move.  All gains are tried with
    one ceiling before the next ceiling.
 2. In a round the nodes above the mean donate in turn, the one furthest above it first.
-3. Of a donor's pods the one with the largest gain goes.  The gain is how many of the points up to the mean
-   the pod fills where it would land (the average, if it may land on several nodes), less the points that the donor
-   lacks afterwards.  No costly pod (see `rebalancer.eviction.evict`) goes while a cheaper one of its node brings
-   anything.
-4. Filling ends when no node is below its band, when the tries are used up, or after the last round.
+3. Of a donor's pods the one with the largest gain goes: how many of the points up to the mean it fills where it would
+   land (the average, if it may land on several nodes), less the points that the donor lacks afterwards.  No costly pod
+   goes while a cheaper one of its node brings anything.
 
 An example: the mean is 40 %, the band 30 to 60 %.  n1 is at 58 %, n2 at 40 %, n3 at 22 %: n3 is low, and n1 donates.
 n3 lacks 18 points up to the mean.  With a pod of 8 points from n1 it would lack 10: the gain is 8.  n1 would be at 50 %
@@ -136,11 +134,9 @@ class Filling:
     def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
         """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.
 
-        What an offer can bring at most, or brought when it was last asked, is cheap to know; what it brings now takes a
-        question to the scheduler.  So the best is worked out, and the others only if it got worse.  An example: three
-        pods could bring 8, 8 and 5 points at most.  The first brings 6 where it would land, so the second is asked: 7,
-        which is more than the third can bring.  The second goes, and nobody asked about the third.  An offer that
-        brings nothing is left out until the next round.
+        What it brings now takes a question to the scheduler.  So only the best is worked out, and others if it got
+        worse.  An example: three pods could bring 8, 8 and 5 points at most.  The first brings 6 where it would land,
+        so the second is asked: 7, which is more than the third can bring.  The second goes.
         """
         while offers:
             best = max(range(len(offers)), key=lambda index: offers[index].gain)

@@ -97,14 +97,9 @@ class MeasuredUsage:
             known = self._of_pods[pod] = {**amounts, PODS: 1}
         return known
 
-    def largest_first(self, pods: Iterable[Pod]) -> list[Pod]:
-        """Return pods by how much of their nodes they use, the largest, which is the hardest to place, first."""
-
-        def order(pod: Pod) -> tuple[object, ...]:
-            node = self._cluster.node(pod.node)
-            return (-NodeUtilization(node, self.of_pod(pod)).fullness if node else 0.0, *pod.age_order)
-
-        return sorted(pods, key=order)
+    def largest_first(self, node: Node, pods: Iterable[Pod]) -> list[Pod]:
+        """Return pods by how much of their node they use, the largest, which is the hardest to place, first."""
+        return sorted(pods, key=lambda pod: (-NodeUtilization(node, self.of_pod(pod)).fullness, *pod.age_order))
 
     def too_young(self, pod: Pod) -> Refused | None:
         """Return a refusal if the figures cover more time than the pod has run."""

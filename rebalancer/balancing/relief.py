@@ -18,7 +18,6 @@ from rebalancer.balancing.cause_details import why_relieved, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.evict import Outlook
@@ -62,7 +61,6 @@ class Worth:
     high: Percentages  # above which a node is too full
     inner: Percentages  # down to where a node is brought that is too full
     _hours: dict[str, float] = field(default_factory=dict)
-    _prices: dict[Pod, float] = field(default_factory=dict)
 
     def deal(self, candidate: Candidate, source: NodeUtilization, destination: NodeUtilization) -> Deal:
         """Return what it brings to move a pod now, and what it costs.
@@ -73,9 +71,7 @@ class Worth:
         outlook, pod = self.outlook, candidate.pod
         if outlook is None:
             return FREE
-        if pod not in self._prices:
-            self._prices[pod] = outlook.price(pod)
-        price = self._prices[pod]
+        price = outlook.price(pod)
         if not price:
             return FREE
         gain = 0.0
@@ -98,13 +94,12 @@ class Worth:
 class Moves:
     """Makes moves, and counts how many pods each node has lost.
 
-    Where the usage of pods is not known, so that nobody weighs what a move is worth, a node loses one if there is no
-    limit: nobody could tell when it has lost enough.
+    Where the usage of pods is not known, a node without a limit loses one: nobody could tell when it has lost enough.
     """
 
     selection: Selection
     destinations: Destinations
-    worth: Worth | None
+    worth: Worth | None  # None if the usage of pods is not known
     limit: int | None
     _evicted: Counter[str] = field(default_factory=Counter, init=False)
 

@@ -56,10 +56,9 @@ class Room:
 
 
 class Relocation:
-    """Pods leave nodes one by one, as long as the destinations have room for their usage.
+    """Pods leave nodes one by one, up to the limit of each, as long as the destinations have room for their usage.
 
-    The limit is for each node.  Without it, if the usage of pods is not known, a node loses one, since nobody could
-    tell when it has lost enough.
+    Where the usage of pods is not known, a node without a limit loses one: nobody could tell when it has lost enough.
     """
 
     def __init__(
@@ -72,10 +71,7 @@ class Relocation:
         self._limit = 1 if limit is None and usage.of_pod is None else limit
 
     def relieve(self, bounds: Bounds, number_of_nodes: int) -> None:
-        """Take pods off overutilized nodes, the fullest first, while the underutilized ones have room.
-
-        More nodes than `number_of_nodes` must be underutilized.
-        """
+        """Take pods off overutilized nodes, the fullest first, if more than this number are underutilized."""
         sources = self._usage.sources(self._cluster)
         band = bounds.of([each for each in sources if each.node.name not in self._cluster.held])
         low, high = band.low, band.high
@@ -91,7 +87,7 @@ class Relocation:
                 self._drain_all(fullest_first, under, high, weighing, partial(above_caps, targets=high))
 
     def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
-        """Take the pods off underutilized nodes, the emptiest first, while the others have room (see `relieve`)."""
+        """Take the pods off underutilized nodes, the emptiest first, if they are more than this number."""
         sources = self._usage.sources(self._cluster)
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}

@@ -2,13 +2,11 @@
 
 1. Nodes at or below the mean in every resource receive, or the emptiest 15 % of all if these are more.  All others
    are avoided alike, with two taints: with one on some, these would lose 150 points, which is often not enough.
-2. The pods that bring most go, at most one of each node.  A wave has one move for two destinations, and at most 100.
-3. A pod goes only if at least a tenth of the nodes that it fits on are destinations that outrank every avoided node:
-   whichever part the scheduler scores very likely has some of them.
-4. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
+2. The pods that bring most go, at most one of each node.  A pod goes only if at least a tenth of the nodes that it fits
+   on are destinations that outrank every avoided node: whichever part is scored very likely has some of them.
+3. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
    Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.
-5. A pod that PDBs, shares or limits let not go with the others of its wave waits for a later one.
 
 An example: of 1000 nodes 120 receive, so a wave has at most 60 moves.  A pod fits on all nodes, and 110 destinations
 outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.

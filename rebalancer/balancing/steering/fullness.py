@@ -11,7 +11,6 @@ costs 1 but starts nothing, one at 57 % costs 0 (without what the distance from 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
@@ -42,62 +41,55 @@ MARGIN = 2.0
 _EVENNESS = 0.003
 
 
-@dataclass(frozen=True, slots=True)
 class Goal:
     """Edges by resource, in one order."""
 
-    names: tuple[str, ...]
-    low: Fill  # below which a node is outside; 0 where only targets count
-    high: Fill  # above which it is outside
-    inner_low: Fill  # what nodes are brought up to
-    inner_high: Fill  # what nodes are brought down to
-    mean: Fill  # of all nodes
+    def __init__(self, band: Band, margin: float) -> None:
+        """Nodes are brought inside the band by the margin, in points, but not beyond the mean.
 
-    @classmethod
-    def of(cls, band: Band, margin: float) -> "Goal":
-        """Return the goal of a band; where the edges are not distances from the mean, the lower one does not count.
-
-        Nodes are brought inside by the margin, in points, but not beyond the mean.
+        Where the edges are not distances from the mean, the lower one does not count: it is 0.
         """
-        names, deviation = tuple(sorted(band.mean)), band.deviation
-        low = [band.low[name] if deviation else 0.0 for name in names]
-        high, mean = [band.high[name] for name in names], [band.mean[name] for name in names]
-        inner_high = [max(h - margin, min(m, h)) for h, m in zip(high, mean, strict=True)]
-        inner_low = [min(edge + margin, m) if deviation else 0.0 for edge, m in zip(low, mean, strict=True)]
-        return cls(names, low, high, inner_low, inner_high, mean)
+        self.names = tuple(sorted(band.mean))
+        self.low = np.array([band.floors.get(name, 0.0) for name in self.names])  # below which a node is outside
+        self.high = np.array([band.high[name] for name in self.names])  # above which it is outside
+        self.mean = np.array([band.mean[name] for name in self.names])  # of all nodes
+        # What nodes are brought up to, and down to.
+        self.inner_low = np.minimum(self.low + margin, self.mean) if band.deviation else self.low
+        self.inner_high = np.maximum(self.high - margin, np.minimum(self.mean, self.high))
 
     def highest(self, fills: Fills) -> Costs:
         """Return for each of some fills by how many points it is above the mean where that is most; below: negative."""
-        return reduce(np.maximum, [each - mean for each, mean in zip(fills, self.mean, strict=True)])
+        highest: Costs = (fills - _beside(fills, self.mean)).max(axis=0)
+        return highest
 
     def above(self, fills: Fills) -> Costs:
         """Return for each of some fills by how many points it is above the narrower band: what it has to give."""
-        return reduce(add, [np.maximum(each - high, 0.0) for each, high in zip(fills, self.inner_high, strict=True)])
+        return reduce(add, np.maximum(fills - _beside(fills, self.inner_high), 0.0))
 
     def over(self, fills: Fills) -> Mask:
         """Return for each of some fills whether it is above the band in some resource."""
-        over: Mask = np.any([each > edge + TOLERANCE for each, edge in zip(fills, self.high, strict=True)], axis=0)
+        over: Mask = np.any(fills > _beside(fills, self.high) + TOLERANCE, axis=0)
         return over
 
     def below(self, fills: Fills) -> Mask:
         """Return for each of some fills whether it is below the band in some resource."""
-        below: Mask = np.any([each < edge - TOLERANCE for each, edge in zip(fills, self.low, strict=True)], axis=0)
+        below: Mask = np.any(fills < _beside(fills, self.low) - TOLERANCE, axis=0)
         return below
 
     def outside(self, fills: Fills) -> Costs:
         """Return for each of some fills by how many points it is outside the narrower band, summed up."""
-        return reduce(
-            add,
-            [
-                np.maximum(np.maximum(each - high, low - each), 0.0)
-                for each, low, high in zip(fills, self.inner_low, self.inner_high, strict=True)
-            ],
-        )
+        above, below = fills - _beside(fills, self.inner_high), _beside(fills, self.inner_low) - fills
+        return reduce(add, np.maximum(np.maximum(above, below), 0.0))
 
     def unevenness(self, fills: Fills) -> Costs:
         """Return for each of some fills what its distance from the mean costs."""
-        squares: Costs = reduce(add, [np.square(each - mean) for each, mean in zip(fills, self.mean, strict=True)])
+        squares: Costs = reduce(add, np.square(fills - _beside(fills, self.mean)))
         return _EVENNESS * squares
+
+
+def _beside(fills: Fills, edges: Fills) -> Fills:
+    """Return edges with as many axes as fills, so that each resource meets its own."""
+    return edges.reshape(-1, *[1] * (fills.ndim - 1))
 
 
 class Fullness:

@@ -243,10 +243,12 @@ class Planning:
         self.evict = selection.evict  # says which pods would be refused
         self.steer = steer
         self.mean, self.ceilings = band.mean, band.high  # of all nodes; how full destinations may become
-        self.goal = goal = Goal.of(band, MARGIN * steer.min_gain)  # what is aimed at
+        self.goal = goal = Goal(band, MARGIN * steer.min_gain)  # what is aimed at
         self.fullness = Fullness(cluster, selection.usage, goal.names, compared)  # the nodes as they are
         self.pool = Pool(selection, self.fullness.sources, band.high, limit)  # the pods that may go
-        worth = Worth(self.evict.outlook, band.floors, band.high, dict(zip(goal.names, goal.inner_high, strict=True)))
+        worth = Worth(
+            self.evict.outlook, band.floors, band.high, dict(zip(goal.names, goal.inner_high.tolist(), strict=True))
+        )
         self.offers = Offers(goal, self.fullness, steer.min_gain, worth)  # what they would bring
         self.foresight = Foresight(cluster, steer.keys)  # where they would land
         self.zones = ZoneSpread(cluster)  # how owners' pods are spread, which must not get worse

@@ -1,15 +1,11 @@
 """The next wave: moves to a few nodes, planned in all possible histories at once, and which nodes are avoided.
 
 1. The move that brings most is the first of the wave.  Its destination receives, and with it up to three of the
-   other nodes to which pods bring about as much.  All other nodes are avoided alike.  (In clusters of more than 100
-   nodes waves to many nodes come first: see `broad`.)
-2. If the pod would not do well on each node where it may land then, its destination alone receives, and other nodes are
-   avoided, hot ones more; if that is not enough, all alike.  If it still does not land there, the next move is tried.
-3. Pods join that bring at least half as much wherever they may land, in each possible history: with the others of the
-   wave there as they landed in it, with room to spare, and with spreading over zones no worse.
-4. The wave is played in drawn orders of arrival too; a pod that lands elsewhere in one of them waits for a later wave.
-   So does one that PDBs, shares or limits do not let go with the others.
-5. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land well.
+   other nodes to which pods bring about as much; all others are avoided.  If the pod does not do well wherever it may
+   land then, its destination alone receives, with more and more taints on others; then the next move is tried.
+2. Pods join that bring at least half as much wherever they may land, in each possible history and drawn order of
+   arrival, with room to spare, and with spreading over zones no worse.
+3. Taints that the wave does not need are left out; those that nodes carry already stay if the pods still land well.
 
 An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mean is 52 %.  The best move takes a pod of
 10 points from n1 to n3; n2 is below the mean too, so both receive.  In all histories n3 takes the pod, and two more of
