@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator, model_validator
 
-from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.relocation import Relocation
 from rebalancer.balancing.usage import usage_for
+from rebalancer.balancing.utilization import Bounds
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import POD_STATES, Condition, ContainerStatus, Pod

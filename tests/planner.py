@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.candidates import Selection
-from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.steering.offers import Planning
+from rebalancer.balancing.usage import MeasuredUsage
+from rebalancer.balancing.utilization import Bounds
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.engine.evictor import Evictor
 from rebalancer.engine.gate import Gate

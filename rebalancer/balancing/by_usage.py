@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-from rebalancer.balancing.band import Band, Bounds, offsets, pooled
 from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse
 from rebalancer.balancing.destinations import Destinations, simulation_by
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
-from rebalancer.balancing.measured_usage import measured_usage_for
 from rebalancer.balancing.placement_choice import SteeredPlacement
 from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
 from rebalancer.balancing.steering.offers import Planning
 from rebalancer.balancing.steering.steered import Steered
-from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.usage import measured_usage_for
+from rebalancer.balancing.utilization import Band, Bounds, NodeUtilization, Percentages, offsets, pooled
 from rebalancer.balancing.weighing import UsageWeighing
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
@@ -133,7 +132,7 @@ class ByUsage:
                 Emptying(cluster, evict, usage, self._selection, destinations, low).run(under)
 
     def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
-        """Empty nodes onto those that stay in use (see `NodesInUse`); ceilings are 70 % of what is measured as a rule."""
+        """Empty nodes onto those that stay in use (see `NodesInUse`), filled to 70 % of what is measured as a rule."""
         args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
         sources = usage.sources()
         in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from rebalancer.balancing.cause_details import why_relieved
-from rebalancer.balancing.measured_usage import MeasuredUsage
+from rebalancer.balancing.usage import MeasuredUsage
 from rebalancer.balancing.utilization import Excess, NodeUtilization, Percentages, Points
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node

@@ -17,9 +17,9 @@ from typing import ClassVar
 from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.cause_details import underutilized, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
-from rebalancer.balancing.measured_usage import MeasuredUsage
 from rebalancer.balancing.placement_choice import Choice, Kept, SteeredPlacement
 from rebalancer.balancing.steering.steered import ELSEWHERE, mostly_elsewhere
+from rebalancer.balancing.usage import MeasuredUsage
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
-from rebalancer.balancing.band import Band
 from rebalancer.balancing.candidates import Candidate
 from rebalancer.balancing.relief import Moves, furthest_first, node_is_spent
-from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.utilization import Band, NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
 

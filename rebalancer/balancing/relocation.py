@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from rebalancer.balancing.band import Bounds
 from rebalancer.balancing.cause_details import above_caps, underutilized, with_pod_gone
 from rebalancer.balancing.usage import Usage
-from rebalancer.balancing.utilization import NodeUtilization, Percentages
+from rebalancer.balancing.utilization import Bounds, NodeUtilization, Percentages
 from rebalancer.balancing.weighing import UsageWeighing
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod

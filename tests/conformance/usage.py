@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from rebalancer.balancing.band import Bounds
-from rebalancer.balancing.utilization import NodeUtilization
+from rebalancer.balancing.utilization import Bounds, NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.errors import StrategyError

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.balancing.band import Band
-from rebalancer.balancing.utilization import Excess
+from rebalancer.balancing.utilization import Band, Excess
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.resources import CPU, MEMORY
 from rebalancer.run.snapshot_file import read_snapshot_file

@@ -127,7 +127,8 @@ class BroadWaves:
             owner = pod.controller.uid if pod.controller and self._planning.zones.matter else ""
             if pod.node not in gave and owner not in gave and may_go(pod):
                 expected = destinations[len(draft.offers) % len(destinations)]
-                draft = draft.with_offer(Offer(offer.candidate, expected, offer.gain, offer.deal))
+                expecting = Offer(offer.candidate, expected, offer.gain, offer.deal)
+                draft = replace(draft, offers=(*draft.offers, expecting))
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 

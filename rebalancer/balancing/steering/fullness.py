@@ -17,10 +17,8 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.balancing.band import Band
-from rebalancer.balancing.measured_usage import MeasuredUsage
-from rebalancer.balancing.usage import FollowedUsage
-from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
+from rebalancer.balancing.usage import FollowedUsage, MeasuredUsage
+from rebalancer.balancing.utilization import TOLERANCE, Band, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod

@@ -8,7 +8,7 @@ Among moves that bring about as much, pods of lower priority and QoS go first, t
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from math import floor, log
 from operator import attrgetter
@@ -17,12 +17,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from rebalancer.balancing.band import Band
 from rebalancer.balancing.candidates import Candidate, Pool, Selection
 from rebalancer.balancing.relief import FREE, Deal, Worth
 from rebalancer.balancing.steering.foresight import Avoid, Foresight
 from rebalancer.balancing.steering.fullness import MARGIN, Costs, Fills, Fullness, Goal, Mask, percents
 from rebalancer.balancing.steering.zones import ZoneSpread
+from rebalancer.balancing.utilization import Band
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.eviction.evict import eviction_class
@@ -214,18 +214,6 @@ class Draft:
     def expected(self) -> dict[Pod, str]:
         """By pod, in order, the node where its replacement is expected."""
         return {offer.candidate.pod: offer.destination for offer in self.offers}
-
-    def with_offer(
-        self, offer: Offer, shares: Mapping[str, float] | None = None, answers: Iterable[Answer] = ()
-    ) -> "Draft":
-        """Return the same with one more move, with how likely it lands where, and with what was answered."""
-        known = self.shares if shares is None else {**self.shares, offer.candidate.pod: shares}
-        return Draft((*self.offers, offer), self.avoid, self.destinations, known, (*self.answers, *answers))
-
-    def with_shares(self, shares: Mapping[Pod, Mapping[str, float]]) -> "Draft":
-        """Return the same with other shares of nodes that were known to be likely."""
-        likely = {pod: dict.fromkeys((*found, *self.shares.get(pod, ())), 0.0) for pod, found in shares.items()}
-        return replace(self, shares={pod: {**likely[pod], **found} for pod, found in shares.items()})
 
 
 class Planning:

@@ -206,7 +206,9 @@ class Waves:
             with self._planning.foresight.avoiding(draft.avoid):
                 failing = self._astray(draft)
                 if failing is None:
-                    return draft.with_shares({pod: self._planning.foresight.worlds.shares(pod) for pod in draft.pods})
+                    worlds = self._planning.foresight.worlds
+                    shares = {pod: _with_others(worlds.shares(pod), draft.shares[pod]) for pod in draft.pods}
+                    return replace(draft, shares=shares)
             others = [each for each in draft.offers if each.candidate.pod is not failing]
             draft = self._again(Draft((), draft.avoid, draft.destinations), others)
         return None
@@ -280,7 +282,12 @@ class Waves:
         if node is None or planning.evict.try_out(pod):
             return None
         planning.cluster.place(pod, node)
-        return draft.with_offer(gains[expected], {**shares, **dict.fromkeys(sorted(others), 0.0)}, answers)
+        return replace(
+            draft,
+            offers=(*draft.offers, gains[expected]),
+            shares={**draft.shares, pod: _with_others(shares, sorted(others))},
+            answers=(*draft.answers, *answers),
+        )
 
     def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
         """Return whether a pod would do well on a node where it lands in no history that was drawn."""
@@ -300,8 +307,7 @@ class Waves:
             if not all(self._has_room(draft, seen, name, pod) for name in names):
                 return {}
             close |= names
-        shares = planning.foresight.worlds.shares(pod) if close else {}
-        return {**shares, **{name: 0.0 for name in sorted(close) if name not in shares}}
+        return _with_others(planning.foresight.worlds.shares(pod) if close else {}, sorted(close))
 
     def _has_room(self, draft: Draft, seen: Seen, name: str, pod: Pod) -> bool:
         """Return whether a node has room for a pod, beside those of the wave that are there in that world."""
@@ -329,6 +335,11 @@ def _close_behind(answer: Answer, names: Iterable[str]) -> list[str]:
     best = answer.scores(answer.nodes[0]) if answer.nodes else {}
     least = sum(best.values()) - SPARE_POINTS
     return [name for name in names if sum(answer.scores(name).values()) > least] if best else []
+
+
+def _with_others(shares: Mapping[str, float], names: Iterable[str]) -> Mapping[str, float]:
+    """Return how likely a pod lands where, with these nodes too, where it lands in no history that was drawn."""
+    return {**shares, **{name: 0.0 for name in names if name not in shares}}
 
 
 def _owner(pod: Pod) -> object:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalancer.balancing.measured_usage import falls
+from rebalancer.balancing.usage import falls
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad
