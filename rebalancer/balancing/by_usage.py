@@ -18,7 +18,6 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import METRIC_RESOURCE
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.observation import NONE_OVER, NONE_RECEIVES, TOO_FEW_UNDER
-from rebalancer.eviction.steering import Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.usage import UtilizationArgs
 
@@ -91,12 +90,10 @@ class ByUsage:
             return
         evict = self._evict
         destinations = Destinations(
-            self._cluster,
-            evict,
+            self._selection,
             simulation_by(self._args, self._cluster),
             under,
             band.above(FIRST_CEILING) if band.deviation else band.high,
-            self._usage.of_pod,
             others=[peak for peak in peaks if peak not in under],
             floors=band.floors,
             elsewhere={each.node.name for each in nodes[-1]}.difference(names),
@@ -125,11 +122,9 @@ class ByUsage:
         with weighing.while_emptying(cluster, evict, under, under, others, args.number_of_nodes) as may_go:
             if may_go:
                 peaks, bounds = [usage.destination(each.node) for each in others], {**_PACKED, **ceilings}
-                simulation, of_pod = simulation_by(args, cluster), usage.of_pod
-                destinations = Destinations(
-                    cluster, evict, simulation, peaks, bounds, of_pod, packed=True, emptied=idle
-                )
-                Emptying(cluster, evict, usage, self._selection, destinations, low).run(under)
+                simulation = simulation_by(args, cluster)
+                destinations = Destinations(self._selection, simulation, peaks, bounds, packed=True, emptied=idle)
+                Emptying(self._selection, destinations, low).run(under)
 
     def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
         """Empty nodes onto those that stay in use (see `NodesInUse`), filled to 70 % of what is measured as a rule."""
@@ -146,11 +141,7 @@ class ByUsage:
             bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
             simulation = simulation_by(args, cluster)
             peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
-            destinations = Destinations(cluster, evict, simulation, peaks, bounds, usage.of_pod, packed=True)
+            destinations = Destinations(self._selection, simulation, peaks, bounds, packed=True)
             steer = evict.steer if simulation else None
             steered = SteeredPlacement(cluster, others, candidates, destinations, bounds, steer) if steer else None
-            # Without steering, evictions are carried out without marks, and the scheduler places replacements.
-            carries = steer or Steer(0.0, ("", ""))
-            Compaction(cluster, evict, usage, self._selection, destinations, low, carries, in_use, steered).run(
-                candidates
-            )
+            Compaction(self._selection, destinations, low, in_use, steered).run(candidates)

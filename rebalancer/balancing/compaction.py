@@ -11,22 +11,20 @@ pods go to n3 as well (55 %).  n3 has received pods and stays.  Two nodes of thr
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from rebalancer.balancing.candidates import Selection, occupants
 from rebalancer.balancing.cause_details import underutilized, with_pod_gone
 from rebalancer.balancing.destinations import Destinations
 from rebalancer.balancing.placement_choice import Choice, Kept, SteeredPlacement
 from rebalancer.balancing.steering.steered import ELSEWHERE, mostly_elsewhere
-from rebalancer.balancing.usage import MeasuredUsage
 from rebalancer.balancing.utilization import TOLERANCE, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import PODS
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.evict import Evict, cheapest_first
+from rebalancer.eviction.evict import cheapest_first
 from rebalancer.eviction.steering import Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 
@@ -36,20 +34,18 @@ def by_effort(cluster: Cluster, nodes: Iterable[NodeUtilization]) -> list[NodeUt
     return sorted(nodes, key=lambda each: (len(occupants(cluster, each.node)), each.fullness, each.node.name))
 
 
-@dataclass(slots=True)
 class Emptying:
     """Takes the pods off nodes that are nearly idle."""
 
-    cluster: Cluster
-    evict: Evict
-    usage: MeasuredUsage
-    selection: Selection  # which pods may be moved; a node with any other pod is left alone
-    destinations: Destinations  # the nodes that may get pods
-    thresholds: Percentages  # at or below these nodes are emptied; the reasons show them
-    _is_over: bool = field(default=False, init=False)
-
     #: Whether what may happen before a pod goes is looked at, too.
-    in_worlds: ClassVar[bool] = True
+    in_worlds = True
+
+    def __init__(self, selection: Selection, destinations: Destinations, thresholds: Percentages) -> None:
+        self.selection = selection  # which pods may be moved; a node with any other pod is left alone
+        self.cluster, self.evict, self.usage = selection.cluster, selection.evict, selection.usage
+        self.destinations = destinations  # the nodes that may get pods
+        self.thresholds = thresholds  # at or below these nodes are emptied; the reasons show them
+        self._is_over = False
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Empty nodes; for each node that is left alone, one refusal names the pod that keeps it."""
@@ -100,7 +96,7 @@ class Emptying:
 
     def _move(self, source: NodeUtilization, pod: Pod, reason: Cause) -> Move | Refused:
         usage = self.usage.of_pod(pod)
-        likely = self.destinations.likely(pod, usage)
+        likely = self.destinations.likely(pod)
         if isinstance(likely, Refused):
             return likely
         shares = self.destinations.shares(pod) if self.in_worlds else {}
@@ -172,17 +168,25 @@ class NodesInUse:
         return None
 
 
-@dataclass(slots=True)
 class Compaction(Emptying):
     """Empties nodes onto those that stay in use, steered or not."""
 
-    steer: Steer  # carries the evictions of a node out as a wave
-    in_use: NodesInUse
-    steered: SteeredPlacement | None  # where pods may land; None: the scheduler places replacements as it likes
-    _received: set[str] = field(default_factory=set, init=False)
-    _elsewhere: int = field(default=0, init=False)
+    in_worlds = False
 
-    in_worlds: ClassVar[bool] = False
+    def __init__(
+        self,
+        selection: Selection,
+        destinations: Destinations,
+        thresholds: Percentages,
+        in_use: NodesInUse,
+        steered: SteeredPlacement | None,  # where pods may land; None: the scheduler places replacements as it likes
+    ) -> None:
+        super().__init__(selection, destinations, thresholds)
+        self.in_use, self.steered = in_use, steered
+        # Carries the evictions of a node out as a wave; without steering no node is marked.
+        self.steer = steered.steer if steered else Steer(0.0, ("", ""))
+        self._received: set[str] = set()
+        self._elsewhere = 0
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
         """Empty the candidates in order; for each that is left alone, one refusal names the pod that keeps it."""

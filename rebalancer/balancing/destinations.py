@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from rebalancer.balancing.candidates import Selection
 from rebalancer.balancing.cause_details import arrival
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
@@ -27,7 +28,6 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CPU, MEMORY, Resources, arriving
 from rebalancer.errors import StrategyError
 from rebalancer.eviction.causes import Cause, Code, cause
-from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.usage import UtilizationArgs
 from rebalancer.scheduling.eligibility import EligibleNodes
@@ -56,12 +56,10 @@ class Destinations:
 
     def __init__(
         self,
-        cluster: Cluster,
-        evict: Evict,
+        selection: Selection,
         simulation: Simulation | None,  # None: it is not known where replacements land
         nodes: Iterable[NodeUtilization],
         ceilings: Percentages,
-        of_pod: Callable[[Pod], Resources],
         *,
         packed: bool = False,  # whether pods go to the fullest that takes them, not the emptiest
         others: Iterable[NodeUtilization] = (),  # of known usage, but no destinations
@@ -69,9 +67,8 @@ class Destinations:
         emptied: Collection[str] = (),  # nodes that are to lose all their pods; none of them takes a pod
         elsewhere: Collection[str] = (),  # nodes of other pools, which pods must not go to
     ) -> None:
-        self._cluster = cluster
-        self._eligible = cluster.index(EligibleNodes)
-        self._of_pod: Callable[[Pod], Resources] = lambda pod: arriving(of_pod(pod))
+        self._cluster, self._evict, self._usage = selection.cluster, selection.evict, selection.usage
+        self._eligible = self._cluster.index(EligibleNodes)
         self._ceilings = ceilings
         self._floors = floors or {}
         self.emptied = emptied  # or to stay so
@@ -80,11 +77,11 @@ class Destinations:
         self._destinations = {each.node.name: each for each in nodes}
         self._known = {each.node.name: each for each in others} | self._destinations
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
-        self._evict, self._simulation = evict, simulation
-        self._worlds = cluster.index(Worlds) if simulation else None
+        self._simulation = simulation
+        self._worlds = self._cluster.index(Worlds) if simulation else None
         self._ranks = {name: self._rank(each.node) for name, each in self._destinations.items()}
         self._order = sorted(self._ranks.values())
-        cluster.follow(self)
+        self._cluster.follow(self)
 
     @property
     def known(self) -> Collection[NodeUtilization]:
@@ -95,13 +92,13 @@ class Destinations:
         """Return the utilization of a node of known usage."""
         return self._known[node.name]
 
-    def likely(self, pod: Pod, usage: Resources) -> Sequence[Node] | Refused:
+    def likely(self, pod: Pod) -> Sequence[Node] | Refused:
         """Return the nodes where the replacement may land by the plan, or why the pod should stay.
 
         For example: a pod of n1 uses 10 points.  Destinations are n2 at 20 % and n3 at 45 %, with a ceiling of 50 %.
         n2 has room for it.  If the scheduler may choose n3, the pod would lift that to 55 %: it stays.
         """
-        usage = arriving(usage)
+        usage = self._of_pod(pod)
         # Is there any node that could take it?
         first = self._first(pod, usage)
         if first is None:
@@ -178,6 +175,9 @@ class Destinations:
             for name in headroom:
                 headroom[name] -= sign * usage.get(name, 0)
         self._reorder(node.name)
+
+    def _of_pod(self, pod: Pod) -> Resources:
+        return arriving(self._usage.of_pod(pod))
 
     def _first(self, pod: Pod, usage: Resources) -> Node | None:
         for _, name, node in self._order:

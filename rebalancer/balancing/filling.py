@@ -35,14 +35,12 @@ _KEPT = 0.5
 #: The least gain of a move, in points, round by round; small ones only while a node is below its band.
 _SMALL_GAIN = 0.3
 _GAINS = (4.0, 2.0, 1.0, _SMALL_GAIN)
-#: Where several nodes may win, a pod must bring something on each, and which one it is expected on is a guess.  While
-#: at most so many nodes are below the band, it is the one where the pod brings least; otherwise the search would stop
-#: before the last node is filled.  While more are, it is the one where it brings most; otherwise some would be filled
-#: twice.  Always the one or always the other left more nodes below (`tests/outcome/simulation.py`, `deviation`).
+#: Where several nodes may win, which one a pod is expected on is a guess.  While at most so many nodes are below the
+#: band, it is the one where the pod brings least; otherwise the search would stop before the last node is filled.
+#: While more are, it is the one where it brings most; otherwise some would be filled twice.
 _FEW = 3
 #: The most tries of a cycle: so many per node below its band, and so many per node of the cluster.  Where several nodes
-#: may win, each move makes the next ones less certain; the next cycle sees where these landed.  Without these bounds
-#: there were a quarter more evictions, and up to six nodes below their band in the end.
+#: may win, each move makes the next ones less certain; the next cycle sees where these landed.
 _TRIES_PER_LOW_NODE = 8
 _TRIES_PER_NODE = 0.8
 #: So many nodes in a row that have nothing to donate end the search: large clusters have thousands.
@@ -172,7 +170,7 @@ class Filling:
 
     def _offer(self, candidate: Candidate, donor: NodeUtilization) -> _Offer | None:
         """Return what a pod is expected to bring where it may land; None if the move may bring nothing."""
-        likely = self._destinations.likely(candidate.pod, candidate.usage)
+        likely = self._destinations.likely(candidate.pod)
         if isinstance(likely, Refused):
             return None
         # Any of these nodes may get it, so the gain is their mean; the loss is what the donor lacks then.

@@ -72,7 +72,7 @@ class SteeredPlacement:
         self._takers = [each.node for each in (*fullest, *last) if takes_pods(each.node)]
         self._destinations = destinations
         self._ceilings = ceilings
-        self.foresight = Foresight(cluster, steer.keys)
+        self.steer, self.foresight = steer, Foresight(cluster, steer.keys)
         self._received: set[str] = set()
         self._replicas: dict[_Key, Counter[str]] = {}  # how many pods of each owner are on each node
         for pod in cluster.pods():

@@ -144,7 +144,7 @@ class Moves:
     ) -> tuple[Destination, Node, Deal] | Refused:
         """Return where a pod may land, where it is expected, and what that is worth; or why it should stay."""
         pod = candidate.pod
-        nodes = fills or self.destinations.likely(pod, candidate.usage)
+        nodes = fills or self.destinations.likely(pod)
         if isinstance(nodes, Refused):
             return nodes
         shares = self.destinations.shares(pod, lambda: self.selection.evict.first_refusal([pod]) is None)

@@ -1,6 +1,6 @@
 """Relocation: the descheduler's way to pick pods, cheapest first, as long as the destinations have room."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rebalancer.balancing.cause_details import above_caps, underutilized, with_pod_gone
@@ -18,9 +18,11 @@ from rebalancer.eviction.verdict import Refused, refused
 
 
 class Room:
-    """The room of some destinations, added up."""
+    """The room of some destinations, added up; the report expects the pods that come on the emptiest of them."""
 
-    def __init__(self, destinations: Iterable[NodeUtilization], targets: Percentages) -> None:
+    def __init__(self, destinations: Sequence[NodeUtilization], targets: Percentages, weighing: UsageWeighing) -> None:
+        weighing.expect_on(destinations)
+        self._weighing = weighing
         self._left: dict[str, int] = {}
         self._taints: set[tuple[Taint, ...]] = set()
         self._tolerating: dict[tuple[Toleration, ...], bool] = {}
@@ -36,6 +38,7 @@ class Room:
 
     def take(self, amounts: Resources) -> None:
         """Count the usage of a pod that comes."""
+        self._weighing.arrive(amounts)
         for name in self._left:
             self._left[name] -= amounts.get(name, 0)
 
@@ -82,8 +85,9 @@ class Relocation:
         obstacles = ((not over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
         with weighing.told(self._cluster, self._evict, counts, obstacles, number_of_nodes):
             if not few:
-                fullest_first = sorted(over, key=lambda each: (-each.total, each.node.name))
-                self._drain_all(fullest_first, under, high, weighing, partial(above_caps, targets=high))
+                room = Room(under, high, weighing)
+                for source in sorted(over, key=lambda each: (-each.total, each.node.name)):
+                    self._drain(source, room, partial(above_caps, source, high))
 
     def empty(self, thresholds: Percentages, number_of_nodes: int) -> None:
         """Take the pods off underutilized nodes, the emptiest first, if they are more than this number."""
@@ -94,29 +98,14 @@ class Relocation:
         weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
         with weighing.while_emptying(self._cluster, self._evict, under, under, destinations, number_of_nodes) as may_go:
             if may_go:
-                emptiest_first = sorted(under, key=lambda each: (each.total, each.node.name))
-                why = partial(underutilized, thresholds=thresholds)
-                self._drain_all(emptiest_first, destinations, {}, weighing, why)
+                room = Room(destinations, {}, weighing)
+                for source in sorted(under, key=lambda each: (each.total, each.node.name)):
+                    self._drain(source, room, partial(underutilized, source, thresholds))
 
     def _destinations(self) -> list[NodeUtilization]:
         return [peak for peak in self._usage.destinations(self._cluster) if self._cluster.receives(peak.node)]
 
-    def _drain_all(
-        self,
-        sources: Iterable[NodeUtilization],
-        destinations: Sequence[NodeUtilization],
-        targets: Percentages,
-        weighing: UsageWeighing,
-        why: Callable[[NodeUtilization], Cause | None],
-    ) -> None:
-        weighing.expect_on(destinations)
-        room = Room(destinations, targets)
-        for source in sources:
-            self._drain(source, room, weighing, partial(why, source))
-
-    def _drain(
-        self, source: NodeUtilization, room: Room, weighing: UsageWeighing, because: Callable[[], Cause | None]
-    ) -> None:
+    def _drain(self, source: NodeUtilization, room: Room, because: Callable[[], Cause | None]) -> None:
         """Evict pods of a node, the cheapest first; `because` returns why one more should go, None if none needs to.
 
         The node's usage falls as pods go.  Nobody knows where they will run, so the room of all destinations shrinks.
@@ -137,7 +126,6 @@ class Relocation:
             if verdict.leaving:
                 evicted += 1
                 room.take(amounts)
-                weighing.arrive(amounts)
 
     def _candidates(self, source: NodeUtilization, room: Room, reason: Cause | None) -> list[Pod]:
         if reason is None or room.spent:

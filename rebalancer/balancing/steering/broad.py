@@ -143,7 +143,7 @@ class BroadWaves:
         @cache
         def may_go(pod: Pod) -> bool:
             allowed = (
-                planning.fullness.has_room(fullest, [pod], planning.ceilings, _SPARE)
+                planning.fullness.has_room(fullest, [pod], _SPARE)
                 and not any(planning.zones.worsened_by(pod, place) for place in places)
                 and planning.evict.first_refusal([pod]) is None
                 and outranks(pod)

@@ -17,9 +17,9 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.balancing.usage import FollowedUsage, MeasuredUsage
+from rebalancer.balancing.candidates import Selection
+from rebalancer.balancing.usage import FollowedUsage
 from rebalancer.balancing.utilization import TOLERANCE, Band, NodeUtilization, Percentages
-from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CONTENTION, Resources, arriving
@@ -91,17 +91,18 @@ def _beside(fills: Fills, edges: Fills) -> Fills:
 
 
 class Fullness:
-    """The nodes of known usage, twice: as sources, and with their peaks as destinations.
+    """The nodes that are compared, twice: as sources, and with their peaks as destinations; it follows the cluster.
 
-    It follows the cluster in the present scope.  A pod that comes is charged to both.  One that goes is taken off the
-    source, and off the peak if the figures are of one moment.  Over a time window it may not have been this pod that
-    made the peak; so there the peak stays, to be on the safe side.
-    Pods are moved among the nodes that are compared, by the resources of the goal.
+    A pod that comes is charged to both.  One that goes is taken off the source, and off the peak if the figures are of
+    one moment: over a time window it may not have been this pod that made the peak.
     """
 
-    def __init__(self, cluster: Cluster, usage: MeasuredUsage, names: Sequence[str], compared: Collection[str]) -> None:
-        self._usage = usage
-        self._names = tuple(names)
+    def __init__(
+        self, selection: Selection, names: tuple[str, ...], compared: Collection[str], ceilings: Percentages
+    ) -> None:
+        self._usage = usage = selection.usage
+        self._names = names  # of the resources of the goal
+        self._ceilings = ceilings
         self.sources: dict[str, NodeUtilization] = {
             each.node.name: each for each in usage.sources(rises=True) if each.node.name in compared
         }
@@ -112,8 +113,9 @@ class Fullness:
         self._offered = {
             name: [each.offered.get(resource, 0) for resource in self._names] for name, each in self.sources.items()
         }
-        cluster.follow(FollowedUsage(self.peaks.values(), usage.of_pod, falls=usage.of_one_moment, rises=True))
-        cluster.follow(self)
+        peaks = FollowedUsage(self.peaks.values(), usage.of_pod, falls=usage.of_one_moment, rises=True)
+        selection.cluster.follow(peaks)
+        selection.cluster.follow(self)
 
     def fills(self, names: Sequence[str]) -> Fills:
         """Return how full nodes are as sources."""
@@ -144,9 +146,7 @@ class Fullness:
         """Return what pods that use these amounts add to a node to which they come (see `resources.arriving`)."""
         return np.array([each * (name != CONTENTION) for name, each in zip(self._names, amounts, strict=True)])
 
-    def has_room(
-        self, name: str, pods: Iterable[Pod], ceilings: Percentages, spare: float = 1.0, there: Iterable[Pod] = ()
-    ) -> bool:
+    def has_room(self, name: str, pods: Iterable[Pod], spare: float, there: Iterable[Pod] = ()) -> bool:
         """Return whether `spare` times these pods' usage passes no ceiling of a node, in any resource measured.
 
         Pods that are there already need the rest of it only: their usage is charged once.
@@ -157,7 +157,7 @@ class Fullness:
                 for each, amount in arriving(self._usage.of_pod(pod)).items():
                     amounts[each] = amounts.get(each, 0.0) + times * amount
         together: Resources = {each: round(amount) for each, amount in amounts.items()}
-        return self.peaks[name].passed(together, ceilings) is None
+        return self.peaks[name].passed(together, self._ceilings) is None
 
     def exchanged(self, name: str, fewer: Iterable[Pod], more: Iterable[Pod]) -> AbstractContextManager[None]:
         """Leave the usage of some pods out of a node's peak within the block, and add that of others."""

@@ -225,7 +225,7 @@ class Waves:
                         return pod
                     there.setdefault(seen.node, []).append(pod)
                 for name, pods in there.items():
-                    if not self._planning.fullness.has_room(name, pods, self._planning.ceilings, SPARE):
+                    if not self._planning.fullness.has_room(name, pods, SPARE):
                         return pods[-1]
         return None
 
@@ -292,7 +292,7 @@ class Waves:
     def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
         """Return whether a pod would do well on a node where it lands in no history that was drawn."""
         there = [each for each, at in draft.expected.items() if at == name]
-        return self._planning.fullness.has_room(name, [pod], self._planning.ceilings, SPARE, there)
+        return self._planning.fullness.has_room(name, [pod], SPARE, there)
 
     def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str], judged: list[Answer]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
@@ -315,7 +315,7 @@ class Waves:
         more, fewer = worlds.others_on(seen.number, name)
         there = worlds.landed_on(seen.number, name, draft.pods)
         with self._planning.fullness.exchanged(name, fewer, more):
-            return self._planning.fullness.has_room(name, [pod], self._planning.ceilings, SPARE, there)
+            return self._planning.fullness.has_room(name, [pod], SPARE, there)
 
     def _answers(self, draft: Draft) -> list[Answer]:
         """Return what the scheduler says of each pod, after those before it."""
