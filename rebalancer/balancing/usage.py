@@ -26,6 +26,9 @@ from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Refused, refused
 from rebalancer.policy.usage import UtilizationArgs
 
+#: Returns what one pod uses, or None if that is not known.
+OfPod = Callable[[Pod], Resources | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -33,8 +36,7 @@ class Usage:
 
     # By name of the node; the same resources for each.  A node that is missing is left out of everything.
     nodes: Mapping[str, Resources]
-    # What one pod uses, or None if that is not known; the attribute is None if the source knows nothing of single pods.
-    of_pod: Callable[[Pod], Resources | None] | None = None
+    of_pod: OfPod | None = None  # None if the source knows nothing of single pods
     peaks: Mapping[str, Resources] | None = None  # like `nodes`, what they may use at times; None if that is the same
 
     def sources(self, cluster: Cluster) -> list[NodeUtilization]:
@@ -53,12 +55,7 @@ class FollowedUsage:
     """Lowers what nodes use as pods leave the cluster, and raises it where they are expected; or does one of both."""
 
     def __init__(
-        self,
-        nodes: Iterable[NodeUtilization],
-        of_pod: Callable[[Pod], Resources | None],
-        *,
-        falls: bool = True,
-        rises: bool = False,
+        self, nodes: Iterable[NodeUtilization], of_pod: OfPod, *, falls: bool = True, rises: bool = False
     ) -> None:
         self._nodes = {each.node.name: each for each in nodes}
         self._of_pod = of_pod
@@ -295,10 +292,9 @@ _STEP = 300
 def falls(node: NodeUtilization, targets: Percentages, coming: ComingLoad) -> tuple[timedelta, int, int] | None:
     """Return in what time a node falls below its targets by itself, on how many of how many days; None if not.
 
-    A day counts if it has values for every resource that is above its target now.  The node falls by itself if it fell
-    on more than half of these days, and there are three of them, or all that were asked about.  For example, it is
-    17:30, and n4 uses 80 % of its cpu, with a target of 60 %.  On 5 of the last 7 days it was above 60 % at 17:30, and
-    below it from 18:00 on: it falls in half an hour.
+    A day counts if it has values for every resource that is above its target now.  Three such days are needed, or all
+    that were asked about, and the node has to have fallen on more than half of them.  For example, it is 17:30, and on
+    5 of the last 7 days n4 was above 60 % of its cpu at 17:30, and below it from 18:00 on: it falls in half an hour.
     """
     over = node.above(targets).points
     by_resource = {name: coming.courses.get(name, {}).get(node.node.name, ()) for name in over}

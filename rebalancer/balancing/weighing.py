@@ -1,32 +1,22 @@
 """What nodes use before and after a strategy has moved pods between them, for the report.
 
-Nothing is decided by these figures.  Pods that go are taken off their node; pods that are expected somewhere are added
-there.  Where a rule does not say where its pods go, each is expected on the destination that is the least full then,
-without asking whether it fits.
+Nothing is decided by these figures.  Where a rule does not say where its pods go, each is expected on the destination
+that is the least full then, without asking whether it fits.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from heapq import heapify, heapreplace
 
-from rebalancer.balancing.usage import FollowedUsage
+from rebalancer.balancing.usage import FollowedUsage, OfPod
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import Resources
+from rebalancer.eviction import observation
 from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.observation import (
-    APPROPRIATE,
-    NONE_RECEIVES,
-    NONE_UNDER,
-    OVERUTILIZED,
-    TOO_FEW_UNDER,
-    UNDERUTILIZED,
-    Observation,
-    WeighedNode,
-)
+from rebalancer.eviction.observation import Observation, WeighedNode
 
 _LOG = logging.getLogger(__name__)
 _DECIMALS = 2
@@ -43,7 +33,7 @@ class UsageWeighing(FollowedUsage):
     def __init__(
         self,
         nodes: Iterable[NodeUtilization],
-        of_pod: Callable[[Pod], Resources | None] | None,
+        of_pod: OfPod | None,
         low: Percentages,
         high: Percentages,
         *,
@@ -92,18 +82,19 @@ class UsageWeighing(FollowedUsage):
 
     @contextmanager
     def while_emptying(
-        self,
-        cluster: Cluster,
-        evict: Evict,
-        under: Sequence[object],  # the nodes that are nearly idle
-        candidates: Sequence[object],  # those of them that may be emptied
-        receivers: Sequence[object],  # the nodes that may get pods
-        number_of_nodes: int,
+        self, cluster: Cluster, evict: Evict, under: Sized, candidates: Sized, receivers: Sized, number_of_nodes: int
     ) -> Iterator[bool]:
-        """Do the same while nodes are emptied, and yield whether more than this number are idle and some receive."""
+        """Do the same while candidates are emptied, and yield whether more than this number are idle and some receive.
+
+        All that are nearly idle are under; not all of them may be candidates.
+        """
         few = len(under) <= max(number_of_nodes, 0)
         counts = {"nodes": len(self._nodes), "under": len(under), "receivers": len(receivers)}
-        obstacles = ((not candidates, NONE_UNDER), (few, TOO_FEW_UNDER), (not receivers, NONE_RECEIVES))
+        obstacles = (
+            (not candidates, observation.NONE_UNDER),
+            (few, observation.TOO_FEW_UNDER),
+            (not receivers, observation.NONE_RECEIVES),
+        )
         with self.told(cluster, evict, counts, obstacles, number_of_nodes):
             yield not few and bool(receivers)
 
@@ -119,9 +110,9 @@ class UsageWeighing(FollowedUsage):
 
     def _state(self, node: NodeUtilization) -> str:
         if not node.within(self._high):
-            return OVERUTILIZED
+            return observation.OVERUTILIZED
         idle = node.within(self._low) and (self._cordoned or not node.node.unschedulable)
-        return UNDERUTILIZED if idle else APPROPRIATE
+        return observation.UNDERUTILIZED if idle else observation.APPROPRIATE
 
     def _fullness(self, name: str) -> float:
         return max((self._nodes[name].percent(each) or 0.0 for each in self._low), default=0.0)

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 3760,
+    "rebalancer/balancing": 3520,
     "rebalancer/cli": 1770,
     "rebalancer/cluster": 1440,
     "rebalancer/engine": 1830,

@@ -70,12 +70,8 @@ class Steered:
 
     def _made(self, offer: Offer, undo: ExitStack) -> Cause:
         """Count a move in after the wave's earlier ones, and return why the pod goes, with the figures then."""
-        pod, points, usage = offer.candidate.pod, offer.candidate.points, offer.candidate.usage
-        source, peak, mean = (
-            self._sources[pod.node],
-            self._planning.fullness.peaks[offer.destination],
-            self._planning.mean,
-        )
+        points, usage, mean = offer.candidate.points, offer.candidate.usage, self._planning.mean
+        source, peak = self._sources[offer.candidate.pod.node], self._planning.fullness.peaks[offer.destination]
         excess = source.above(self._ceilings)
         filling = not excess.points
         because = why_relieved(source, mean if filling else self._ceilings, filling=filling)
