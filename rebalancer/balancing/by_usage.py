@@ -52,7 +52,7 @@ class ByUsage:
         low, high = band.low, band.high
         peaks = [self._usage.destination(each.node) for each in nodes if self._cluster.receives(each.node)]
         # Destinations are nearly idle, or, in a band, below the mean of some resource.
-        under = [peak for peak in peaks if (peak.lacks(band.mean) if bounds.deviation else peak.within(low))]
+        under = [peak for peak in peaks if (peak.short_of(band.mean) if bounds.deviation else peak.within(low))]
         least, sources = self._args.number_of_nodes, self._usage.sources()
         few = least > 0 and sum(peak.within(low) for peak in peaks) <= least
         over = furthest_first(sources, high)

@@ -57,7 +57,7 @@ class Emptying:
         if kept:
             pod, refusal = kept
             keeping = Refused(refusal.cause.with_details(keeps_node=source.node.name))
-            self.evict.refuse(pod, self._why(source), keeping)
+            self.evict.refuse(pod, underutilized(source, self.thresholds), keeping)
             # The nodes that follow have as many pods or more: the limit would stop them, too.
             self._is_over = refusal.cause.code is Code.TOTAL_LIMIT
 
@@ -67,7 +67,8 @@ class Emptying:
             return kept
         # All destinations are found before the first pod goes; a pod that stays is not expected there any more.
         with self.cluster.scope() as attempt:
-            moves = self._moves(source, self.usage.largest_first(source.node, pods), self._why(source))
+            reason = underutilized(source, self.thresholds)
+            moves = self._moves(source, self.usage.largest_first(source.node, pods), reason)
             if isinstance(moves, tuple):
                 return moves
             gone = self._evict_all(sorted(moves, key=lambda each: pods.index(each.pod)))
@@ -77,9 +78,6 @@ class Emptying:
         for move, _ in gone:
             self.cluster.place(move.pod, self._node(move))
         return None
-
-    def _why(self, source: NodeUtilization) -> Cause:
-        return underutilized(source, self.thresholds)
 
     def _moves(self, source: NodeUtilization, pods: Iterable[Pod], reason: Cause) -> list[Move] | Kept:
         """Return a move for each pod, in their order, or the first one that has nowhere to go.
@@ -237,7 +235,7 @@ class Compaction(Emptying):
 
     def _carried_out(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Kept | None:
         self.destinations.emptied = choice.barred
-        reason = self._why(source)
+        reason = underutilized(source, self.thresholds)
         # This is tried out in the cluster's picture of the future, and taken back.  For each pod all of the node have
         # gone or are about to, and the replacements of those before it are there.
         with self.steered.foresight.avoiding(choice.avoid) if self.steered else nullcontext(), self.cluster.scope():

@@ -119,7 +119,7 @@ class Filling:
 
     def _look_at(self, node: NodeUtilization) -> None:
         for names, floors in ((self._low, self._band.low), (self._wanting, self._band.mean)):
-            (names.add if node.lacks(floors) else names.discard)(node.node.name)
+            (names.add if node.short_of(floors) else names.discard)(node.node.name)
 
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and return whether its node may lose no more."""
@@ -158,7 +158,7 @@ class Filling:
     def _loss(self, candidate: Candidate, donor: NodeUtilization) -> float:
         """Return how many points the donor lacks once a pod has left, beyond those that it lacks now."""
         taken = {name: -points for name, points in candidate.points.items()}
-        return donor.short_of(self._kept, taken) - donor.short_of(self._kept, {})
+        return donor.short_of(self._kept, taken) - donor.short_of(self._kept)
 
     def _lacked_by(self, nodes: Iterable[NodeUtilization], before: Percentages | None = None) -> dict[str, float]:
         """Return, by resource, the most that one of some nodes lacks up to the mean, and not less than before."""
@@ -181,10 +181,10 @@ class Filling:
         expected = min(gains) if len(self._low) <= _FEW else max(gains)
         equal = [node for node, gain in zip(likely, gains, strict=True) if gain == expected]
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
-        lacking = max(equal, key=lambda node: self._destinations.on(node).short_of(self._band.mean, {}))
+        lacking = max(equal, key=lambda node: self._destinations.on(node).short_of(self._band.mean))
         return _Offer(gain, candidate, [lacking, *(node for node in likely if node is not lacking)])
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:
         """Return what a pod brings on one node: the points by which it fills that up to the mean."""
         node = self._destinations.on(destination)
-        return node.short_of(self._band.mean, {}) - node.short_of(self._band.mean, node.points(candidate.usage))
+        return node.short_of(self._band.mean) - node.short_of(self._band.mean, node.points(candidate.usage))

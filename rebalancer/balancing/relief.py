@@ -78,7 +78,7 @@ class Worth:
         if source.above(self.high).points:
             excess = source.above(self.inner)
             gain = (excess.total - excess.left(candidate.points)) * self._lasts(outlook, source)
-        if short := destination.short_of(self.low, {}):
+        if short := destination.short_of(self.low):
             filled = short - destination.short_of(self.low, destination.points(candidate.usage))
             gain += _BELOW * filled * self._lasts(outlook, destination)
         return Deal(gain, price)

@@ -14,7 +14,7 @@ from datetime import timedelta
 from math import ceil
 from statistics import median_low
 
-from rebalancer.balancing.utilization import NO_OFFSET, NodeUtilization, Percentages
+from rebalancer.balancing.utilization import NONE, NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad, Course, Measured
 from rebalancer.cluster.node import Node
@@ -229,7 +229,7 @@ class MeasuredUsage:
 
     def _utilization(self, node: Node, amounts: Resources, names: Iterable[str]) -> NodeUtilization:
         used = {name: self._cluster.used(node).get(PODS, 0) if name == PODS else amounts[name] for name in names}
-        return NodeUtilization(node, used, self.offsets.get(node.name, NO_OFFSET))
+        return NodeUtilization(node, used, self.offsets.get(node.name, NONE))
 
     def _present(self, name: str, used: int, node: Node, present: list[Pod]) -> int:
         if name == PODS:

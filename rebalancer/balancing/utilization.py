@@ -56,14 +56,14 @@ _WHOLE = 100.0
 _HUNDREDTHS = 10_000
 
 Percentages = Mapping[str, float]
-#: Of nodes that are not compared by pools.
-NO_OFFSET: Percentages = MappingProxyType({})
+#: No change of what a node uses, and the offset of nodes that are not compared by pools.
+NONE: Percentages = MappingProxyType({})
 
 
 class NodeUtilization:
     """What one node uses, with pods that come and go."""
 
-    def __init__(self, node: Node, used: Resources, offset: Percentages = NO_OFFSET) -> None:
+    def __init__(self, node: Node, used: Resources, offset: Percentages = NONE) -> None:
         self.node = node
         self.used = dict(used)  # by tracked resource
         self.offset = offset  # by resource, by how much bounds are higher for this node
@@ -134,11 +134,7 @@ class NodeUtilization:
         """Return whether no resource is above its threshold; one that the node does not offer counts as unused."""
         return not self.above(thresholds).points
 
-    def lacks(self, floors: Percentages) -> bool:
-        """Return whether some resource is below its floor."""
-        return self.short_of(floors, {}) > 0
-
-    def short_of(self, floors: Percentages, change: Points) -> float:
+    def short_of(self, floors: Percentages, change: Points = NONE) -> float:
         """Return by how many points the node is below floors, summed up, after a change of its usage."""
         bounds = self.bounds(floors)
         short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in bounds.items())
