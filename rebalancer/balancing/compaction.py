@@ -217,7 +217,8 @@ class Compaction(Emptying):
         empty = {node.name for node in self.cluster.nodes if node.name not in in_use or node.name in held}
         choices: Iterable[Choice] = (Choice({*empty, source.node.name}),)
         if self.steered:
-            choices = self.steered.of(source.node, [self.usage.of_pod(pod) for pod in pods], empty, wide=wide)
+            usage = [self.usage.of_pod(pod) for pod in pods]
+            choices = self.steered.of(source.node, usage, empty, self._received, wide=wide)
         for choice in choices:
             kept = self._carried_out(source, pods, choice)
             if not kept:
@@ -262,8 +263,10 @@ class Compaction(Emptying):
             if landed_on is not None:
                 self.cluster.place(placement.move.pod, landed_on)
                 self.in_use.nodes[landed_on.name] = landed_on
-            # Without steering nobody has looked: the pod may run on any that was likely.
-            self._received.update(self.steered.occupied_by(placement) if self.steered else placement.move.likely)
+            if self.steered is None:  # nobody has looked: the pod may run on any that was likely
+                self._received.update(placement.move.likely)
+            elif placement.node:
+                self._received.add(placement.node)
         self._elsewhere = self._elsewhere + 1 if mostly_elsewhere(placements) else 0
         if self._elsewhere == ELSEWHERE:
             self.evict.warn(cause(Code.LANDED_ELSEWHERE, waves=self._elsewhere))

@@ -22,7 +22,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.cluster.resources import Resources, add
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import ActualPlacement, Move, Steer
+from rebalancer.eviction.steering import Move, Steer
 from rebalancer.eviction.verdict import Refused, refused
 
 _Key = tuple[str, Owner | None]
@@ -73,16 +73,17 @@ class SteeredPlacement:
         self._destinations = destinations
         self._ceilings = ceilings
         self.steer, self.foresight = steer, Foresight(cluster, steer.keys)
-        self._received: set[str] = set()
         self._replicas: dict[_Key, Counter[str]] = {}  # how many pods of each owner are on each node
         for pod in cluster.pods():
             self._count(pod, pod.node, 1)
         cluster.follow(self)
 
-    def of(self, node: Node, usage: Sequence[Resources], empty: Collection[str], *, wide: bool) -> Iterator[Choice]:
+    def of(
+        self, node: Node, usage: Sequence[Resources], empty: Collection[str], received: Collection[str], *, wide: bool
+    ) -> Iterator[Choice]:
         """Yield choices to empty a node of pods with this usage, the largest first; few destinations unless wide."""
         hot = frozenset((*empty, node.name))
-        ranked = sorted(self._takers, key=lambda each: each.name not in self._received)
+        ranked = sorted(self._takers, key=lambda each: each.name not in received)
         others = [self._destinations.on(each) for each in ranked if each.name not in hot]
         able = [each for each in others if each.passed(usage[0], self._ceilings) is None]
         names = tuple(each.node.name for each in able)
@@ -121,13 +122,6 @@ class SteeredPlacement:
     def _count(self, pod: Pod, name: str, sign: int) -> None:
         if pod.active and not pod.terminating:
             self._replicas.setdefault(_key(pod), Counter())[name] += sign
-
-    def occupied_by(self, placement: ActualPlacement) -> Collection[str]:
-        """Return the node where a replacement runs; it is a destination before others from now on."""
-        if placement.node is None:
-            return ()
-        self._received.add(placement.node)
-        return (placement.node,)
 
     def _enough(self, able: Sequence[NodeUtilization], usage: Sequence[Resources]) -> int:
         """Return how many of the first nodes have room for all these pods, added up; all, if that is not enough."""

@@ -1,7 +1,5 @@
 """What nodes and pods use, requested or measured: as the descheduler counts it (`Usage`), and as relief needs it.
 
-Source of the rules of `Usage`: the descheduler's LowNodeUtilization and HighNodeUtilization.
-
 Relief needs to know what really is above target, and what does not show yet (`MeasuredUsage`).  A figure over a time
 window stays high after pods have left, and low after pods have come.  So as a source a node counts with the lower of
 two figures: that of the window, and what its present pods use plus what no pod accounts for.  As a destination it is
