@@ -35,9 +35,7 @@ from rebalancer.scheduling.simulator.state import State
 #: What each plugin refuses, in the order in which they are asked.
 _Refused = tuple[Refusals, ...]
 
-#: Of nodes that the pod's affinity does not name; up to 1.31 the scheduler says nothing of them.
-NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
-_TELLS_NOT_NAMED = 32
+_NOT_NAMED = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 _CLAIMS_FOR_REQUESTS = 36
 _OF_NODES = ("kubernetes.io/", "hugepages-", "attachable-volumes-")
 PREEMPTS = "pods of a lower priority might have to make room, and nobody knows which"
@@ -235,8 +233,7 @@ class Simulator:
         if names is None:
             return self._state.everywhere, ()
         nodes = Nodes(sorted(self._state.index[name] for name in names if name in self._state.index))
-        others = ~nodes.among(len(self._state.nodes))
-        return nodes, (Refusals(others, lambda _: NOT_NAMED if self._state.minor >= _TELLS_NOT_NAMED else ()),)
+        return nodes, (Refusals(~nodes.among(len(self._state.nodes)), lambda _: _NOT_NAMED),)
 
     def _reason(self, refused: _Refused) -> str:
         total = len(self._state.nodes)
@@ -244,7 +241,7 @@ class Simulator:
             return "no nodes available to schedule pods"
         counts = Counter(reason for each in _by_node(refused).values() for reason in each)
         told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-        return f"0/{total} nodes are available: {told}." if told else f"0/{total} nodes are available:"
+        return f"0/{total} nodes are available: {told}."
 
 
 def _by_node(refused: _Refused, among: Collection[int] | None = None) -> dict[int, Reasons]:

@@ -2,8 +2,7 @@
 
 Source of TaintToleration and NodeUnschedulable: the Kubernetes documentation, Taints and Tolerations; Manual Node
 administration; scheduling profiles (weight 3).  Soft taints are those with PreferNoSchedule; scores are reversed: 100
-where none is untolerated, 0 on the node with the most.  Up to 1.34 the reason names the taint
-(kubernetes/kubernetes#134740; 1.34.2 has the change too).
+where none is untolerated, 0 on the node with the most.
 
 Source of NodeAffinity: the Kubernetes documentation, Assigning Pods to Nodes (`nodeSelector`, node affinity, affinity
 per profile).  The scores are the sums of the weights of the terms that match; the highest becomes 100.
@@ -45,9 +44,6 @@ class NodeUnschedulable:
         return None if any(each.tolerates(_CORDONED) for each in pod.spec.tolerations) else self._cordoned
 
 
-_TAINT_NOT_NAMED = 35
-
-
 class TaintToleration:
     """Refuses nodes with hard taints, and scores by soft ones."""
 
@@ -63,13 +59,9 @@ class TaintToleration:
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes with a hard taint that the pod does not tolerate."""
-        found: dict[int, Reasons] = {}
-        for index in self._hard:
-            taint = untolerated(pod.spec.tolerations, self._state.nodes[index].taints)
-            if taint:
-                named = "(s)" if self._state.minor >= _TAINT_NOT_NAMED else f" {{{taint.key}: {taint.value}}}"
-                found[index] = (f"node(s) had untolerated taint{named}",)
-        return Refusals.of(found, len(self._state.nodes))
+        nodes, held = self._state.nodes, pod.spec.tolerations
+        refused = [index for index in self._hard if untolerated(held, nodes[index].taints)]
+        return Refusals.of(dict.fromkeys(refused, ("node(s) had untolerated taint(s)",)), len(nodes))
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
         """Return 100 for nodes without untolerated soft taints, less for others."""

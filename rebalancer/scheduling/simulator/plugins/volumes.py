@@ -1,14 +1,14 @@
 """The plugins that look at volumes.
 
 Source of VolumeBinding: the Kubernetes documentation, Persistent Volumes; Storage Classes (WaitForFirstConsumer,
-allowedTopologies); Storage Capacity.  `ELSEWHERE` has been worded so since 1.33 (kubernetes/kubernetes#129887).
+allowedTopologies); Storage Capacity.
 
 Source of VolumeZone: the Kubernetes documentation, well-known labels (topology.kubernetes.io/zone on
 PersistentVolumes).  A node without any such label takes all; several zones of one volume are joined by two underscores.
 A volume may have an older label than its node since 1.29.
 
 Source of VolumeRestrictions: the Kubernetes documentation, Persistent Volumes (ReadWriteOncePod, for one pod);
-scheduling plugins (an iSCSI disk, for one pod per node).  The reason has been worded otherwise since 1.34.
+scheduling plugins (an iSCSI disk, for one pod per node).
 
 Source of NodeVolumeLimits: the Kubernetes documentation, Node-specific Volume Limits.  Since 1.32 volumes in
 VolumeAttachments count like those of the pods that run there.  A wanted volume that is attached there, but that no pod
@@ -153,8 +153,6 @@ class NodeVolumeLimits(_ByVolumes):
 _TAKEN = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
 )
-_TAKEN_BEFORE = ("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",)
-_TAKEN_IN_OTHER_WORDS = 34
 
 
 class VolumeRestrictions(_ByVolumes):
@@ -163,9 +161,7 @@ class VolumeRestrictions(_ByVolumes):
     name = "VolumeRestrictions"
 
     def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]:
-        found: dict[int, Reasons] = {}
-        if self._taken(pod):
-            found.update(dict.fromkeys(nodes, _TAKEN if self._state.minor >= _TAKEN_IN_OTHER_WORDS else _TAKEN_BEFORE))
+        found = dict.fromkeys(nodes if self._taken(pod) else (), _TAKEN)
         if pod.spec.placement.disks:
             no_disk = ("node(s) had no available disk",)
             found.update({index: no_disk for index in nodes if self._in_use(pod.spec.placement.disks, index)})
@@ -212,8 +208,6 @@ class VolumeZone(_ByVolumes):
 
 
 _ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
-_ELSEWHERE_BEFORE = "node(s) had volume node affinity conflict"
-_OTHER_WORDS = 33
 _NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 
 
@@ -232,7 +226,7 @@ class VolumeBinding(_ByVolumes):
         if any(volume is None for _, volume in claims.bound):
             found.append("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")
         elif any(volume is not None and not _reaches(volume, node) for _, volume in claims.bound):
-            found.append(_ELSEWHERE if self._state.minor >= _OTHER_WORDS else _ELSEWHERE_BEFORE)
+            found.append(_ELSEWHERE)
         if claims.waiting:
             found += self._why_not_had(claims.waiting, node)
         return tuple(found)

@@ -142,6 +142,8 @@ def claim(**fields) -> SchedulerInputs:
     )
 
 
+TAKEN = "PersistentVolumeClaim with ReadWriteOncePod"
+ONE_POD = frozenset(("ReadWriteOncePod",))
 IN_EAST = NodeSelectorTerm((Requirement(ZONE, "In", ("east",)),))
 EAST, WEST = make.node("a", labels={ZONE: "east"}), make.node("b", labels={ZONE: "west"})
 USER = make.pod("p", owners=None, claims=("data",))
@@ -154,6 +156,7 @@ def test_volumes_say_where_a_pod_may_go() -> None:
         (claim(labels={ZONE: "west__south"}), ("b",)),
         (claim(driver="x", handle="1"), ("b",)),
         (claim(volume="", bound=False, storage_class="slow"), ("b",)),
+        (claim(access_modes=ONE_POD), ("a", "b")),
     ):
         assert ask([EAST, WEST], [], USER, read).nodes == nodes
 
@@ -163,20 +166,25 @@ def test_volumes_say_where_a_pod_may_go() -> None:
     [
         ({"bound": False}, "pod has unbound immediate PersistentVolumeClaims"),
         ({"terminating": True}, 'persistentvolumeclaim "data" is being deleted'),
+        ({"node_terms": (IN_EAST,)}, "1 node(s) didn't match PersistentVolume's node affinity"),
+        ({"access_modes": ONE_POD}, f"1 node(s) unavailable due to {TAKEN} access mode already in-use by another pod"),
     ],
 )
 def test_a_claim_may_keep_a_pod_waiting(fields: dict, why: str) -> None:
-    """In the scheduler's words."""
-    assert ask([EAST], [], USER, claim(**fields)).reason == f"0/1 nodes are available: {why}."
-
-
-def test_a_claim_for_one_pod_is_taken_by_one() -> None:
-    """On no node may another have it."""
-    read = claim(access_modes=frozenset(("ReadWriteOncePod",)))
+    """In the scheduler's words; another pod has the claim, on whatever node."""
     resident = make.pod("r", node="b", claims=("data",))
 
-    assert ask([EAST, WEST], [], USER, read).nodes
-    assert "ReadWriteOncePod" in ask([EAST, WEST], [resident], USER, read).reason
+    assert ask([WEST], [resident], USER, claim(**fields)).reason == f"0/1 nodes are available: {why}."
+
+
+def test_nodes_that_a_pod_does_not_name_are_told_too() -> None:
+    """It names `a`, which is cordoned."""
+    named = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("a",)),)),)
+    answer = ask([make.node("a", unschedulable=True), make.node("b")], [], make.pod("p", node_terms=named))
+
+    assert answer.reason == (
+        "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) were unschedulable."
+    )
 
 
 def test_a_profile_may_change_weights_and_turn_plugins_off() -> None:

@@ -9,7 +9,6 @@ import pytest
 from rebalancer.cluster.node import Node, NodeImage
 from rebalancer.cluster.pod import HostPort, Placement, Pod
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
-from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.state import newest_minor
 from tests import make
@@ -30,17 +29,8 @@ def image_score(minor: int, placement: Placement) -> int:
     return ask(minor, nodes, make.pod("p", placement=placement)).scores("n1")["ImageLocality"]
 
 
-def with_claim(
-    minor: int, nodes: list[Node], *residents: Pod, modes: frozenset[str] = frozenset(), **volume: Any
-) -> Answer:
-    """A pod whose claim is bound to a volume."""
-    claims = {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True, access_modes=modes)}
-    volumes = {"v": Volume(name="v", **volume)}
-    return ask(minor, nodes, make.pod("p", claims=("c",)), *residents, claims=claims, volumes=volumes)
-
-
-def hard_taint(minor: int) -> str:
-    return ask(minor, [make.node("n1", taints=["db=x:NoSchedule"])], make.pod("p")).reason
+CLAIMS = {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True)}
+USER = make.pod("p", claims=("c",))
 
 
 def init_image(minor: int) -> int:
@@ -60,45 +50,22 @@ def sidecar_port(minor: int) -> tuple[str, ...]:
     return ask(minor, [make.node("n1"), make.node("n2", cpu="1", memory="1Gi")], wants, there).nodes
 
 
-def claim_of_another(minor: int) -> str:
-    there = make.pod("r", node="n1", claims=("c",))
-    return with_claim(minor, [make.node("n1")], there, modes=frozenset(("ReadWriteOncePod",))).reason
-
-
-def volume_elsewhere(minor: int) -> str:
-    west = (NodeSelectorTerm((Requirement(ZONE, "In", ("west",)),)),)
-    return with_claim(minor, [make.node("n1", labels={ZONE: "east"})], node_terms=west).reason
-
-
 def volume_with_older_label(minor: int) -> tuple[str, ...]:
     """Both nodes are labelled as today; the volume says by the older label that it is in the east."""
     nodes = [make.node("n1", labels={ZONE: "east"}), make.node("n2", labels={ZONE: "west"})]
-    return with_claim(minor, nodes, labels={OLDER_ZONE: "east"}).nodes
+    return ask(minor, nodes, USER, claims=CLAIMS, volumes={"v": Volume(name="v", labels={OLDER_ZONE: "east"})}).nodes
 
 
 def attached_volume(minor: int) -> tuple[str, ...]:
     """Each node takes one volume of the driver; to n1 one is attached that no pod there has."""
-    claims = {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True)}
     read = {
-        "claims": claims,
+        "claims": CLAIMS,
         "volumes": {name: Volume(name=name, driver="disks", handle=name) for name in ("v", "old")},
         "csi_nodes": {name: CsiNode(name=name, limits={"disks": 1}) for name in ("n1", "n2")},
         "attachments": (Attachment(node="n1", driver="disks", volume="old"),),
     }
     nodes = [make.node("n1"), make.node("n2", cpu="2")]
-    return ask(minor, nodes, make.pod("p", claims=("c",)), **read).nodes
-
-
-def not_named(minor: int) -> str:
-    """The pod names n1, which is cordoned; nothing is said of n2 at first."""
-    named = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n1",)),)),)
-    nodes = [make.node("n1", unschedulable=True), make.node("n2")]
-    return ask(minor, nodes, make.pod("p", node_terms=named)).reason
-
-
-def nobody_named(minor: int) -> str:
-    named = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n9",)),)),)
-    return ask(minor, [make.node("n1")], make.pod("p", node_terms=named)).reason
+    return ask(minor, nodes, USER, **read).nodes
 
 
 def sidecars_of_running_pods(minor: int) -> int:
@@ -142,39 +109,12 @@ class Change(NamedTuple):
     after: Any
 
 
-ONE = "0/1 nodes are available: 1 "
 TABLE = (
     Change(volume_with_older_label, 29, (), ("n1",)),
     Change(init_image, 30, 0, 24),
     Change(attached_volume, 32, ("n1",), ("n2",)),
     Change(sidecars_of_running_pods, 32, 84, 83),
-    Change(
-        not_named,
-        32,
-        "0/2 nodes are available: 1 node(s) were unschedulable.",
-        "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) were unschedulable.",
-    ),
-    Change(
-        nobody_named,
-        32,
-        "0/1 nodes are available:",
-        f"{ONE}node(s) didn't satisfy plugin(s) [NodeAffinity].",
-    ),
-    Change(
-        volume_elsewhere,
-        33,
-        f"{ONE}node(s) had volume node affinity conflict.",
-        f"{ONE}node(s) didn't match PersistentVolume's node affinity.",
-    ),
     Change(sidecar_port, 34, ("n1",), ("n2",)),
-    Change(
-        claim_of_another,
-        34,
-        f"{ONE}node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode.",
-        f"{ONE}node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by"
-        " another pod.",
-    ),
-    Change(hard_taint, 35, f"{ONE}node(s) had untolerated taint {{db: x}}.", f"{ONE}node(s) had untolerated taint(s)."),
     Change(balance_of_no_requests, 33, 87, None),
     Change(volume_image, 36, 0, 48),
     Change(balance_with_more_cpu, 36, 75, 69),
@@ -221,14 +161,14 @@ def test_plugins_of_other_versions_are_no_strangers() -> None:
 def test_a_wanted_volume_that_is_attached_counts_twice_unless_a_pod_there_uses_it(limit, used, goes) -> None:
     """As attached and as new: seen with the scheduler of 1.36."""
     read = {
-        "claims": {("default", "c"): Claim(namespace="default", name="c", volume="v", bound=True)},
+        "claims": CLAIMS,
         "volumes": {"v": Volume(name="v", driver="disks", handle="v")},
         "csi_nodes": {"n1": CsiNode(name="n1", limits={"disks": limit})},
         "attachments": (Attachment(node="n1", driver="disks", volume="v"),),
     }
     residents = [make.pod("r", node="n1", claims=("c",))] if used else []
 
-    assert bool(ask(36, [make.node("n1")], make.pod("p", claims=("c",)), *residents, **read).nodes) is goes
+    assert bool(ask(36, [make.node("n1")], USER, *residents, **read).nodes) is goes
 
 
 @pytest.mark.parametrize(
