@@ -193,6 +193,15 @@ class Cluster:
                 self._followers.append(cast(Follower, known))
         return cast(Index, known)
 
+    def tell(self, follower: Follower) -> None:
+        """Tell a follower what has changed since the cluster was read."""
+        for pod in self.snapshot.pods:
+            if not self.contains(pod):
+                follower.left(pod, 1)
+        for node in self.snapshot.nodes:
+            for pod in self.expected_on(node):
+                follower.came(pod, node, 1)
+
     def _by_age(self, name: str) -> Iterable[Pod]:
         """Return the pods of a node, sorted anew if some came back: many come and go before anybody asks."""
         if name in self._unsorted:

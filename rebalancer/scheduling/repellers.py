@@ -31,11 +31,8 @@ class Repellers:
         self._steps = 0
         self._last: tuple[object, set[str]] = (None, set())
         for pod in cluster.snapshot.pods:
-            if cluster.contains(pod):
-                self.left(pod, -1)
-        for node in cluster.snapshot.nodes:
-            for pod in cluster.expected_on(node):
-                self.came(pod, node, 1)
+            self.left(pod, -1)
+        cluster.tell(self)
 
     def are_on(self, node: Node, pod: Pod, name: str) -> bool:
         """Return whether a pod's own required anti-affinity excludes a pod on the node, of any other name than this."""

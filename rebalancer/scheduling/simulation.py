@@ -71,12 +71,7 @@ class Simulation:
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
         # Soon, later, and when the first replacement comes.
         self._clusters = SharedClusters(self.as_read, 3)
-        for pod in cluster.snapshot.pods:  # what has changed since the cluster was read
-            if not cluster.contains(pod):
-                self.left(pod, 1)
-        for node in cluster.snapshot.nodes:
-            for pod in cluster.expected_on(node):
-                self.came(pod, node, 1)
+        cluster.tell(self)
 
     def as_read(self) -> Simulator:
         """Return the cluster as it was read, and the scheduler that looks at it."""

@@ -130,12 +130,7 @@ class Worlds:
         self._others: defaultdict[tuple[int, str], tuple[dict[Pod, None], dict[Pod, None]]] = defaultdict(
             lambda: ({}, {})
         )
-        for pod in cluster.snapshot.pods:
-            if not cluster.contains(pod):
-                self.left(pod, 1)
-        for node in cluster.snapshot.nodes:
-            for pod in cluster.expected_on(node):
-                self.came(pod, node, 1)
+        cluster.tell(self)
 
     def placements(self, pod: Pod) -> Iterator[Seen]:
         """Yield world by world where the replacement lands if the pod goes now; who has seen all has drawn them."""
@@ -176,11 +171,6 @@ class Worlds:
         if draw.is_even:
             return min(answer.nodes, key=lambda name: (drawn(pod, name, draw.number), name))
         return simulated.first(answer.nodes, draw.window(pod, sampled=answer.sampled))
-
-    def look(self, pod: Pod) -> dict[str, float]:
-        """Look at all worlds, and return the shares of the nodes that were seen (see `shares`)."""
-        list(self.placements(pod))
-        return self.shares(pod)
 
     def shares(self, pod: Pod) -> dict[str, float]:
         """Return how likely the replacement lands on each node, the most likely first; empty if it was not asked."""

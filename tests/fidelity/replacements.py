@@ -210,7 +210,7 @@ class Stage:
             answer = simulation.ask(pod)
             if answer.nodes:
                 found[pod] = answer
-                cluster.index(Worlds).look(pod)
+                list(cluster.index(Worlds).placements(pod))
                 expect(cluster, pod, answer.nodes[0])
             else:
                 self._landings.counts[answer.unknown or "fits nowhere", "left alone"] += 1
