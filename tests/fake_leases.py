@@ -87,10 +87,12 @@ class FakeLeases:
         if request.method == "POST":
             key = (namespace, request.body["metadata"]["name"])
             return _status(409, "AlreadyExists") if key in held else self._store(held, key, request.body, 201)
-        key = (namespace, name)
+        key, puts = (namespace, name), request.method == "PUT"
+        if key not in held and puts and held is self.held and not request.body["metadata"].get("uid"):
+            return self._store(held, key, request.body, 201)  # so does the real server, for Leases
         if key not in held:
-            return _status(404, "NotFound")
-        if request.method == "GET":
+            return _status(409, "Conflict") if puts and held is self.held else _status(404, "NotFound")
+        if not puts:
             return Reply(200, held[key])
         version = request.body["metadata"].get("resourceVersion")
         if version not in (None, held[key]["metadata"]["resourceVersion"]):
@@ -99,7 +101,8 @@ class FakeLeases:
 
     def _store(self, held: dict[tuple[str, str], Object], key: tuple[str, str], body: Object, status: int) -> Reply:
         self._version += 1
-        held[key] = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self._version)}}
+        uid = held[key]["metadata"]["uid"] if key in held else f"uid-{self._version}"
+        held[key] = {**body, "metadata": {**body["metadata"], "uid": uid, "resourceVersion": str(self._version)}}
         return Reply(status, held[key])
 
 

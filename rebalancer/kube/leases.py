@@ -42,6 +42,7 @@ class Kept(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     name: str = ""
     namespace: str = ""
     resource_version: str = ""
+    uid: str = ""  # without it the API server makes a Lease anew that was deleted meanwhile
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
     owner_references: list[dict[str, object]] | None = None

@@ -36,6 +36,15 @@ def test_what_was_written_is_read(leases):
     assert leases.write(replace(written, version="")) is None
 
 
+def test_a_lease_that_was_deleted_is_not_made_anew(leases, server):
+    """As the API server would: for it, a PUT that does not say by its UID which Lease it means may create one."""
+    written = leases.write(Lease("one", 60.0, None, None, 0, ""))
+    server.leases.held.clear()
+
+    assert leases.write(written) is None
+    assert leases.read() is None
+
+
 @pytest.mark.parametrize(
     "body",
     [
