@@ -245,6 +245,8 @@ class Leadership:
 
     def _renew(self) -> bool:
         """Renew it, and return whether to go on; what is not answered changes nothing."""
+        if self._over.is_set():  # by another thread, which has said why
+            return False
         if self.clock() >= self._until:
             return self._lost("it could not be renewed in time")
         try:

@@ -173,6 +173,8 @@ def test_a_holder_renews_every_two_seconds_while_it_writes(change, why, time, ho
     time.now += 0.1
     assert one.permit() == f"the lease kube-system/rebalancer is not held any more: {why}"
     assert (store.writes, one.holder, held) == (writes + 1, change or "", [False])
+    one._renew()  # as the other thread does, which has waited meanwhile: it knows no better why
+    assert one.permit().endswith(why)
 
     one.release()
     assert (store.lease.holder if change else store.lease) == change
