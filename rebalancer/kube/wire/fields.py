@@ -17,7 +17,8 @@ class At(NamedTuple):
     absent: Any = msgspec.UNSET  # what stands for it where it is null or absent, if not the model's default
 
 
-NAME, NAMESPACE = At("metadata.name", absent=""), At("metadata.namespace", absent="default")
+NAME = At("metadata.name", absent="")
+NAMESPACE = At("metadata.namespace", str, lambda name: name or "default", "default")
 LABELS, TERMINATING = At("metadata.labels", dict[str, str]), At("metadata.deletionTimestamp", str, bool)
 
 

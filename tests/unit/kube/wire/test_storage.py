@@ -111,8 +111,9 @@ def test_nulls_count_as_absent():
     assert volume(
         spec={**nothing, "capacity": None, "nodeAffinity": None, "claimRef": None, "csi": None}, status=None
     ) == Volume(name="v1")
-    found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": None}, "spec": {}})
-    assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}
+    for namespace in (None, ""):
+        found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": namespace}, "spec": {}})
+        assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}
 
 
 def test_volumes_on_nodes():
