@@ -135,11 +135,9 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
         undelivered = events.close()
     for notice in closures.notices():
         _LOG.warning("%s", notice)
-    notes = (
-        *("" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *before.told),
-        *(*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection)),
-        *(in_place, turn.alarm),
-    )
+    notes = ["" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *before.told]
+    notes += [*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection)]
+    notes += [in_place, turn.alarm]
     warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
     return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
 

@@ -207,9 +207,14 @@ def traced(options: TracingOptions) -> Iterator[Span]:
             try:
                 from rebalancer.telemetry.tracing import sending  # noqa: PLC0415  an extra
 
-                to = {"endpoint": options.collector_endpoint, "ca_file": options.transport_ca_cert}
-                by = {"service": options.service_name, "namespace": options.trace_namespace}
-                span = stack.enter_context(sending(**to, **by, sample_rate=options.sample_rate))
+                spans = sending(
+                    endpoint=options.collector_endpoint,
+                    ca_file=options.transport_ca_cert,
+                    service=options.service_name,
+                    namespace=options.trace_namespace,
+                    sample_rate=options.sample_rate,
+                )
+                span = stack.enter_context(spans)
             except ImportError as error:
                 _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
             except (OSError, ValueError) as error:

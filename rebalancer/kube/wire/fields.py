@@ -45,8 +45,12 @@ class Reader(Generic[T]):
 
 
 def _struct(paths: Iterable[tuple[list[str], Any]]) -> type[msgspec.Struct]:
+    """Return the form that has what stands at these paths; all of it may be null or absent."""
     below: dict[str, list[tuple[list[str], Any]]] = {}
     for (first, *rest), kind in paths:
         below.setdefault(first, []).append((rest, kind))
-    fields = [(name, (_struct(parts) if parts[0][0] else parts[0][1]) | None, None) for name, parts in below.items()]
+    fields = []
+    for name, parts in below.items():
+        rest, kind = parts[0]  # where several paths end, they have the same kind
+        fields.append((name, (_struct(parts) if rest else kind) | None, None))
     return msgspec.defstruct("Object", fields, gc=False)
