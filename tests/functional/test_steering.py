@@ -11,15 +11,23 @@ from tests.functional.test_unmark import KEYS, NOW, RECORD, SPOT, marked
 STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
 
 
-@pytest.mark.parametrize(("verb", "loop"), [("patch", ()), ("get", ()), ("patch", ("--descheduling-interval", "1h"))])
-def test_without_the_permission_nothing_is_done(two, rebalancer, verb, loop):
+@pytest.mark.parametrize("loop", [(), ("--descheduling-interval", "1h")])
+@pytest.mark.parametrize(
+    ("wanted", "verb", "resource"),
+    [
+        ({"steering": {}}, "patch", "nodes"),
+        ({"steering": {}}, "get", "nodes"),
+        ({"trust": {"restart": True}}, "patch", "deployments"),
+    ],
+)
+def test_without_the_permission_nothing_is_done(two, rebalancer, wanted, verb, resource, loop):
     """The review comes before anything else, and the message has the rule to add; it does not come by itself."""
-    two.forbid(verb, "nodes")
+    two.forbid(verb, resource)
 
-    outcome = rebalancer.run(two, STEERED, *loop)
+    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=1, **wanted), *loop)
 
     assert outcome.exit_code == 3
-    assert f"no permission to {verb} nodes" in outcome.stderr
+    assert f"no permission to {verb} {resource}" in outcome.stderr
     assert "verbs: [get, patch]" in outcome.stderr
     assert two.evicted == []
     assert {request.path.rpartition("/")[2] for request in two.requests} == {"selfsubjectaccessreviews"}
