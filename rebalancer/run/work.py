@@ -121,7 +121,8 @@ class Work:
 
     def cluster(self, snapshot: Snapshot, measure: Measure) -> Cluster:
         """Return the cluster as the cycle begins; without our own marks, which are meant for the scheduler only."""
-        keys = avoid_keys(self.policy.steering.key if self.policy.steering else AVOID_KEY)
+        steering = self.policy.steering
+        keys = {*avoid_keys(AVOID_KEY), *avoid_keys(steering.key if steering else AVOID_KEY)}
         unmarked = snapshot.unmarked(keys, HOLD_KEY, PRESSURE_KEY)
         return Cluster(unmarked, self.policy.node_selector, measure)
 

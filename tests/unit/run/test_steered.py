@@ -5,13 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from rebalancer.cluster.cluster import unmeasured
 from rebalancer.kube.marks import Mark
 from rebalancer.kube.tries import Halt, always
 from rebalancer.policy.moving import AVOID_KEY, Steering
 from rebalancer.run import steered
 from rebalancer.run.live import LiveSink
-from rebalancer.run.options import LeaseOptions
+from rebalancer.run.options import LeaseOptions, Options
+from rebalancer.run.work import work_maker
 from tests import make
+from tests.unit.policy.reading import LIFE_TIME, RUN_LIFE_TIME, load, profile
 from tests.unit.run.waves import move, wave
 
 
@@ -90,3 +93,14 @@ def test_nothing_is_cleared_up_once_the_permit_has_ended(cluster, server):
     assert told.startswith("soft taints stay on nodes (`rebalancer unmark` takes them off): node n1: not asked for")
     assert "the lease is lost" in told
     assert server.sent("PATCH", "*") == []
+
+
+def test_what_an_earlier_run_has_left_is_not_seen_whatever_the_key_is_now():
+    """It is taken off after the cluster was looked at."""
+    text = profile(LIFE_TIME, RUN_LIFE_TIME) + "steering: {key: example.com/later}"
+    work = work_maker(Options(policy="given"))(load(text, strict=True))
+    soft = [f"{key}:PreferNoSchedule" for key in (AVOID_KEY, f"{AVOID_KEY}-more", "example.com/later", "other")]
+
+    found = work.cluster(make.snapshot([make.node("n1", taints=soft)], ()), unmeasured)
+
+    assert [each.key for each in found.snapshot.nodes[0].taints] == ["other"]
