@@ -263,7 +263,8 @@ class Leadership:
         for _ in range(2):  # where it was changed, perhaps by our own request whose answer was lost, once more
             assert newest is not None
             started = self.clock()
-            if renewed := self.leases.write(replace(newest, renewed=self.wall())):
+            renewed = self.leases.write(replace(newest, renewed=self.wall()))
+            if renewed and renewed.holder == self.identity:
                 if not self._over.is_set():
                     self._hold(renewed, started)
                 return True

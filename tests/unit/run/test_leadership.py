@@ -240,6 +240,16 @@ def test_giving_back_does_not_wait_for_a_renewal_under_way(alone, leases, server
     assert "not given back" not in caplog.text
 
 
+def test_a_renewal_whose_answer_names_another_holder_is_none(time, holder):
+    """Whoever is between us and the API server may have carried out something else."""
+    one = holder()
+    one.leases.written = lambda: setattr(one.leases, "lease", replace(one.leases.lease, holder="thief"))
+
+    time.now += 2.0
+
+    assert one.permit() == "the lease kube-system/rebalancer is not held any more: thief holds it"
+
+
 def test_a_renewal_that_is_answered_after_the_end_holds_nothing(time, holder):
     one = holder()
     one.leases.written = one.release
