@@ -52,7 +52,9 @@ def test_a_mark_is_renewed_when_half_of_its_time_is_over(left, renewed):
     ("before", "expected"),
     [
         pytest.param(standing("z") | standing("y", left=timedelta(0)), standing("z"), id="nodes that take no part"),
-        pytest.param(standing("a", rule="disk"), {}, id="a rule that is not in the file any more"),
+        pytest.param(
+            standing("a", rule="disk") | standing("z", rule="disk"), {}, id="a rule that is not in the file any more"
+        ),
     ],
 )
 def test_marks_that_nothing_speaks_for(before, expected):
