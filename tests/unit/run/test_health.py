@@ -62,10 +62,14 @@ def test_a_leader_whose_last_cycle_is_too_old_is_not_ready(health, time, pause, 
 
 
 def test_followers_are_ready_and_have_time_when_they_take_over(health, time):
+    """Nor need they ask a source."""
+    health.source_problem = "no source was asked yet"
     with health.following():
         time.now += 1e6
         assert is_well(health.ready())
 
+    assert health.ready()["sources"] == "no source was asked yet"
+    health.source_problem = ""
     assert is_well(health.ready())
     time.now += 1201
     assert not is_well(health.ready())
