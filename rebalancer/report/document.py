@@ -89,14 +89,16 @@ def _absent(wanted: Iterable[str], snapshot: Snapshot) -> str:
     if not wanted:
         return ""
     inhabited, known = {pod.namespace for pod in snapshot.pods}, snapshot.namespaces
+    every = sorted(inhabited.union(known or ()))
     # Without a list of namespaces only those with pods are known.
     why = "no pod has that namespace" if known is None else "there is no such namespace"
     told = []
     for name in wanted:
-        near = get_close_matches(name, sorted(inhabited.union(known or ())), n=1)
-        absent = f": {why}{f' (did you mean {near[0]}?)' if near else ''}"
-        if name not in inhabited:
-            told.append(f"0 pods in namespace {name}{'' if known is not None and name in known else absent}")
+        if name in inhabited:
+            continue
+        near = () if name in every else get_close_matches(name, every, n=1)
+        absent = "" if name in every else f": {why}{f' (did you mean {near[0]}?)' if near else ''}"
+        told.append(f"0 pods in namespace {name}{absent}")
     return "; ".join(told)
 
 
