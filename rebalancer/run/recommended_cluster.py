@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from rebalancer.cluster.pod import Owner, PodSpec
+from rebalancer.cluster.pod import PodSpec
 from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
@@ -36,8 +36,14 @@ class _TemplateSpec(msgspec.Struct, rename="camel"):
     priority_class_name: str = ""
 
 
+class _Maker(msgspec.Struct):
+    kind: str
+    name: str
+    controller: bool | None = False
+
+
 class _MakerMetadata(AnnotatedMetadata, rename="camel"):
-    owner_references: list[Owner] | None = None
+    owner_references: list[_Maker] | None = None
 
 
 class _LastStates(msgspec.Struct, rename="camel"):
@@ -73,7 +79,7 @@ class _ScalingMetric(msgspec.Struct, rename="camel"):
 
 
 class _Scaling(msgspec.Struct, rename="camel"):
-    scale_target_ref: Owner
+    scale_target_ref: _Maker
     metrics: list[_ScalingMetric] | None = None
 
 
