@@ -94,10 +94,10 @@ class PressureRule(Part):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A label or a soft taint that shows pressure."""
+    """A label or a soft taint that shows pressure; without a value each node gets the name of its first rule."""
 
     key: str
-    value: str = ""  # the same on all nodes; empty where each node gets the name of its first rule
+    value: str = ""
 
     def on(self, rule: str) -> "Sign":
         """Return the sign as a node carries it that is marked by this rule."""

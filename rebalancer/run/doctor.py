@@ -164,8 +164,9 @@ def _version(cluster: Client) -> Iterator[Finding]:
     known = minor.isdecimal() and int(minor) in _TRIED
     cure = "" if known else f"tried with 1.{_TRIED.start} to 1.{_TRIED.stop - 1}: look at a dry run first"
     yield Finding("version", FINE if known else UNKNOWN, says, cure)
-    there = parsedate_to_datetime(answer.headers["date"]) if answer.headers.get("date") else None
-    skew = abs(there - before) if there else timedelta(0)
+    skew = timedelta(0)
+    with suppress(ValueError):  # no date, or none that can be read
+        skew = abs(parsedate_to_datetime(answer.headers.get("date", "")).replace(tzinfo=UTC) - before)
     says = f"differs by {skew.total_seconds():.0f} s"
     yield _either("clock", says if skew > _SKEW else "", "set the clock", says)
 

@@ -120,7 +120,7 @@ def test_pages_of_a_proxy_are_findings(doctor, cluster, body):
     """As is all that could not be read."""
     cluster.heal()
     for path in ("/version", "/apis/apps/v1/deployments"):
-        cluster.fail("GET", path, status=200, body=body)
+        cluster.fail("GET", path, status=200, body=body, headers={"Date": "today"})
 
     found = checks(doctor())
 
