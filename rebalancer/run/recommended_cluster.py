@@ -32,7 +32,7 @@ class _Container(msgspec.Struct):
 
 
 class _TemplateSpec(msgspec.Struct, rename="camel"):
-    containers: list[_Container] = []
+    containers: list[_Container]
     priority_class_name: str = ""
 
 
@@ -63,8 +63,8 @@ class _LastStatuses(msgspec.Struct, rename="camel"):
 
 
 class _OwnedPod(msgspec.Struct):
+    spec: _TemplateSpec
     metadata: _MakerMetadata = msgspec.field(default_factory=_MakerMetadata)
-    spec: _TemplateSpec = msgspec.field(default_factory=_TemplateSpec)
     status: _LastStatuses = msgspec.field(default_factory=_LastStatuses)
 
 

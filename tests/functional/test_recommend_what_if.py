@@ -184,18 +184,21 @@ def test_what_an_autoscaler_scales_by_is_left_alone_and_said(tmp_path, metrics, 
 
 
 def test_what_cannot_be_read_or_has_ended_does_not_count(tmp_path):
-    """Pods with a malformed request, or a nameless owner, are left out; one that has failed requests nothing."""
+    """A malformed request, a nameless owner, no containers: left out.  A pod that has failed requests nothing."""
     bad, done = pod("bad", "n1", {"requests": {"cpu": "much"}}), pod("web", "n1", RESOURCES)
     nameless = pod("nameless", "n1", RESOURCES)
     del nameless["metadata"]["ownerReferences"][0]["name"]
+    empty = {**pod("web", "n1"), "spec": {"nodeName": "n1"}}
+    empty["metadata"]["name"] = "web-2"
     done["metadata"]["name"] = "web-1"
     done["status"]["phase"] = "Failed"
 
-    outcome = asked(tmp_path, {"web": 1000}, [bad, nameless, done, pod("web", "n1", RESOURCES)], "-o", "json")
+    outcome = asked(tmp_path, {"web": 1000}, [bad, nameless, empty, done, pod("web", "n1", RESOURCES)], "-o", "json")
 
     assert container_of(outcome)["replicas"] == 1
     assert "--snapshot: Pod shop/bad-0 is left out: 'much' is not a valid quantity" in outcome.stderr
     assert "--snapshot: Pod shop/nameless-0 is left out: Object missing required field `name`" in outcome.stderr
+    assert "--snapshot: Pod shop/web-2 is left out: Object missing required field `containers`" in outcome.stderr
 
 
 @pytest.mark.parametrize("part", ["state", "lastState"])
