@@ -61,8 +61,8 @@ _BEGIN = re.compile(rb"\x1f\x8b\x08\x00\x00{4}[\x00\x02\x04][\x03\xff]")
 _TIME_IN_SHEET = "%Y-%m-%dT%H:%M:%SZ"
 _YEAR, _HOUR = 366 * 86_400, 3600
 _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
-_CPU = re.compile(r"\d+m?")
-_MEMORY = re.compile(r"\d+[KMG]i")
+_CPU = re.compile(r"[0-9]{1,18}m?")
+_MEMORY = re.compile(r"[0-9]{1,18}[KMG]i")
 _SUFFIXES = (".txt", ".txt.gz")
 _MOST_FIELDS = 5
 
@@ -237,7 +237,7 @@ def sheets(content: bytes, torn: list[int]) -> Iterator[tuple[int, str]]:
     begins = [match.start() for match in _BEGIN.finditer(content)]
     if begins[:1] != [0]:
         torn.append(0)
-    for begin, end in zip(begins, [*begins[1:], len(content)], strict=True):
+    for begin, end in zip(begins, [*begins[1:], len(content)], strict=False):
         unpacker = zlib.decompressobj(wbits=31)
         try:
             text = unpacker.decompress(content[begin:end], LARGEST_PAGE)
