@@ -185,13 +185,15 @@ def test_what_differs_by_less_than_a_tenth_is_fine(cpu, fine):
 
 
 def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins():
-    """Tuesday 01:00 is Monday's, and counts where only Monday does."""
+    """Tuesday 01:00 is Monday's, and counts where only Monday does; a whole day begins and ends at midnight."""
     night = parse_windows("22:00-02:00", "mon")
 
     assert night.day_of(datetime(2023, 5, 9, 1, 0, tzinfo=UTC)) == datetime(2023, 5, 8, tzinfo=UTC).date()
     assert night.day_of(datetime(2023, 5, 8, 1, 0, tzinfo=UTC)) is None
     assert night.day_of(datetime(2023, 5, 9, 2, 0, tzinfo=UTC)) is None
     assert WINDOWS.day_of(datetime(2023, 5, 9, 11, 0, tzinfo=UTC)) is None
+    begins, ends = datetime(2023, 5, 8, tzinfo=UTC), datetime(2023, 5, 8, 23, 59, tzinfo=UTC)
+    assert {parse_windows("00:00-24:00", "mon").day_of(each) for each in (begins, ends)} == {begins.date()}
 
 
 @pytest.mark.parametrize(("peak", "days"), [("10-11", "mon"), ("25:00-26:00", "mon"), ("10:00-11:00", "monday")])
