@@ -129,7 +129,7 @@ def _seen(folder: Path, names: Sequence[str], zone: ZoneInfo, skipped: list[str]
     known: dict[str, str] = {}
     for name in names:
         for time, text in _sheets(folder / name, zone, skipped):
-            rows = [line.split(None, 2)[:2] for line in text.splitlines() if line.count(" ")]
+            rows = [row[:2] for row in map(str.split, text.splitlines()) if len(row) > 1]
             fields = len(text.split("\n", 1)[0].split())
             is_of_all = "NAMESPACE" in text or (rows and fields == _MOST_FIELDS)
             pods = [f"{row[0]}/{row[1]}" for row in rows if is_of_all and is_made_up(row[1])]

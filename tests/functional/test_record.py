@@ -146,9 +146,9 @@ FOLDERS = {
         {"web": 3, "db": 3},
         "2 sheets of another cluster, the first in top-20260115120100.txt, with pod shop/web-5d8f7b9c64-zzzzz",
     ),
-    "text that was not packed, and a line with a figure without end": (
+    "text that was not packed, a figure without end, half a line": (
         b"# rebalancer record 2026-01-15T12:00:00Z",
-        {30: f"shop {OURS} app 1m {'9' * 400}Mi\nshop {OURS} app 1m 1Mi"},
+        {30: f"shop {OURS} app 1m {'9' * 400}Mi\nshop \nshop {OURS} app 1m 1Mi"},
         {"web": 1},
         "recorded-20260115.txt.gz: 1 sheet not whole, the first at byte 0",
     ),
