@@ -49,16 +49,12 @@ class Container:
 
     The program is this environment's, under the names that the image has it by. It sees a copy of this machine's files
     and what the pod mounts; that takes root, `unshare`, `setpriv` and overlayfs.
-
-    Attributes:
-        server: where it finds the API server; that of the control plane unless it is given.
-        address: the pod's own; every address of 127.0.0.0/8 is this machine's.
     """
 
     controlplane: ControlPlane
     pod: Object
-    server: str = ""
-    address: str = "127.0.0.1"
+    server: str = ""  # where it finds the API server; that of the control plane unless it is given
+    address: str = "127.0.0.1"  # the pod's own; every address of 127.0.0.0/8 is this machine's
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="rebalancer-pod-")))
 
     @property

@@ -21,17 +21,12 @@ HOP_BY_HOP = frozenset(
 
 @dataclass
 class Hold:
-    """One request to hold: the first of a method whose path ends so, or one after that.
-
-    Attributes:
-        before: How many such requests go through before it.
-        path: The path of the request held.
-    """
+    """One request to hold: the first of a method whose path ends so, or one after that."""
 
     method: str
     path_end: str
-    before: int = 0
-    path: str = ""
+    before: int = 0  # how many such requests go through before it
+    path: str = ""  # the path of the request held
     _arrived: threading.Event = field(default_factory=threading.Event)
     _released: threading.Event = field(default_factory=threading.Event)
 

@@ -12,19 +12,13 @@ _ELSEWHERE = frozenset(("DynamicResources",))  # scores nothing for pods without
 
 @dataclass
 class Comparison:
-    """What came of many placements.
+    """What came of many placements."""
 
-    Attributes:
-        counts: by kind of placement or judgement.
-        plugins: by plugin, how many scores of nodes agree and how many there are.
-        sizes: how often the set had so many nodes.
-        disagreements: in words.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)  # by kind of placement or judgement
+    # By plugin, how many scores of nodes agree and how many there are.
     plugins: dict[str, Counter[str]] = field(default_factory=dict)
-    sizes: Counter[int] = field(default_factory=Counter)
-    disagreements: list[str] = field(default_factory=list)
+    sizes: Counter[int] = field(default_factory=Counter)  # how often the set had so many nodes
+    disagreements: list[str] = field(default_factory=list)  # in words
 
     def bound(self, pod: str, answer: Answer, node: str, written: Written) -> None:
         self.counts["placements"] += 1

@@ -40,34 +40,22 @@ FEW = 0.02
 
 @dataclass(frozen=True)
 class Foreseen:
-    """Where a replacement was expected.
+    """Where a replacement was expected."""
 
-    Attributes:
-        in_turn: if it came after those that were chosen before it.
-        named: what a report names: where it lands in some possible history.
-    """
-
-    in_turn: Answer
-    named: Mapping[str, float]
+    in_turn: Answer  # if it came after those that were chosen before it
+    named: Mapping[str, float]  # what a report names: where it lands in some possible history
 
 
 @dataclass
 class Landings:
-    """What came of evictions, by kind of owner and by whether others went at the same time.
+    """What came of evictions, by kind of owner and by whether others went at the same time."""
 
-    Attributes:
-        counts: by what came of it, and by group.
-        sizes: how often a report would name so many nodes.
-        shares: the share that a report tells for each node that it names, and whether the pod landed there.
-        elsewhere: replacements that landed on a node that is not named.
-        missing: replacements that did not come.
-    """
-
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    sizes: Counter[int] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by what came of it, and by group
+    sizes: Counter[int] = field(default_factory=Counter)  # how often a report would name so many nodes
+    # The share that a report tells for each node that it names, and whether the pod landed there.
     shares: list[tuple[float, bool]] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)  # replacements that landed on a node that is not named
+    missing: list[str] = field(default_factory=list)  # replacements that did not come
 
     @property
     def evictions(self) -> int:

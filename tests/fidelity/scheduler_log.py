@@ -19,15 +19,11 @@ _BOUND = re.compile(r'"Successfully bound pod to node" pod="(?P<pod>[^"]+)" .*fe
 
 @dataclass
 class Written:
-    """What stands in the log about one pod.
+    """What stands in the log about one pod."""
 
-    Attributes:
-        scores: weighted scores by plugin and node.
-        feasible: how many nodes were found; None where the pod was not bound.
-    """
-
+    # Weighted scores by plugin and node.
     scores: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
-    feasible: int | None = None
+    feasible: int | None = None  # how many nodes were found; None where the pod was not bound
 
     @property
     def scored(self) -> set[str]:

@@ -40,18 +40,13 @@ TEMPLATES = 2 * APPS
 
 @dataclass(frozen=True)
 class Plan:
-    """What a trial does: a seed, so many nodes, so many pods.
-
-    Attributes:
-        configured: Whether the scheduler is configured otherwise (`CONFIGURATION`).
-        volumes: Whether pods have claims; then they have no owners, since the controllers work on.
-    """
+    """What a trial does: a seed, so many nodes, so many pods."""
 
     seed: int
     nodes: int
     placements: int
-    configured: bool = False
-    volumes: bool = False
+    configured: bool = False  # whether the scheduler is configured otherwise (`CONFIGURATION`)
+    volumes: bool = False  # whether pods have claims; then they have no owners, since the controllers work on
 
 
 def run(binaries: Path, plan: Plan, comparison: Comparison) -> None:

@@ -53,17 +53,11 @@ REQUIREMENTS = {"hours": 0.5, "evictions": 0.25, "undone": 0.01}
 
 @dataclass(frozen=True)
 class Soaked:
-    """What two weeks came to.
+    """What two weeks came to."""
 
-    Attributes:
-        hours: nodes x hours over target.
-        evictions: by the program.
-        undone: evictions that were for nothing.
-    """
-
-    hours: float
-    evictions: int = 0
-    undone: int = 0
+    hours: float  # nodes x hours over target
+    evictions: int = 0  # by the program
+    undone: int = 0  # evictions that were for nothing
 
     @property
     def share_undone(self) -> float:
