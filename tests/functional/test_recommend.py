@@ -1,75 +1,35 @@
 """`rebalancer recommend` on a folder of samples as people collect them with `kubectl top`."""
 
-import json
-from datetime import date, timedelta
-
 import pytest
-import yaml
-from click.testing import CliRunner
 
-from rebalancer.cli.main import main
 from tests.functional.objects import pod
-
-FIRST = date(2023, 5, 11)
-SMALL = ("--min-days", "3", "--min-samples", "3")
+from tests.functional.recommending import JSON, PEAK, Recommender, resources_of
 
 
 @pytest.fixture
-def folder(tmp_path):
+def recommend(rebalancer):
     """Four days, at 10:30 and 20:30: web-a needs most, 100m to 400m more each day at half past ten."""
+    made = Recommender(rebalancer)
     for day in range(4):
         for hour, cpu in ((10, 100 * (day + 1)), (20, 50)):
-            lines = [f"web-5d8f7b9c64-x2x7k {cpu}m {200 + 100 * day}Mi", f"web-5d8f7b9c64-b4b4b {cpu // 2}m 100Mi"]
-            name = f"resource-{FIRST + timedelta(days=day):%Y%m%d}{hour}3000.txt"
-            (tmp_path / name).write_text("\n".join(lines) + "\n")
-    return tmp_path
+            lines = f"web-5d8f7b9c64-x2x7k {cpu}m {200 + 100 * day}Mi", f"web-5d8f7b9c64-b4b4b {cpu // 2}m 100Mi", ""
+            made.write(f"resource-202305{11 + day}{hour}3000.txt", *lines)
+    return made
 
 
 @pytest.fixture
-def pods(tmp_path_factory):
-    """The pods of the cluster as kubectl prints them, one of them."""
+def web():
+    """One of the pods as kubectl prints it."""
     made = pod("web-5d8f7b9c64-x2x7k", owner="web-5d8f7b9c64")
     made["metadata"]["labels"] = {"pod-template-hash": "5d8f7b9c64"}
     made["spec"]["containers"] = [{"name": "app", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
-    path = tmp_path_factory.mktemp("cluster") / "pods.json"
-    path.write_text(json.dumps({"kind": "List", "items": [made]}))
-    return path
+    return made
 
 
-def recommend(folder, *arguments):
-    return CliRunner().invoke(main, ["recommend", "--samples", str(folder), *SMALL, *arguments])
-
-
-@pytest.fixture
-def patched(folder, pods, tmp_path):
-    """Recommend for the pod of the cluster, with other resources or metadata; return the patches by file."""
-
-    def call(*arguments, resources=None, **metadata):
-        document = json.loads(pods.read_text())
-        (made,) = document["items"]
-        made["metadata"] |= metadata
-        made["spec"]["containers"][0] |= {"resources": resources} if resources else {}
-        pods.write_text(json.dumps(document))
-        out = tmp_path / "patches"
-        outcome = recommend(folder, *arguments, "--snapshot", str(pods), "--patches", str(out))
-        found = {each.name: yaml.safe_load(each.read_text()) for each in out.iterdir()}
-        assert not found or f"1 file written to {out}" in outcome.stderr
-        return found
-
-    return call
-
-
-def resources_of(patches):
-    (patch,) = patches.values()
-    (container,) = patch["spec"]["template"]["spec"]["containers"]
-    return container["resources"]
-
-
-def test_the_method_of_peak_hours(folder):
+def test_the_method_of_peak_hours(recommend):
     """The days' peaks are 100, 200, 300 and 400m, and 500Mi is the highest memory: 250m, 187.5m of it, 575Mi."""
-    outcome = recommend(folder, "--peak", "10:00-11:00", "-o", "json")
+    web = recommend.container(*PEAK)
 
-    (web,) = json.loads(outcome.stdout)["containers"]
     assert (web["namespace"], web["kind"], web["name"], web["container"]) == ("default", "Deployment", "web", "(pod)")
     assert web["recommended"] == {
         "cpuRequest": "188m",
@@ -80,11 +40,9 @@ def test_the_method_of_peak_hours(folder):
     assert (web["confidence"], web["days"], web["samples"]) == ("low", 4, 16)
 
 
-def test_each_rule_has_a_manual():
+def test_each_rule_has_a_manual(rebalancer):
     """In short for all of them, and as a page for one."""
-    short, page, unknown = (
-        CliRunner().invoke(main, ["recommend", "rules", *name]) for name in ([], ["target"], ["magic"])
-    )
+    short, page, unknown = (rebalancer("recommend", "rules", *name) for name in ([], ["target"], ["magic"]))
 
     names = ["peak-mean", "seed-literal", "quantile", "target"]
     assert [line.partition(":")[0] for line in short.stdout.splitlines()] == names
@@ -99,43 +57,37 @@ def test_each_rule_has_a_manual():
         *("label:tier=core", "label:tier", "annotation:team/core=yes", "priority-class:high"),
     ],
 )
-def test_core_workloads_are_selected_as_people_mark_them(folder, pods, selector):
+def test_core_workloads_are_selected_as_people_mark_them(recommend, web, selector):
     """By name, namespace, label, annotation or priority class; what selects nothing is said."""
-    document = json.loads(pods.read_text())
-    (made,) = document["items"]
-    made["metadata"] |= {"annotations": {"team/core": "yes"}}
-    made["metadata"]["labels"]["tier"] = "core"
-    made["spec"]["priorityClassName"] = "high"
-    pods.write_text(json.dumps(document))
-    asked = ("--peak", "10:00-11:00", "--snapshot", str(pods), "-o", "json")
+    web["metadata"] |= {"annotations": {"team/core": "yes"}}
+    web["metadata"]["labels"]["tier"] = "core"
+    web["spec"]["priorityClassName"] = "high"
 
-    outcome = recommend(folder, *asked, "--core", selector, "--core", "label:absent")
+    outcome = recommend(*PEAK, *JSON, "--core", selector, "--core", "label:absent", beside=[web])
 
-    (web,) = json.loads(outcome.stdout)["containers"]
+    (web,) = outcome.report["containers"]
     assert web["recommended"]["cpuRequest"] == web["recommended"]["cpuLimit"] == "250m"
     assert web["qosClass"]["recommended"] == "Guaranteed"
     assert "--core label:absent selects no workload that was measured" in outcome.stderr
 
 
-def test_the_cluster_says_what_is_requested_now(folder, pods):
+def test_the_cluster_says_what_is_requested_now(recommend, web):
     """The sample of a pod with one container is that container's."""
-    arguments = ("--peak", "10:00-11:00", "--snapshot", str(pods))
-
-    outcome = recommend(folder, *arguments)
+    outcome = recommend(*PEAK, beside=[web])
 
     assert "Deployment/web" in outcome.stdout
     assert "1000m > 188m" in outcome.stdout
     assert "Requests in all: cpu 812m freed, memory 761Mi freed" in outcome.stdout
-    (web,) = json.loads(recommend(folder, *arguments, "-o", "json").stdout)["containers"]
+    web = recommend.container(*PEAK, beside=[web])
     assert web["change"] == {"cpuRequest": "-812m", "memoryRequest": "-761Mi"}
     assert web["qosClass"] == {"now": "Burstable", "recommended": "Burstable"}
 
 
-def test_patches_have_what_should_change_and_nothing_else(patched):
+def test_patches_have_what_should_change_and_nothing_else(recommend, web):
     """One file a workload, for kubectl apply --server-side."""
     amounts = {"requests": {"cpu": "188m", "memory": "263Mi"}, "limits": {"cpu": "250m", "memory": "575Mi"}}
 
-    assert patched("--peak", "10:00-11:00") == {
+    assert recommend.written(*PEAK, "--patches", beside=[web]) == {
         "default.deployment.web.yaml": {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -145,30 +97,34 @@ def test_patches_have_what_should_change_and_nothing_else(patched):
     }
 
 
-def test_a_patch_has_what_stays_too(patched):
-    """The server takes away what an earlier patch had: a limit that the rule leaves alone, a container that is fine."""
-    limits = {"cpu": "2", "memory": "2048Mi"}
+@pytest.mark.parametrize(
+    ("rule", "resources", "limits"),
+    [
+        # Spelled as the server does.
+        ("target", {"requests": {"cpu": "10m"}, "limits": {"cpu": "2", "memory": "2048Mi"}}, ["2", "2Gi"]),
+        # Below the request, which the server refuses; the rule asks for no limit of cpu.
+        ("quantile", {"limits": {"cpu": "100m"}}, ["365m", "575Mi"]),
+    ],
+)
+def test_a_patch_has_limits_that_a_rule_leaves_alone(recommend, web, rule, resources, limits):
+    """The server takes away what an earlier patch had; a limit below the new request is raised to it."""
+    web["spec"]["containers"][0]["resources"] = resources
 
-    found = resources_of(patched("--rule", "target", resources={"requests": {"cpu": "10m"}, "limits": limits}))
+    found = resources_of(recommend.written("--rule", rule, "--patches", beside=[web]))
 
-    assert found["limits"] == {"cpu": "2", "memory": "2Gi"}  # spelled as the server does
-    assert {*found["requests"]} == {"cpu", "memory"}
+    assert [found["limits"][each] for each in found["requests"]] == limits
 
 
-def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_path):
+def test_a_vertical_autoscaler_that_is_off_recommends_beside(recommend, web):
     """It changes nothing, and does not go below the peaks."""
-    out = tmp_path / "vpa"
-
-    recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "--vpa", str(out))
-
-    (file,) = out.iterdir()
-    assert '"Off"' in file.read_text() or "'Off'" in file.read_text()  # plain, YAML reads it as false
     policy = {
         "containerName": "app",
         "controlledResources": ["cpu", "memory"],
         "minAllowed": {"cpu": "188m", "memory": "263Mi"},
     }
-    assert yaml.safe_load(file.read_text()) == {
+    (found,) = recommend.written(*PEAK, "--vpa", beside=[web]).values()
+
+    assert found == {
         "apiVersion": "autoscaling.k8s.io/v1",
         "kind": "VerticalPodAutoscaler",
         "metadata": {"namespace": "default", "name": "web"},
@@ -180,49 +136,33 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(folder, pods, tmp_p
     }
 
 
-def test_patches_are_written_into_an_empty_folder_only(folder, pods):
-    """`kubectl apply -f` would apply what else is there."""
-    outcome = recommend(folder, "--snapshot", str(pods), "--patches", str(folder))
+def test_a_name_that_leads_out_of_the_folder_has_no_patch(recommend, web):
+    web["metadata"]["ownerReferences"] = [{"kind": "StatefulSet", "name": "../../web", "controller": True}]
 
-    assert outcome.exit_code == 2
-    assert "is not empty; name a new folder" in outcome.stderr
+    assert recommend.written(*PEAK, "--patches", beside=[web]) == {}
 
 
-def test_a_name_that_leads_out_of_the_folder_has_no_patch(patched):
-    owner = {"kind": "StatefulSet", "name": "../../web", "controller": True}
-
-    assert patched("--peak", "10:00-11:00", ownerReferences=[owner]) == {}
-
-
-def test_a_limit_below_the_new_request_is_raised_to_it(patched):
-    """The API server refuses a request above the limit; the rule `quantile` asks for no limit of cpu."""
-    found = resources_of(patched("--rule", "quantile", resources={"limits": {"cpu": "100m"}}))
-
-    assert found["limits"]["cpu"] == found["requests"]["cpu"] == "365m"
-
-
-def test_pods_that_match_nothing_in_the_cluster_are_counted(folder, pods):
+def test_pods_that_match_nothing_in_the_cluster_are_counted(recommend, web):
     """A pod of the workload that is gone joins it by its name."""
-    (folder / "resource-20230520103000.txt").write_text("gone-7f6d5c4b2-zzzzz 1m 1Mi\n")
+    recommend.write("resource-20230520103000.txt", "gone-7f6d5c4b2-zzzzz 1m 1Mi", "")
 
-    outcome = recommend(folder, "--peak", "10:00-11:00", "--snapshot", str(pods), "-o", "json")
+    outcome = recommend(*PEAK, *JSON, beside=[web])
 
-    assert [each["name"] for each in json.loads(outcome.stdout)["containers"]] == ["web"]
+    assert [each["name"] for each in outcome.report["containers"]] == ["web"]
     assert "1 sample of 1 pod without a workload in the cluster: default/gone-7f6d5c4b2-zzzzz" in outcome.stderr
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_counts(folder):
+def test_what_cannot_be_read_is_named_and_the_rest_counts(recommend):
     """Half a line at the end of a file, a line of something else, a name without a time, two files of one time."""
-    (folder / "resource-20230515103000.txt").write_text(
-        "web-5d8f7b9c64-x2x7k 10m 20Mi\nnonsense\nweb-5d8f7b9c64-x2x7k 1m 2Mi"
-    )
-    (folder / "notes.txt").write_text("hello\n")
-    (folder / "again-20230511103000.txt").write_text("web-5d8f7b9c64-x2x7k 9999m 20Mi\n")
+    lines = "web-5d8f7b9c64-x2x7k 10m 20Mi", "nonsense", "web-5d8f7b9c64-x2x7k 1m 2Mi"
+    recommend.write("resource-20230515103000.txt", *lines)
+    recommend.write("notes.txt", "hello", "")
+    recommend.write("again-20230511103000.txt", "web-5d8f7b9c64-x2x7k 9999m 20Mi", "")
 
-    outcome = recommend(folder, "--peak", "10:00-11:00", "-o", "json")
+    outcome = recommend(*PEAK, *JSON)
 
     assert outcome.exit_code == 0
-    assert json.loads(outcome.stdout)["containers"][0]["samples"] == 16
+    assert outcome.report["containers"][0]["samples"] == 16
     assert "resource-20230515103000.txt: 2 lines from line 2 on" in outcome.stderr
     assert "notes.txt: there is no time in its name" in outcome.stderr
     assert "resource-20230511103000.txt: again-20230511103000.txt is of the same time" in outcome.stderr
@@ -236,12 +176,13 @@ def test_what_cannot_be_read_is_named_and_the_rest_counts(folder):
         ("NAMESPACE POD NAME CPU(cores) MEMORY(bytes)", "shop db-0 app 10m 64Mi", "shop", "app"),
     ],
 )
-def test_all_shapes_of_kubectl_top_are_read(tmp_path, heading, line, namespace, container):
+def test_all_shapes_of_kubectl_top_are_read(rebalancer, heading, line, namespace, container):
     """The heading may be at the end, as `sort` puts it."""
+    recommend = Recommender(rebalancer)
     for day in range(3):
-        (tmp_path / f"top-2023051{day}103000.txt").write_text(f"{line}\n{heading}\n")
+        recommend.write(f"top-2023051{day}103000.txt", line, heading, "")
 
-    (found,) = json.loads(recommend(tmp_path, "-o", "json").stdout)["containers"]
+    found = recommend.container()
 
     assert (found["namespace"], found["name"], found["container"]) == (namespace, "db", container)
 
@@ -256,8 +197,17 @@ def test_all_shapes_of_kubectl_top_are_read(tmp_path, heading, line, namespace, 
         (("--snapshot", "absent.json"), "--snapshot absent.json cannot be read"),
     ],
 )
-def test_bad_usage_is_named(folder, arguments, message):
-    outcome = recommend(folder, *arguments)
+def test_bad_usage_is_named(recommend, arguments, message):
+    outcome = recommend(*arguments)
 
     assert outcome.exit_code == 2
     assert message in outcome.stderr
+
+
+def test_a_folder_has_to_be_empty_and_a_picture_needs_nodes(recommend, web):
+    """`kubectl apply -f` would apply what else is there."""
+    full, lone = (recommend(*each, beside=[web]) for each in (("--patches", recommend.program.folder), ["--what-if"]))
+
+    assert (full.exit_code, lone.exit_code) == (2, 2)
+    assert "is not empty; name a new folder" in full.stderr
+    assert "--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all" in lone.stderr

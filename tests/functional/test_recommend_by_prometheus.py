@@ -5,13 +5,11 @@ api: quiet, with a burst on three days.  db: memory that grows, a gap of six hou
 nothing.  young: began five days ago.
 """
 
-import json
 from datetime import timedelta
 
 import pytest
-from click.testing import CliRunner
 
-from rebalancer.cli.main import main
+from tests.functional.program import Program
 from tests.make import NOW
 from tests.real_prometheus import RealPrometheus, Series, needed
 
@@ -82,19 +80,12 @@ def past():
                 return None if found is None else found[column] / share
 
             yield Series(metric, labels, value, DAYS * DAY, STEP)
-    database = {"namespace": "shop", "pod": "db-0", "container": "app"}
-    began = NOW.timestamp() + RESTART
-    yield Series(
-        "container_start_time_seconds",
-        database,
-        lambda age: began - 20 * DAY if -age < RESTART else began,
-        DAYS * DAY,
-        3600,
-    )
-    owner = {"owner_is_controller": "true"}
+    database, began = {"namespace": "shop", "pod": "db-0", "container": "app"}, NOW.timestamp() + RESTART
+    started = "container_start_time_seconds"
+    yield Series(started, database, lambda age: began - 20 * DAY * (-age < RESTART), DAYS * DAY, 3600)
     for name in (*OLD, *NEW):
-        made = {"namespace": "shop", "pod": name, "owner_kind": "ReplicaSet", "owner_name": name.rsplit("-", 1)[0]}
-        yield Series("kube_pod_owner", {**made, **owner}, lambda _: 1, DAYS * DAY, 6 * 3600)
+        owner = {"owner_is_controller": "true", "owner_kind": "ReplicaSet", "owner_name": name.rsplit("-", 1)[0]}
+        yield Series("kube_pod_owner", {"namespace": "shop", "pod": name, **owner}, lambda _: 1, DAYS * DAY, 6 * 3600)
     for name in {name.rsplit("-", 1)[0] for name in (*OLD, *NEW)}:
         made = {"namespace": "shop", "replicaset": name, "owner_kind": "Deployment", "owner_name": "web"}
         yield Series("kube_replicaset_owner", made, lambda _: 1, DAYS * DAY, 6 * 3600)
@@ -108,10 +99,18 @@ def server(tmp_path_factory):
         yield running
 
 
-def asked(server, *more):
-    queries = ("--cpu-query", "used_cores", "--memory-query", "used_bytes")
-    arguments = ["recommend", "--prometheus", server.url, "--now", NOW.isoformat(), *queries, *more]
-    return CliRunner().invoke(main, arguments, env={"COLUMNS": "200"})
+@pytest.fixture
+def asked(tmp_path):
+    """Ask a server about the past until now."""
+
+    def ask(server, *more):
+        wide = Program(tmp_path, {"COLUMNS": "200"})
+        return wide("recommend", "--prometheus", server.url, "--now", NOW.isoformat(), *more)
+
+    return ask
+
+
+QUERIES = ("--cpu-query", "used_cores", "--memory-query", "used_bytes")
 
 
 #: db: 300m each day, and 1800m as it starts on one of fifteen: 400m.
@@ -127,14 +126,14 @@ TABLE = {
 }
 
 
-def test_what_a_person_reads(server):
+def test_what_a_person_reads(server, asked):
     """The peak hours are those of the wave; a start-up raises limits alone; bursts and short histories are told.
 
     Where kube-state-metrics tells the owner of pods that are gone, confidence is high; a name alone is a guess.
     """
-    outcome = asked(server)
+    outcome = asked(server, *QUERIES)
 
-    assert (outcome.exit_code, "missing" in outcome.stderr) == (0, False), outcome.output
+    assert (outcome.exit_code, "missing" in outcome.stderr) == (0, False)
     assert (
         "peak hours found by cpu: 10:00-11:00, 11:00-12:00, 12:00-13:00, 13:00-14:00, 14:00-15:00, 15" in outcome.stderr
     )
@@ -142,24 +141,16 @@ def test_what_a_person_reads(server):
     assert {line[1]: " ".join(line[2:]) for line in lines} == TABLE
 
 
-def test_default_queries_are_those_of_the_kubelet(tmp_path):
+def test_default_queries_are_those_of_the_kubelet(tmp_path, asked):
     """A container that uses half a core all the time, by cAdvisor's counter; other series do not count."""
-    labels = {"namespace": "shop", "pod": "db-0"}
-    total = {**labels, "container": ""}
-    counters = [
-        Series("container_cpu_usage_seconds_total", each, lambda age: (DAY - age) / 2, DAY, 60)
-        for each in ({**labels, "container": "app"}, total)
-    ]
-    memory = [
-        Series("container_memory_working_set_bytes", {**labels, "container": "app"}, lambda _: 64 * MEBI, DAY, 60)
-    ]
-    with RealPrometheus(tmp_path, [*counters, *memory]) as server:
-        end = ("--now", NOW.isoformat(), "--history", "20h", "--min-days", "1", "--min-samples", "20")
-        outcome = CliRunner().invoke(
-            main, ["recommend", "--prometheus", server.url, *end, "--rule", "quantile", "-o", "json"]
-        )
+    labels = {"namespace": "shop", "pod": "db-0", "container": "app"}
+    cpu, memory = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
+    past = [Series(cpu, each, lambda age: (DAY - age) / 2, DAY, 60) for each in (labels, {**labels, "container": ""})]
+    past.append(Series(memory, labels, lambda _: 64 * MEBI, DAY, 60))
+    with RealPrometheus(tmp_path, past) as server:
+        few = ("--history", "20h", "--min-days", 1, "--min-samples", 20)
+        (found,) = asked(server, *few, "--rule", "quantile", "-o", "json").report["containers"]
 
-    (found,) = json.loads(outcome.stdout)["containers"]
     assert (found["name"], found["container"], found["recommended"]["cpuRequest"]) == ("db", "app", "500m")
 
 
@@ -174,8 +165,8 @@ def test_default_queries_are_those_of_the_kubelet(tmp_path):
         (("--samples", "folder"), "give one of --samples, --prometheus and --policy"),
     ],
 )
-def test_what_cannot_be_asked_is_told(server, arguments, words):
-    outcome = asked(server, *arguments)
+def test_what_cannot_be_asked_is_told(server, asked, arguments, words):
+    outcome = asked(server, *QUERIES, *arguments)
 
     assert outcome.exit_code in (1, 2)
     assert words in outcome.stderr

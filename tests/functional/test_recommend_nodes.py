@@ -1,11 +1,8 @@
 """`rebalancer recommend nodes`: what kubelets keep for the system."""
 
-import json
-
+import pytest
 import yaml
-from click.testing import CliRunner
 
-from rebalancer.cli.main import main
 from tests.functional import objects
 from tests.functional.objects import node_usage, pod_usage
 from tests.make import NOW
@@ -26,21 +23,22 @@ def pod(name, on, request=None):
     return made
 
 
-def asked(tmp_path, items, *arguments):
-    cluster = tmp_path / "cluster.json"
-    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return CliRunner().invoke(main, ["recommend", "nodes", "--snapshot", str(cluster), *arguments])
+@pytest.fixture
+def asked(rebalancer):
+    """Recommend for the nodes of these objects."""
+    return lambda objects, *arguments: rebalancer(
+        "recommend", "nodes", "--snapshot", rebalancer.cluster(*objects), *arguments
+    )
 
 
 def only(outcome):
-    assert outcome.exit_code == 0, outcome.output
-    (found,) = json.loads(outcome.stdout)["sizes"]
+    (found,) = outcome.report["sizes"]
     return found
 
 
-def test_ten_gibibytes_give_the_sum_of_the_method(tmp_path):
+def test_ten_gibibytes_give_the_sum_of_the_method(asked):
     """5 % are 512Mi, and with 10 % on top 1.5Gi are the system's; other thresholds stay what they are by default."""
-    outcome = asked(tmp_path, [node("n1")], "-o", "yaml")
+    outcome = asked([node("n1")], "-o", "yaml")
 
     assert outcome.stdout.startswith("# 1 node with 10240Mi: n1\n")
     assert yaml.safe_load(outcome.stdout) == {
@@ -58,7 +56,7 @@ def test_ten_gibibytes_give_the_sum_of_the_method(tmp_path):
     assert "nobody measured what the system uses" in outcome.stderr
 
 
-def test_what_the_system_uses_is_the_node_without_its_pods(tmp_path):
+def test_what_the_system_uses_is_the_node_without_its_pods(asked):
     """2Gi of the node are no pod's: 2355Mi with 15 %, and the threshold; one snippet for nodes of one size."""
     items = [
         *(node("n1"), node("n2"), pod("web", "n1")),
@@ -66,14 +64,14 @@ def test_what_the_system_uses_is_the_node_without_its_pods(tmp_path):
         node_usage("n2", "100m", "1Gi"),
     ]
 
-    found = only(asked(tmp_path, items, "-o", "json"))
+    found = only(asked(items, "-o", "json"))
 
     assert found["nodes"] == ["n1", "n2"]
     assert found["systemUses"] == {"cpu": "500m", "memory": "2048Mi"}
     assert found["kubeletConfiguration"]["systemReserved"] == {"cpu": "580m", "memory": "2868Mi"}
 
 
-def test_nodes_closer_to_the_edge_are_warned_of(tmp_path):
+def test_nodes_closer_to_the_edge_are_warned_of(asked):
     """Little is left, little is kept, or pods request what would be kept; n2 is fine.
 
     What the system of n3 uses is not known, since a pod there was not measured.
@@ -81,16 +79,12 @@ def test_nodes_closer_to_the_edge_are_warned_of(tmp_path):
     items = [
         *(node("n1"), node("n2", allocatable="8Gi"), pod("web", "n1", "9Gi")),
         *(node_usage("n1", "1", "10000Mi"), pod_usage("web", "1", "9900Mi")),
-        *(
-            node_usage("n2", "1", "1Gi"),
-            node("n3", allocatable="8Gi"),
-            node_usage("n3", "1", "9Gi"),
-        ),
+        *(node_usage("n2", "1", "1Gi"), node("n3", allocatable="8Gi"), node_usage("n3", "1", "9Gi")),
         *(pod("new", "n3"), pod("done", "n2")),
     ]
     items[-1]["status"]["phase"] = "Succeeded"
 
-    words = " ".join(asked(tmp_path, items).stdout.split())
+    words = " ".join(asked(items).stdout.split())
 
     assert "Warning: n1: 240Mi was left of 10240Mi: below 512Mi pods would be evicted" in words
     assert "Warning: n1: keeps 0Mi from pods today, so that the kernel may kill before the kubelet evicts" in words
@@ -100,24 +94,19 @@ def test_nodes_closer_to_the_edge_are_warned_of(tmp_path):
 
 
 @needed
-def test_the_most_of_days_counts(tmp_path):
+def test_the_most_of_days_counts(asked, tmp_path):
     """Once the system used 3Gi, two days ago, for an hour; the pods' part is not the system's."""
 
     def node_bytes(age):
         return (5 if 48 * HOUR <= age < 49 * HOUR else 3) * GIB
 
+    name, of_pod = "container_memory_working_set_bytes", {"namespace": "shop", "pod": "web", "container": "app"}
     past = [
-        Series("container_memory_working_set_bytes", {"node": "n1", "id": "/"}, node_bytes, 72 * HOUR, 300),
-        Series(
-            "container_memory_working_set_bytes",
-            {"node": "n1", "id": "/kubepods/x", "namespace": "shop", "pod": "web", "container": "app"},
-            lambda _: 2 * GIB,
-            72 * HOUR,
-            300,
-        ),
+        Series(name, {"node": "n1", "id": "/"}, node_bytes, 72 * HOUR, 300),
+        Series(name, {"node": "n1", "id": "/kubepods/x", **of_pod}, lambda _: 2 * GIB, 72 * HOUR, 300),
     ]
     with RealPrometheus(tmp_path, past) as server:
         history = ("--history", "72h", "--now", NOW.isoformat())
-        found = only(asked(tmp_path, [node("n1")], "-o", "json", "--prometheus", server.url, *history))
+        found = only(asked([node("n1")], "-o", "json", "--prometheus", server.url, *history))
 
     assert found["systemUses"] == {"memory": "3072Mi"}
