@@ -24,24 +24,19 @@ APISERVER = "kube-apiserver"
 
 
 class ControlPlane:
-    """One control plane, from `start` to `stop`; also a context manager.
-
-    Attributes:
-        directory: Everything it writes: logs, keys, etcd's data; removed by `stop`.
-        kubeconfig: For the program under test; its requests are of user "program" (group system:masters).
-        api: The tests' own client, of user "admin".
-        server: The API server's URL.
-    """
+    """One control plane, from `start` to `stop`; also a context manager."""
 
     def __init__(self, binaries: Path, scheduler_options: Sequence[str] = (), stages: Sequence[Path] = ()) -> None:
+        # Everything it writes: logs, keys, etcd's data; removed by `stop`.
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))
         self.processes = Processes(self.directory)
         ports = Ports(*itertools.islice(free_ports(), len(Ports.__dataclass_fields__)))
-        self.server = f"https://127.0.0.1:{ports.apiserver}"
+        self.server = f"https://127.0.0.1:{ports.apiserver}"  # the API server's URL
         self._ports = ports
         keys = make_keys(self.directory)
+        # For the program under test; its requests are of user "program" (group system:masters).
         self.kubeconfig = self.kubeconfig_for("program", keys.tokens["program"])
-        self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))
+        self.api = Api(self.kubeconfig_for("admin", keys.tokens["admin"]))  # the tests' own client, of user "admin"
         components = self.kubeconfig_for("components", keys.tokens["components"])
         self._commands = Commands(binaries, keys, ports, components, scheduler_options, stages)
 

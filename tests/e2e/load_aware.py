@@ -20,17 +20,14 @@ class LoadAware:
     """The two processes, in a control plane that has metrics-server; killed when the context ends.
 
     load-watcher measures once a minute, and the scheduler asks it every half minute.
-
-    Attributes:
-        url: Where load-watcher answers.
-        configuration: Of all schedulers, this one's profiles among them; it has that address wherever it names one.
     """
 
     def __init__(self, running: ControlPlane, binary: Path, configuration: Object) -> None:
         self._running = running
         self._binary = str(binary)
         self._address = f"127.0.0.1:{free_port()}"
-        self.url = f"http://{self._address}"
+        self.url = f"http://{self._address}"  # where load-watcher answers
+        # Of all schedulers, this one's profiles among them; it has that address wherever it names one.
         self.configuration: Object = _addressed(configuration, self.url)
 
     def __enter__(self) -> Self:

@@ -120,9 +120,6 @@ class Churn:
     """Creates, deletes, scales and evicts pods in threads of its own, from `with` on to its end.
 
     Pods of guarded workloads are evicted, as another program would, within their PDBs.
-
-    Attributes:
-        done: How often each act succeeded.
     """
 
     def __init__(self, namespace):
@@ -134,7 +131,7 @@ class Churn:
         self._problems: list[Exception] = []
         acts = (self._create_and_delete, self._delete, self._scale, self._evict)
         self._threads = [threading.Thread(target=self._repeat, args=(act,), daemon=True) for act in acts]
-        self.done: Counter[str] = Counter()
+        self.done: Counter[str] = Counter()  # how often each act succeeded
 
     def __enter__(self):
         for thread in self._threads:

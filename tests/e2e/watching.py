@@ -20,10 +20,6 @@ class ReadyWatch:
     Changes are counted in the order in which the API server stored them.
     A pod counts as ready while it is Ready and not on its way out. Where the watch itself breaks off, the end of
     the `with` block raises, since something may have been missed.
-
-    Attributes:
-        fewest: The fewest pods that were ready at any one time, by app.
-        gone: How many pods went, by app.
     """
 
     def __init__(
@@ -39,8 +35,8 @@ class ReadyWatch:
         self._stop = threading.Event()
         self._problem: Exception | None = None
         self._thread = threading.Thread(target=self._follow, name="ready-watch", daemon=True)
-        self.fewest: dict[str, int] = {}
-        self.gone: Counter[str] = Counter()
+        self.fewest: dict[str, int] = {}  # the fewest pods that were ready at any one time, by app
+        self.gone: Counter[str] = Counter()  # how many pods went, by app
 
     def __enter__(self) -> Self:
         query = {"labelSelector": self._selector}

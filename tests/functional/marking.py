@@ -83,17 +83,13 @@ def policy_for(url: str, **more: Any) -> Object:
 
 
 class Marker:
-    """Runs `rebalancer mark` against fakes.
-
-    Attributes:
-        rules: the file with the rules.
-    """
+    """Runs `rebalancer mark` against fakes."""
 
     def __init__(self, program: Program, server: FakeApiServer, prometheus: FakePrometheus) -> None:
         self.program = program
         self.server = server
         self.prometheus = prometheus
-        self.rules: Path = program.folder / "rules.yaml"
+        self.rules: Path = program.folder / "rules.yaml"  # the file with the rules
         self.write(RULES)
 
     def write(self, rules: Object) -> None:

@@ -59,17 +59,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Program:
-    """Runs `rebalancer` with a home directory of its own.
+    """Runs `rebalancer` with a home directory of its own."""
 
-    Attributes:
-        folder: where policies and kubeconfigs are written.
-        environment: variables on top of the surrounding ones.
-        started: its processes.
-    """
-
-    folder: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
-    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
+    folder: Path  # where policies and kubeconfigs are written
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables on top of the surrounding ones
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)  # its processes
 
     def __call__(self, *arguments: object) -> Outcome:
         variables = dict.fromkeys(_CLUSTER_VARIABLES) | {"HOME": str(self.folder)} | dict(self.environment)

@@ -18,22 +18,16 @@ from tests.properties.crowds import NODES, pods
 
 
 class Future:
-    """A cluster whose indices all exist from the start, and a plain list of what should be there.
-
-    Attributes:
-        present: the pods that are there.
-        gone: those that were evicted; nothing brings them back.
-        expected: pods that were placed, with their nodes, in order.
-    """
+    """A cluster whose indices all exist from the start, and a plain list of what should be there."""
 
     def __init__(self, nodes: list[Node], crowd: list[Pod]) -> None:
         self.nodes, self.crowd = nodes, crowd
         self.cluster = make.cluster(nodes, crowd)
         self.others = self.cluster.index(EligibleNodes).among(nodes)
         self.sources = requested(self.cluster, ["cpu"]).sources(self.cluster)
-        self.present = list(crowd)
-        self.gone: list[Pod] = []
-        self.expected: list[tuple[Pod, Node]] = []
+        self.present = list(crowd)  # the pods that are there
+        self.gone: list[Pod] = []  # those that were evicted; nothing brings them back
+        self.expected: list[tuple[Pod, Node]] = []  # pods that were placed, with their nodes, in order
 
     def step(self, draw: st.DataObject) -> None:
         """Remove a pod, place one that is not expected anywhere, evict one, ask, or do some of that in a scope."""

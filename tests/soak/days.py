@@ -48,23 +48,14 @@ class Spike:
 
 @dataclass
 class Days:
-    """The cluster, and what happens to it.
-
-    Attributes:
-        now: the time of the present cycle.
-        simulation: pods, nodes and the scheduler.
-        came: by node, when it came.
-        rolling: owners in a rollout.
-        scaled: by owner, when it was last scaled.
-        leaving: nodes that the autoscaler is about to take.
-    """
+    """The cluster, and what happens to it."""
 
     seed: int
-    now: datetime = make.NOW
-    came: dict[str, datetime] = field(default_factory=dict)
-    rolling: set[str] = field(default_factory=set)
-    scaled: dict[str, datetime] = field(default_factory=dict)
-    leaving: set[str] = field(default_factory=set)
+    now: datetime = make.NOW  # the time of the present cycle
+    came: dict[str, datetime] = field(default_factory=dict)  # by node, when it came
+    rolling: set[str] = field(default_factory=set)  # owners in a rollout
+    scaled: dict[str, datetime] = field(default_factory=dict)  # by owner, when it was last scaled
+    leaving: set[str] = field(default_factory=set)  # nodes that the autoscaler is about to take
     down: dict[str, datetime] = field(default_factory=dict)
     spikes: list[Spike] = field(default_factory=list)
 
@@ -72,7 +63,7 @@ class Days:
         load = make_load(self.seed, PODS)
         self.dice = random.Random(f"days {self.seed}")
         self.habits = {each.name: self._habit(each) for each in load}
-        self.simulation = Simulation(load, random.Random(self.seed))
+        self.simulation = Simulation(load, random.Random(self.seed))  # pods, nodes and the scheduler
         self.names = tuple(self.simulation.names)
         self.came = dict.fromkeys(self.names, self.now - timedelta(days=30))
         self.simulation.fill(self.names)
