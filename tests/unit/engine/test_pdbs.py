@@ -7,7 +7,7 @@ import pytest
 from rebalancer.cluster.snapshot import EVERY_NAMESPACE
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.report.words import text
-from tests.make import cluster, decide, evicted, node, pdb, pod, refused, selector
+from tests.make import cluster, decide, evicted, node, pdb, pod, selector
 from tests.unit.engine.stand_ins import Greedy
 
 WEB = {"app": "web"}
@@ -52,18 +52,6 @@ def test_of_many_pdbs_over_a_pod_sixteen_are_named() -> None:
 
     assert refusal is not None
     assert "b14, b15 and 4 more)" in text(refusal.cause)
-
-
-def test_a_budget_is_counted_down() -> None:
-    """Over strategies, for pods that cost something; pods of other PDBs do not matter."""
-    pods = [web("a"), web("b", ready=False), web("c"), web("d"), pod("e", labels={"app": "db"})]
-    budgets = (pdb("web", 2, current_healthy=3, desired_healthy=1), pdb("db", 1))
-    on = cluster([node("n1"), node("n2")], pods, budgets=budgets)
-
-    ledger = decide(on, Greedy(), Greedy())
-
-    assert evicted(ledger) == ["a", "b", "c", "e"]
-    assert refused(ledger)["d"] == "PDB"
 
 
 @pytest.mark.parametrize(

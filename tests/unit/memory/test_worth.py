@@ -60,6 +60,7 @@ def test_the_wait_of_an_owner_is_the_median_of_what_was_seen():
     assert ready_seconds([*seen, *others]) == {("default", "ReplicaSet/web"): 90.0}
 
 
+STEER = Steer(1.5, ("avoid", "avoid-more"))
 PODS = [measured.pod(f"p{n}", owners=f"o{n % 2}") for n in range(8)]
 
 
@@ -81,6 +82,8 @@ def moved(history, usage=8.0, steer=None, **known):
         ([40, 64, 64], {"trust": {"movePrice": 7}}, False),
         ([40], {"trust": {"movePrice": 0}}, True),
         ([40, 64, 64], {"moves": [move("o0", at=ago(hours=9), ready=ago(hours=8))] * 2}, True),
+        ([40], {"steer": STEER}, False),
+        ([40, 64, 64], {"steer": STEER}, True),
     ],
 )
 def test_a_node_that_is_little_over_waits_until_that_lasts(history, fields, goes):
@@ -88,6 +91,8 @@ def test_a_node_that_is_little_over_waits_until_that_lasts(history, fields, goes
     ledger = moved(history, **fields)
 
     assert bool(ledger.evictions) == goes
+    if "steer" in fields:  # for others the next property says so
+        assert all(each.because.details["gain"] >= each.because.details["price"] > 0 for each in ledger.evictions)
     assert goes or set(make.refused(ledger).values()) == {"NotWorth"}
 
 
@@ -101,16 +106,6 @@ def test_no_move_costs_more_than_it_gains(history, usage, ordinary):
     for entry in ledger.refusals:
         if entry.verdict.by == "NotWorth":
             assert entry.verdict.cause.details["gain"] < entry.verdict.cause.details["price"]
-
-
-@pytest.mark.parametrize(("history", "goes"), [([40], False), ([40, 64, 64], True)])
-def test_so_does_a_node_whose_pods_are_steered(history, goes):
-    """Both numbers stand with what goes, and with what stays."""
-    ledger = moved(history, steer=Steer(1.5, ("avoid", "avoid-more")))
-
-    assert bool(ledger.evictions) == goes
-    assert all(each.because.details["gain"] >= each.because.details["price"] > 0 for each in ledger.evictions)
-    assert goes or set(make.refused(ledger).values()) == {"NotWorth"}
 
 
 def test_without_memory_moves_cost_nothing():

@@ -99,14 +99,15 @@ def test_durations() -> None:
     assert found == DURATIONS
 
 
-@pytest.mark.parametrize("text", ["", "5", "1d", "-5s", "1h 30m", "s", "1.2.3s", "1e3s", None, 5])
-def test_other_durations_are_refused(text: object) -> None:
-    with pytest.raises(ValueError, match="is not a duration"):
-        parse_duration(text)
-
-
-@pytest.mark.parametrize("text", ["2562047h47m17s", "999999999h", f"{10**400}h"])
-def test_a_duration_that_go_cannot_count_is_refused(text: str) -> None:
-    """Such ones were tracebacks where clocks and locks met them."""
-    with pytest.raises(ValueError, match="is too long a duration"):
-        parse_duration(text)
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["", "5", "1d", "-5s", "1h 30m", "s", "1.2.3s", "1e3s", None, 5], "is not a duration"),
+        (["2562047h47m17s", "999999999h", f"{10**400}h"], "is too long a duration"),
+    ],
+)
+def test_other_durations_are_refused(texts: list[object], message: str) -> None:
+    """Those that Go cannot count too: they were tracebacks where clocks and locks met them."""
+    for text in texts:
+        with pytest.raises(ValueError, match=message):
+            parse_duration(text)

@@ -12,26 +12,26 @@ from rebalancer.policy.findings import Findings
 from tests.unit.policy.reading import HEAD, load, problems
 
 
+def parsed(text: str) -> tuple[DocumentNode, Findings]:
+    findings = Findings()
+    return read_document(text, findings), findings
+
+
 def read(text: str) -> DocumentNode:
     """A document without any error."""
-    findings = Findings()
-    node = read_document(text, findings)
+    node, findings = parsed(text)
     findings.settle("x", strict=False)
     return node
 
 
 def errors(text: str) -> list[str]:
-    findings = Findings()
-    read_document(text, findings)
     with pytest.raises(PolicyError) as caught:
-        findings.settle("x", strict=False)
+        parsed(text)[1].settle("x", strict=False)
     return [str(problem) for problem in caught.value.problems]
 
 
 def warnings(text: str) -> list[str]:
-    findings = Findings()
-    read_document(text, findings)
-    return [str(problem) for problem in findings.settle("x", strict=False)]
+    return [str(problem) for problem in parsed(text)[1].settle("x", strict=False)]
 
 
 def test_scalars_follow_yaml_1_1_without_dates_and_sexagesimals():

@@ -1,6 +1,8 @@
 """The JSON schema says what a policy may hold, with the arguments of each plugin."""
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Mapping
 
 import pytest
 
@@ -28,21 +30,11 @@ def at(*path: str) -> Mapping:
     return schema
 
 
-def references(schema: object) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        yield from (value for key, value in schema.items() if key == "$ref")
-        for each in schema.values():
-            yield from references(each)
-    elif isinstance(schema, list):
-        for each in schema:
-            yield from references(each)
-
-
 def test_every_reference_leads_somewhere():
-    found = set(references(SCHEMA))
+    found = set(re.findall(r'"\$ref": "#/\$defs/(.+?)"', json.dumps(SCHEMA)))
 
     assert found
-    assert {each.removeprefix("#/$defs/") for each in found} <= set(DEFINITIONS)
+    assert found <= set(DEFINITIONS)
 
 
 def test_version_and_kind_are_fixed_and_the_version_is_required():

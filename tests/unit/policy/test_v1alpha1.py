@@ -79,26 +79,22 @@ def test_params_become_arguments(name, params, arguments):
     assert args["DefaultEvictor"] == DefaultEvictorArgs()
 
 
-def test_switches_and_node_fit_become_the_evictors():
-    top = "evictLocalStoragePods: true\nignorePvcPods: true\nevictDaemonSetPods: false\n"
-
-    found = converted("RemoveDuplicates", {"nodeFit": True}, top)["DefaultEvictor"]
-
-    assert found == DefaultEvictorArgs(evict_local_storage_pods=True, ignore_pvc_pods=True, node_fit=True)
-
-
 @pytest.mark.parametrize(
-    ("params", "threshold"),
+    ("params", "evictor"),
     [
-        ({"thresholdPriority": 0}, {"value": 0}),
-        ({"thresholdPriorityClassName": "high"}, {"name": "high"}),
-        ({"thresholdPriority": 7, "thresholdPriorityClassName": ""}, {"value": 7}),
+        ({"nodeFit": True}, {"nodeFit": True}),
+        ({"thresholdPriority": 0}, {"priorityThreshold": {"value": 0}}),
+        ({"thresholdPriorityClassName": "high"}, {"priorityThreshold": {"name": "high"}}),
+        ({"thresholdPriority": 7, "thresholdPriorityClassName": ""}, {"priorityThreshold": {"value": 7}}),
     ],
 )
-def test_a_priority_threshold_becomes_the_evictors(params, threshold):
-    expected = DefaultEvictorArgs.model_validate({"priorityThreshold": threshold})
+def test_switches_node_fit_and_a_priority_threshold_become_the_evictors(params, evictor):
+    top = "evictLocalStoragePods: true\nignorePvcPods: true\nevictDaemonSetPods: false\n"
+    switches = {"evictLocalStoragePods": True, "ignorePvcPods": True}
 
-    assert converted("RemoveDuplicates", params)["DefaultEvictor"] == expected
+    found = converted("RemoveDuplicates", params, top)["DefaultEvictor"]
+
+    assert found == DefaultEvictorArgs.model_validate({**evictor, **switches})
 
 
 def test_profiles_follow_the_document():

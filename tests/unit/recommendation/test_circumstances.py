@@ -1,5 +1,7 @@
 """What samples do not show: how much it raises, and when it is only told; and which neighbours are heavy."""
 
+from dataclasses import replace
+
 import pytest
 
 from rebalancer.recommendation.findings import heavy_neighbours
@@ -12,25 +14,22 @@ NEED = Need(75, 100, 75 * MEBI, 100 * MEBI, "the rule")
 
 
 @pytest.mark.parametrize(
-    ("days", "now", "request_", "limit", "told"),
+    ("limit", "days", "now", "request_", "raised", "told"),
     [
-        (3, 200, 210, 280, "throttled in 40 % of its cpu periods on 3 days: its limit of cpu raised to 280m"),
-        (2, 200, 75, 100, "throttled in 40 % of its cpu periods on 2 days"),
-        (1, 200, 75, 100, "throttled in 40 % of its cpu periods on 1 day"),
-        (3, 50, 75, 100, "throttled in 40 % of its cpu periods on 3 days"),
+        (100, 3, 200, 210, 280, "on 3 days: its limit of cpu raised to 280m"),
+        (100, 2, 200, 75, 100, "on 2 days"),
+        (100, 1, 200, 75, 100, "on 1 day"),
+        (100, 3, 50, 75, 100, "on 3 days"),
+        (None, 9, 200, 75, 280, "on 9 days: its limit of cpu raised to 280m"),
     ],
 )
-def test_throttling_on_three_days_raises_the_limit(days, now, request_, limit, told):
+def test_throttling_on_three_days_raises_the_limit(limit, days, now, request_, raised, told):
     """On fewer days, or where the rule asks for more anyway, it is only told."""
-    need, remarks = adjusted(NEED, ContainerCircumstances(throttled=0.4, throttled_days=days), now, 0)
+    asked = replace(NEED, cpu_limit=limit)
+    need, remarks = adjusted(asked, ContainerCircumstances(throttled=0.4, throttled_days=days), now, 0)
 
-    assert (need.cpu_request, need.cpu_limit, remarks) == (request_, limit, (told,))
-
-
-def test_a_rule_without_a_limit_gets_one_where_it_throttles():
-    need, _ = adjusted(Need(75, None, 1, None, ""), ContainerCircumstances(throttled=0.5, throttled_days=9), 200, 0)
-
-    assert (need.cpu_request, need.cpu_limit) == (75, 300)
+    assert (need.cpu_request, need.cpu_limit) == (request_, raised)
+    assert remarks == (f"throttled in 40 % of its cpu periods {told}",)
 
 
 def test_the_days_of_all_pods_of_a_workload_count_with_their_worst_hours():

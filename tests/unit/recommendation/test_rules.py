@@ -161,22 +161,6 @@ def history(values, now=None):
     return History(Workload("shop", "Deployment", "web"), "app", in_columns(found), now, by_name=False)
 
 
-def test_too_little_history_gives_no_number():
-    few = recommend(history([100] * 13), peak_mean, 0.75, 14, 1, core=False)
-    enough = recommend(history([100] * 14), peak_mean, 0.75, 14, 1, core=False)
-
-    assert (few.need, few.confidence) == (None, "none")
-    assert few.why == ("too little history: 13 days with samples in peak windows and 13 samples; needed are 14 and 1")
-    assert enough.need is not None
-    assert enough.confidence == "high"
-
-
-def test_a_burst_is_named():
-    found = recommend(history([100] * 11 + [1000] * 3), peak_mean, 0.75, 14, 1, core=False)
-
-    assert found.remarks == ("burst: 1000m on 3 of 14 days",)
-
-
 @pytest.mark.parametrize(("cpu", "fine"), [(75, True), (82, True), (84, False), (60, False), (None, False)])
 def test_what_differs_by_less_than_a_tenth_is_fine(cpu, fine):
     now = Amounts(cpu, 100, 75 * MEBI, 115 * MEBI)

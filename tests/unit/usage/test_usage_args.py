@@ -109,51 +109,22 @@ def test_a_wrong_source_is_told(text, message):
 )
 def test_a_wrong_query_is_told(prometheus, message):
     """Units and bases are declared, never guessed, and have to go together."""
-    found = problem(f"{{source: Prometheus, prometheus: {{{prometheus}}}}}")
-
-    assert found.startswith(message)
+    assert problem(f"{{source: Prometheus, prometheus: {{{prometheus}}}}}").startswith(message)
 
 
 @pytest.mark.parametrize(
     ("prometheus", "thresholds", "message"),
     rows("""
-    query: q | cpu: 20 | args: with prometheus.query thresholds name MetricResource and nothing else
-    query: q | MetricResource: 20, pods: 20 | args: with prometheus.query thresholds name MetricResource and no
-    $CPU | cpu: 20, memory: 30 | args: thresholds name memory, without a query in prometheus.nodes
-    $CPU | MetricResource: 20 | args: thresholds name MetricResource, without a query in prometheus.nodes
+    prometheus: {query: q} | cpu: 20 | args: with prometheus.query thresholds name MetricResource and nothing else
+    prometheus: {query: q} | MetricResource: 20, pods: 20 | args: with prometheus.query thresholds name MetricRes
+    prometheus: {$CPU} | cpu: 20, memory: 30 | args: thresholds name memory, without a query in prometheus.nodes
+    prometheus: {$CPU} | MetricResource: 20 | args: thresholds name MetricResource, without a query in prometheus.nod
+    prometheus: {query: q}, whenMissing: requests | MetricResource: 20 | metricsUtilization: whenMissing: requests need
     """),
 )
 def test_thresholds_have_to_be_measured(prometheus, thresholds, message):
-    """As the descheduler has it for its form, and by our own queries for ours."""
-    assert problem(f"{{source: Prometheus, prometheus: {{{prometheus}}}}}", thresholds).startswith(message)
-
-
-def test_requests_cannot_stand_in_for_a_share():
-    """There is no request of MetricResource."""
-    text = "{source: Prometheus, whenMissing: requests, prometheus: {query: q}}"
-
-    assert "whenMissing: requests needs prometheus.nodes" in problem(text, "MetricResource: 20")
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    rows("""
-    source: LoadWatcher | : the source LoadWatcher needs a block `loadWatcher` with its url
-    source: LoadWatcher, loadWatcher: {} | .loadWatcher: url is missing: where load-watcher
-    source: LoadWatcher, loadWatcher: {url: nowhere} | .loadWatcher.url: 'nowhere' can never
-    source: LoadWatchr | .source: 'LoadWatchr' is not a source of metrics; did you mean 'LoadWat
-    source: KubernetesMetrics, loadWatcher: {url: 'http://a'} | .loadWatcher: only the source LoadWatcher makes use
-    source: Prometheus, prometheus: {url: 'https://a', tokenFile: t, $BASIC} | .prometheus: there are tokenFile and ba
-    source: Prometheus, prometheus: {url: 'https://a', basicAuth: {username: a}} | .prometheus.basicAuth: basicAuth ne
-    source: Prometheus, prometheus: {url: 'https://a', cafile: /c} | .prometheus.cafile: unknown key 'cafile' has no e
-    """),
-)
-def test_a_wrong_provider_is_told(fields, message):
-    with pytest.raises(PolicyError) as error:
-        load("{source: LoadWatcher}", providers=f"[{{{fields}}}]")
-    first = error.value.problems[0]
-
-    assert f"{first.path}: {first.message}".startswith(f"metricsProviders[0]{message}")
+    """As the descheduler has it for its form, and by our own queries for ours; nobody requests MetricResource."""
+    assert problem(f"{{source: Prometheus, {prometheus}}}", thresholds).startswith(message)
 
 
 @pytest.mark.parametrize("live", [False, True])
