@@ -8,6 +8,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.engine.evictor import Evictor
 from rebalancer.eviction.verdict import GRANTED, Refused, Verdict
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.report.words import text
 from tests.make import cluster, node
 
 
@@ -101,3 +102,8 @@ def first_cause(
 
 def by(refusal: Refused | None) -> str:
     return refusal.by if refusal else ""
+
+
+def told(refusal: Refused | None) -> str:
+    """In words; nothing of a pod that may go."""
+    return text(refusal.cause) if refusal else ""

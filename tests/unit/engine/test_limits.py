@@ -4,9 +4,8 @@ import pytest
 
 from rebalancer.engine.limits import LimitCounter, Limits
 from rebalancer.policy.moving import Share
-from rebalancer.report.words import text
 from tests.make import cluster, decide, evicted, node, pdb, pod, refused
-from tests.unit.engine.stand_ins import Greedy, Scripted
+from tests.unit.engine.stand_ins import Greedy, Scripted, by, told
 
 
 @pytest.mark.parametrize(
@@ -23,8 +22,7 @@ def test_the_total_comes_first_then_the_node_then_the_namespace(limits: Limits, 
     counter.spend(pod("a"))
     refusal = counter.refusal(pod("b"))
 
-    assert refusal is not None
-    assert (refusal.by, text(refusal.cause)) == (cause, words)
+    assert (by(refusal), told(refusal)) == (cause, words)
 
 
 def test_a_pod_without_a_node_has_no_node_limit() -> None:
