@@ -11,13 +11,9 @@ NOT_ALLOWED = Failed("no", forbidden=True)
 EXPECTED = refused(Code("PDB"), message="allows none")
 
 
-def pod(name, namespace="a"):
-    return make.pod(name, "n1", namespace=namespace)
-
-
 def told(closures, *verdicts, namespace="a"):
     for number, verdict in enumerate(verdicts):
-        closures.heard(pod(f"p-{number}", namespace), verdict)
+        closures.heard(make.pod(f"p-{number}", namespace=namespace), verdict)
     return closures
 
 
@@ -61,30 +57,25 @@ def test_anything_else_in_between_begins_anew(between):
     assert told(Closures(), *[failure] * 19, between, *[failure] * 19).refusal("a") is None
 
 
-def test_names_and_numbers_in_the_words_make_no_other_cause():
-    closures = Closures()
-    for number in range(20):
-        closures.heard(pod(f"web-{number}"), Failed(f"500 for a/web-{number} after {number} s"))
+WORDS = "abcdefghijklmnopqrst"
+OF_PODS = [Failed(f"500 for a/p-{number} after {number} s") for number in range(20)]
+OF_A_WEBHOOK = [
+    refused(Code.WEBHOOK, message=f'admission webhook "guard" denied the request: {word}') for word in WORDS
+]
 
-    assert closures.refusal("a") is not None
 
-
-def test_one_webhook_is_one_cause_whatever_it_says():
-    closures = Closures()
-    for word in "abcdefghijklmnopqrst":
-        said = f'admission webhook "guard" denied the request: {word}'
-        closures.heard(pod("p"), refused(Code.WEBHOOK, message=said))
-
-    assert closures.refusal("a") is not None
+@pytest.mark.parametrize("failures", [OF_PODS, OF_A_WEBHOOK])
+def test_names_numbers_and_what_one_webhook_says_make_no_other_cause(failures):
+    assert told(Closures(), *failures).refusal("a") is not None
 
 
 def test_over_five_namespaces_the_run_ends():
     closures = Closures()
     for number in range(20):
-        closures.heard(pod("p", f"n{number % 4}"), Failed("no"))
+        told(closures, Failed("no"), namespace=f"n{number % 4}")
     assert closures.ended == ""
 
-    closures.heard(pod("p", "n4"), Failed("no"))
+    told(closures, Failed("no"), namespace="n4")
 
     assert closures.ended == "evictions were given up in namespaces n0, n1, n2, n3, n4, after 20 failures in a row: no"
 

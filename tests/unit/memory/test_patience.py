@@ -70,14 +70,17 @@ def on_node(**fields):
     return {"nodes": (make.node("n1", **fields), N2)}
 
 
-SCALED = SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=9)})
+def scaled(minutes):
+    return SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=minutes)})
+
+
 OF_JOB = {
     "scheduler_inputs": SchedulerInputs(finishing=frozenset({"Job-j"})),
     "pod": {"owners": [make.owner("j", kind="Job")]},
 }
 LEFT_ALONE = {
     "a rollout": ("Rollout", {"scheduler_inputs": changing()}),
-    "scaled of late": ("Autoscaled", {"scheduler_inputs": SCALED}),
+    "scaled of late": ("Autoscaled", {"scheduler_inputs": scaled(9)}),
     "the last pods of a Job": ("FinishingJob", OF_JOB),
     "a node that has just come": ("YoungNode", on_node(created=ago(minutes=9))),
     "a cordoned node": ("LeavingNode", {"nodes": (make.node("n1", unschedulable=True), N2, make.node("n3"))}),
@@ -102,16 +105,11 @@ def test_what_others_change_is_left_alone(case):
     assert stays(recollection(), **given_) == code
     assert stays(recollection(), strategy=Greedy(), **given_) is None
     assert stays(None, **given_) is None
+    assert stays(recollection(), scheduler_inputs=scaled(minutes=11)) is None
 
 
 def test_rules_may_heed_do_not_disrupt_too():
     assert stays(recollection(trust={"doNotDisrupt": "all"}), strategy=Greedy(), pod={"holding": "x"}) == "DoNotDisrupt"
-
-
-def test_scaling_an_hour_ago_keeps_nothing():
-    scaled = SchedulerInputs(scaled={("default", "ReplicaSet/web"): ago(minutes=11)})
-
-    assert stays(recollection(), scheduler_inputs=scaled) is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,11 @@ def replacement(minutes: float, **fields):
     return make.pod(fields.pop("name", "new"), **{"node": "n2", "age": minutes * 60, **fields})
 
 
+def after(*moves, pods, **fields):
+    """The memory once these pods were looked at."""
+    return settled(memory(*moves, **fields), pods, make.NOW, WITHIN)
+
+
 def crashing(reason):
     return replacement(1, ready=False, containers=(ContainerStatus(waiting=reason),))
 
@@ -40,10 +45,10 @@ def crashing(reason):
 )
 def test_a_replacement_that_fails_stops_its_owner(minutes, pod, failed):
     """For an hour; one that takes its time does not."""
-    after = settled(memory(move(at=ago(minutes=minutes), source="n1")), [pod], make.NOW, WITHIN)
+    known = after(move(at=ago(minutes=minutes), source="n1"), pods=[pod])
 
-    assert after.moves[0].failed == failed
-    assert [(each.why, each.until) for each in after.stops] == ([(failed, ago(hours=-1))] if failed else [])
+    assert known.moves[0].failed == failed
+    assert [(each.why, each.until) for each in known.stops] == ([(failed, ago(hours=-1))] if failed else [])
 
 
 def test_each_further_failure_doubles_the_stop():
@@ -52,22 +57,16 @@ def test_each_further_failure_doubles_the_stop():
     old = replace(stop, until=ago(hours=25))
 
     for before, hours in ((stop, 4), (old, 1)):
-        after = settled(
-            memory(move(at=ago(minutes=2)), stops=(before,)), [crashing("CrashLoopBackOff")], make.NOW, WITHIN
-        )
-        assert after.stops[0].until == ago(hours=-hours)
+        known = after(move(at=ago(minutes=2)), stops=(before,), pods=[crashing("CrashLoopBackOff")])
+        assert known.stops[0].until == ago(hours=-hours)
 
 
 def test_a_move_learns_where_and_when_its_replacement_was_ready():
     """By the pod's condition; a pod that was there before is no replacement, nor is one of another owner."""
     ready = Condition("Ready", "True", changed=ago(seconds=30))
-    pods = [
-        replacement(60, name="old"),
-        replacement(1, name="other", owners="db"),
-        replacement(1, conditions=(ready,)),
-    ]
+    others = replacement(60, name="old"), replacement(1, name="other", owners="db")
 
-    (known,) = settled(memory(move(at=ago(minutes=2), source="n1")), pods, make.NOW, WITHIN).moves
+    (known,) = after(move(at=ago(minutes=2), source="n1"), pods=[*others, replacement(1, conditions=(ready,))]).moves
 
     assert (known.landed, known.ready, known.replacement) == ("n2", ago(seconds=30), "uid-default-new")
 
@@ -76,21 +75,19 @@ def test_a_move_is_settled_however_late_the_next_cycle_comes():
     """A CronJob may run once an hour; the pods that others brought since stand for no move."""
     pods = [replacement(59), replacement(2, name="later")]
 
-    (known,) = settled(memory(move(at=ago(hours=1), source="n1")), pods, make.NOW, WITHIN).moves
+    (known,) = after(move(at=ago(hours=1), source="n1"), pods=pods).moves
 
     assert (known.replacement, known.landed, known.ready) == ("uid-default-new", "n2", ago(minutes=59))
 
 
 def test_one_replacement_stands_for_one_move():
-    moves = (move(at=ago(minutes=2), pod="a"), move(at=ago(minutes=2), pod="b"))
+    known = after(*(move(at=ago(minutes=2), pod=pod) for pod in "ab"), pods=[replacement(1)])
 
-    after = settled(memory(*moves), [replacement(1)], make.NOW, WITHIN)
-
-    assert [each.landed for each in after.moves] == ["n2", ""]
+    assert [each.landed for each in known.moves] == ["n2", ""]
 
 
 def test_a_move_is_undone_if_its_pod_comes_back_or_goes_again():
-    back = settled(memory(move(at=ago(minutes=2), source="n2")), [replacement(1)], make.NOW, WITHIN)
+    back = after(move(at=ago(minutes=2), source="n2"), pods=[replacement(1)])
     again = with_moves(memory(move(at=ago(hours=2), replacement="r")), [move(at=make.NOW, pod="r")])
 
     assert [(each.moves[0].undone, each.undone) for each in (back, again)] == [(True, 1)] * 2
@@ -156,10 +153,10 @@ def test_a_breaker_that_closed_stays_closed():
         breaker=OPEN,
     )
 
-    after = judged(known, make.NOW).of(known)
+    then = judged(known, make.NOW).of(known)
 
-    assert judged(after, make.NOW) == judged(known, make.NOW)
-    assert not judged(after, make.NOW).stopped
+    assert judged(then, make.NOW) == judged(known, make.NOW)
+    assert not judged(then, make.NOW).stopped
 
 
 @given(st.lists(st.booleans(), max_size=70))
