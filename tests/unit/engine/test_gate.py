@@ -116,15 +116,12 @@ def test_evictions_in_progress_count_as_the_cycle_begins() -> None:
 
 
 def test_a_pod_in_progress_leaves_the_cluster_when_it_is_asked_for() -> None:
-    """Its node need not lose another one in its place."""
+    """Its node need not lose another one in its place; one that is protected is that first."""
     pods = [moving("m"), pod("a")]
     ledger, on, sink = after(Granted(), *pods)
 
     assert not on.contains(pods[0])
     assert (sink.asked, refused(ledger)) == (["a"], {"m": "InProgress"})
-
-
-def test_a_protected_pod_in_progress_is_protected_first() -> None:
     assert refused(after(Granted(), moving("m", mirror=True))[0]) == {"m": "MirrorPods"}
 
 

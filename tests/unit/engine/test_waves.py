@@ -3,33 +3,28 @@
 import pytest
 
 from rebalancer.engine.limits import Limits
-from rebalancer.engine.strategy import Balance
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import HOT, ActualPlacement, Move, Steer, Wave
-from rebalancer.policy.arguments import Args
 from tests import make
 from tests.measured import KEYS, Landed
+from tests.unit.engine.stand_ins import ScriptedBalance
 
 BECAUSE = cause(Code.OVER_TARGET, node="n1", measured=[], points=0)
 
 
-class OneWave(Balance):
-    """Moves all pods of n1 to n2, in one wave."""
+def one_wave(*, sparing=False):
+    """A strategy that moves all pods of n1 to n2, in one wave."""
 
-    name = "OneWave"
-
-    def __init__(self, *, sparing=False):
-        super().__init__(Args())
-        self.sparing = sparing
-
-    def run(self, cluster, evict):
+    def script(cluster, evict):
         moves = tuple(Move(pod, "n2", ("n2",), BECAUSE) for pod in cluster.pods())
         wave = Wave({"n1": HOT}, moves)
         evict.steer.begin(wave)
-        ask = evict.with_owner_limit() if self.sparing else evict
+        ask = evict.with_owner_limit() if sparing else evict
         moved = [(move, ask(move.pod, move.because, move.destination)) for move in moves]
         evict.steer.settle(wave, [(move, verdict) for move, verdict in moved if verdict.leaving])
         evict.steer.end()
+
+    return ScriptedBalance(script)
 
 
 STUCK = Landed(node=None, replacement="new")
@@ -40,24 +35,20 @@ UNSEEN = Landed(ready_seconds=None)
 def run(steer, *, total=None, names="ab", sparing=False, **fields):
     pods = [make.pod(name, labels={"app": "web"}) for name in names]
     cluster = make.cluster([make.node("n1"), make.node("n2")], pods, **fields)
-    return make.decide(cluster, *(OneWave(sparing=sparing) for _ in range(2)), steer=steer, limits=Limits(total=total))
+    return make.decide(cluster, *(one_wave(sparing=sparing) for _ in range(2)), steer=steer, limits=Limits(total=total))
 
 
 def test_a_dry_run_foresees_every_landing():
-    ledger = run(Steer(1.5, KEYS))
+    """A wave belongs to the strategy that made it."""
+    first, second = run(Steer(1.5, KEYS)).runs
 
-    (steered,) = ledger.runs[0].waves
+    (steered,) = first.waves
+    assert [len(each.placements) for each in second.waves] == [0]
     assert steered.wave.avoid == {"n1": HOT}
     assert [(each.move.pod.name, each.node, each.foreseen) for each in steered.placements] == [
         ("a", "n2", True),
         ("b", "n2", True),
     ]
-
-
-def test_a_wave_belongs_to_the_strategy_that_made_it():
-    first, second = run(Steer(1.5, KEYS)).runs
-
-    assert [len(each.placements) for each in (*first.waves, *second.waves)] == [2, 0]
 
 
 NOT_REPLACED = (

@@ -27,19 +27,15 @@ def problems(text, policy=HEAD + PROMETHEUS):
 
 
 def test_what_is_absent_has_a_default():
-    """Our own label, half of the nodes, a quarter of an hour, the value of the moment."""
+    """Our own label, half of the nodes, a quarter of an hour, the value of the moment; a mark may have a value."""
     rules = load(RULE)
 
     assert rules.mark == Signs(label=Sign("kube-rebalancer/pressure"))
+    given = load(RULE + "mark: {label: status=presure, taint: example.com/hot}").mark
+    assert given == Signs(label=Sign("status", "presure"), taint=Sign("example.com/hot"))
+    assert str(given.taint.on("cpu")) == "example.com/hot=cpu"
     assert (rules.max_nodes, rules.expiry) == (50, timedelta(minutes=15))
     assert rules.rules["cpu"].lasting == timedelta(0)
-
-
-def test_a_mark_is_a_key_or_a_key_and_a_value():
-    rules = load(RULE + "mark: {label: status=presure, taint: example.com/hot}")
-
-    assert rules.mark == Signs(label=Sign("status", "presure"), taint=Sign("example.com/hot"))
-    assert str(rules.mark.taint.on("cpu")) == "example.com/hot=cpu"
 
 
 def test_all_problems_are_named_at_once():

@@ -9,6 +9,7 @@ import yaml
 
 from rebalancer.policy.arguments import Args
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from tests.make import selector
 from tests.unit.policy.reading import OLD_HEAD, PLUGINS, load, problems, rows
 
 DEPRECATED = (
@@ -97,31 +98,22 @@ def test_switches_node_fit_and_a_priority_threshold_become_the_evictors(params, 
     assert found == DefaultEvictorArgs.model_validate({**evictor, **switches})
 
 
-def test_profiles_follow_the_document():
-    """Enabled strategies keep their order, in profiles named for them, at their own extension points."""
+def test_limits_and_the_selector_stay_and_what_is_not_enabled_is_left_out():
     text = f"""\
 {OLD_HEAD}nodeSelector: pool=a
 maxNoOfPodsToEvictPerNode: 3
 maxNoOfPodsToEvictPerNamespace: 4
 strategies:
-  RemovePodsViolatingTopologySpreadConstraint: {{enabled: true}}
   LowNodeUtilization: {{enabled: false, params: {{nodeResourceUtilizationThresholds: {{thresholds: bad}}}}}}
-  RemoveFailedPods: {{enabled: true}}
   RemoveDuplicates: {{enabled: true}}
-  PodLifeTime: {{}}
   HighNodeUtilization:
   DefaultEvictor: {{}}
 """
     policy = load(text).policy
 
-    assert [(each.deschedule, each.balance) for each in policy.profiles] == [
-        ((), ("RemovePodsViolatingTopologySpreadConstraint",)),
-        (("RemoveFailedPods",), ()),
-        ((), ("RemoveDuplicates",)),
-    ]
+    assert [(each.deschedule, each.balance) for each in policy.profiles] == [((), ("RemoveDuplicates",))]
     assert (policy.max_per_node, policy.max_per_namespace, policy.max_total) == (3, 4, None)
-    assert policy.node_selector.matches({"pool": "a"})
-    assert not policy.node_selector.matches({"pool": "b"})
+    assert policy.node_selector == selector(pool="a")
 
 
 def test_errors_are_placed_in_the_original_document():
