@@ -2,8 +2,7 @@
 
 import pytest
 
-from rebalancer.errors import PolicyError
-from tests.unit.policy.reading import HEAD, LIFE_TIME, RUN_LIFE_TIME, load, problems, profile, rows
+from tests.unit.policy.reading import HEAD, LIFE_TIME, RUN_LIFE_TIME, problems, profile, rows
 
 ARGS = "line 5, profiles[0].pluginConfig[0].args"
 
@@ -52,18 +51,6 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
         "line 19, profiles[0].pluginConfig[1].name",
         "line 24, profiles[0].plugins.deschedule.enabled[1]",
         "line 25, profiles[0].plugins.deschedule.enabled[2]",
-    ]
-
-
-def test_the_error_as_a_whole_names_the_source():
-    """The message begins with the file and has a line for each problem; the exit code is that of bad usage."""
-    with pytest.raises(PolicyError) as caught:
-        load(HEAD + "maxNoOfPodsToEvictTotal: x")
-
-    assert caught.value.exit_code == 2
-    assert str(caught.value).splitlines() == [
-        "policy policy.yaml cannot be used:",
-        "  line 3, maxNoOfPodsToEvictTotal: a number is expected, not the text 'x'",
     ]
 
 

@@ -80,24 +80,20 @@ def ask(server):
 
 
 @pytest.mark.parametrize(
-    ("query", "amount"),
+    ("resource", "query", "amount"),
     [
-        (RATIO, 2000),
-        ({**RATIO, "base": "allocatable"}, 1500),
-        ({"query": "cpu_percent", "unit": "percent", "base": "capacity", "node": {"label": "node"}}, 1600),
-        ({"query": "cpu_cores", "unit": "cores", "node": {"label": "host", "match": "hostname"}}, 1250),
+        ("cpu", RATIO, 2000),
+        ("cpu", {**RATIO, "base": "allocatable"}, 1500),
+        ("cpu", {"query": "cpu_percent", "unit": "percent", "base": "capacity", "node": {"label": "node"}}, 1600),
+        ("cpu", {"query": "cpu_cores", "unit": "cores", "node": {"label": "host", "match": "hostname"}}, 1250),
+        ("memory", {"query": "memory_bytes", "unit": "bytes"}, 3 * GI),
+        # In hundredths of a percent, whatever the node has.
+        ("contention", {"query": "cpu_ratio * 0.3", "unit": "ratio", "base": "time", "node": BY_ADDRESS}, 1500),
     ],
 )
-def test_a_value_means_what_unit_and_base_say(ask, query, amount):
-    """A ratio or percent is a share of what they name, cores are cores; in millicores, whatever the query."""
-    assert ask(cpu=query).nodes["n1"] == {"cpu": amount}
-
-
-def test_bytes_are_bytes_and_a_port_is_no_part_of_a_name(ask):
-    found = ask(cpu=RATIO, memory={"query": "memory_bytes", "unit": "bytes"})
-
-    assert found.nodes["n1"] == {"cpu": 2000, "memory": 3 * GI}
-    assert found.peaks == found.nodes
+def test_a_value_means_what_unit_and_base_say(ask, resource, query, amount):
+    """A ratio or percent is a share of what they name, cores are cores; a port is no part of a node's name."""
+    assert ask(**{"cpu": RATIO, resource: query}).nodes["n1"] == {"cpu": 2000, resource: amount}
 
 
 @pytest.mark.parametrize(("window", "usual"), [(None, 3600), ("15m", 800)])
@@ -196,47 +192,28 @@ def test_a_result_must_be_an_instant_vector(ask, query, message):
         ask(cpu={**RATIO, "query": query})
 
 
-PODS = {"query": "pod_cores", "unit": "cores", "node": {"label": "node"}}
+CORES = {"query": "pod_cores", "unit": "cores", "node": {"label": "node"}}
+SHARE = {**CORES, "unit": "ratio", "base": "capacity"}
+SPIKY = {"query": "spiky_cores", "unit": "cores"}
+WAITING = {"query": "cpu_ratio", "unit": "ratio", "base": "time", "node": BY_ADDRESS}
 
 
-def test_pods_are_measured_too(ask):
-    found = ask(cpu=RATIO, pods={"cpu": PODS})
+@pytest.mark.parametrize(
+    ("query", "more", "used"),
+    [
+        pytest.param(CORES, {}, {"a": 700, "moved": 200}, id="cores"),
+        pytest.param(SHARE, {}, {"a": 2800, "moved": 800}, id="a share is one of its node"),
+        pytest.param(CORES, {"contention": WAITING}, {"a": 700, "moved": 200}, id="no query of contention is needed"),
+        pytest.param(CORES, {"window": "15m"}, {"a": 700, "left": 300, "moved": 200}, id="a window remembers who left"),
+        pytest.param(SPIKY, {"window": "15m"}, {"a": 200}, id="by what it takes off its node most of the time"),
+    ],
+)
+def test_pods_are_measured_too(ask, query, more, used):
+    """With their nodes; of a pod that moved, what it uses where it is now."""
+    found = ask(cpu=RATIO, pods={"cpu": query}, **more)
 
-    assert found.pods == {("default", "a"): {"cpu": 700}, ("default", "moved"): {"cpu": 200}}
-    assert found.pod_nodes == {("default", "a"): "n1", ("default", "moved"): "n1"}
-
-
-def test_a_window_remembers_pods_that_left(ask):
-    """With their node; of a pod that moved, what it uses where it is now."""
-    found = ask(cpu=RATIO, pods={"cpu": PODS}, window="15m")
-
-    assert found.pods[("default", "left")] == {"cpu": 300}
-    assert found.pod_nodes[("default", "left")] == "n1"
-    assert found.pods[("default", "moved")] == {"cpu": 200}
-
-
-def test_a_pod_is_sized_as_its_source_sees_it(ask):
-    """At the lower quantile: by what it takes off its node most of the time, not by a spike."""
-    found = ask(cpu=RATIO, pods={"cpu": {"query": "spiky_cores", "unit": "cores"}}, window="15m")
-
-    assert found.pods == {("default", "a"): {"cpu": 200}}
-
-
-def test_contention_is_a_share_of_the_time(ask):
-    """In hundredths of a percent, whatever the node has; pods need no query of it."""
-    waiting = {"query": "cpu_ratio * 0.3", "unit": "ratio", "base": "time", "node": BY_ADDRESS}
-    cores = {"query": "sum by (namespace, pod) (pod_cores)", "unit": "cores"}
-    found = ask(cpu=RATIO, contention=waiting, pods={"cpu": cores})
-
-    assert found.nodes["n1"] == {"cpu": 2000, "contention": 1500}
-
-
-def test_a_pods_share_is_one_of_its_node(ask):
-    found = ask(
-        cpu=RATIO, pods={"cpu": {"query": "pod_cores", "unit": "ratio", "base": "capacity", "node": PODS["node"]}}
-    )
-
-    assert found.pods[("default", "a")] == {"cpu": 2800}
+    assert found.pods == {("default", name): {"cpu": cpu} for name, cpu in used.items()}
+    assert found.pod_nodes == (dict.fromkeys(found.pods, "n1") if "node" in query else {})
 
 
 def test_two_series_for_one_pod_are_an_error(ask):
