@@ -208,6 +208,20 @@ def test_what_a_slow_answer_says_counts_from_the_question(time, alone):
     assert not one.is_held()
 
 
+def test_a_slow_renewal_shows_who_held_it_when_that_was_asked(time, holder):
+    """So writes end seven seconds after the question, not after its answer."""
+    one, asked = holder(), time.now + 2.0
+    one.leases.takes = lambda: setattr(time, "now", asked + 5.0)
+    time.now = asked
+    assert one.permit() == ""
+    one.leases.is_silent = True
+
+    time.now = asked + 6.9
+    assert one.permit() == ""
+    time.now = asked + 7.0
+    assert "could not be seen" in one.permit()
+
+
 @pytest.mark.parametrize("transitions", [0, 2**31 - 1])
 def test_what_else_a_lease_says_stays(transitions, alone):
     """Who holds it is counted as far as the server counts: one more would be refused, and no run would evict again."""
