@@ -18,6 +18,7 @@ EVICTION = "*/eviction"
 BY_WEBHOOK = 'admission webhook "guard.example.com" denied the request: not now'
 BY_POLICY = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not now"
 NOT_FOUND = "the server could not find the requested resource"
+NEGATIVE = {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}
 NO_PERMISSION = 'User "me" cannot create resource "pods/eviction"'
 
 
@@ -32,7 +33,11 @@ def because(reason):
         (403, because("NamespaceTerminating"), "Gone"),
         (400, because("NamespaceTerminating"), Failed(ANY)),
         (400, because("DisruptionBudget"), Failed(ANY)),
-        (403, {"kind": "Status", "message": "negative", "details": {"kind": "poddisruptionbudget"}}, "PDB"),
+        (403, NEGATIVE, "PDB"),
+        *(
+            (400, said, Failed(ANY))
+            for said in (NEGATIVE, "more than one PodDisruptionBudget", "Eviction triggered evacuation")
+        ),
         *((status, said, "Webhook") for status in (400, 403, 409, 429, 500) for said in (BY_WEBHOOK, BY_POLICY)),
         *((500, said, Unknown(ANY)) for said in ('admission webhook "w" is slow', "denied the request")),
         (403, "quota denied request", Failed(ANY)),
