@@ -7,9 +7,9 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 3520,
+    "rebalancer/balancing": 3510,
     "rebalancer/cli": 1770,
-    "rebalancer/cluster": 1440,
+    "rebalancer/cluster": 1450,
     "rebalancer/engine": 1830,
     "rebalancer/eviction": 560,
     "rebalancer/kube": 5030,
@@ -18,8 +18,8 @@ BUDGET = {
     "rebalancer/policy": 2790,
     "rebalancer/recommendation": 990,
     "rebalancer/report": 2660,
-    "rebalancer/run": 6230,
-    "rebalancer/scheduling": 5440,
+    "rebalancer/run": 6240,
+    "rebalancer/scheduling": 5400,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 430,
     "rebalancer/usage": 1750,
