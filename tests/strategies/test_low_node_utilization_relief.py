@@ -1,5 +1,7 @@
 """LowNodeUtilization with `selection: relief`: which pods relieve a full node, in which order, and why."""
 
+from datetime import timedelta
+
 import pytest
 
 from rebalancer.engine.limits import Limits
@@ -7,7 +9,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.report.words import notice_text, text
 from tests.make import because, decide, evicted, owner, pdb, refused, says_no, why
-from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod
+from tests.measured import RELIEF, cluster, low, low_anywhere, node, pod, points
 from tests.unit.engine.stand_ins import AnsweringSink
 
 NODES = (node("n1"), node("n2"), node("n3"))
@@ -198,3 +200,19 @@ def test_room_that_pods_are_expected_to_take_is_taken_for_node_fit_too():
     ledger = decide(on, low_anywhere(), evictor={"nodeFit": True})
 
     assert (evicted(ledger), refused(ledger)) == (["a"], {"b": "NodeFit"})
+
+
+def test_a_node_is_over_by_its_window_and_by_the_pods_that_are_left():
+    """The window says 60, the present pods 75 and 5 nobody's: 10 are over, and one of 10 cures."""
+    measured = {"window": timedelta(minutes=15), "nodes": {"n1": points(60), "n2": points(0)}}
+    on = cluster(NODES[:2], [pod("a"), pod("b"), pod("c")], {"a": 45, "b": 20, "c": 10}, measured=measured)
+
+    assert evicted(decide(on, low())) == ["c"]
+
+
+def test_a_figure_of_another_pod_of_that_name_counts_for_nothing():
+    """web-0 was measured on n2 and runs on n1 since: what it uses here is unknown."""
+    measured = {"pod_nodes": {("default", "web-0"): "n2"}, "nodes": {"n1": points(80), "n2": points(10)}}
+    on = cluster(NODES[:2], [pod("web-0"), pod("rest")], {"web-0": 40, "rest": 51}, measured=measured)
+
+    assert refused(decide(on, low())) == {"web-0": "NoUsage", "rest": "NoDestination"}
