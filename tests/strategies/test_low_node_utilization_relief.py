@@ -202,6 +202,15 @@ def test_room_that_pods_are_expected_to_take_is_taken_for_node_fit_too():
     assert (evicted(ledger), refused(ledger)) == (["a"], {"b": "NodeFit"})
 
 
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [({"a": 37, "kept": 47.5, "b": 2.5, "c": 2.5}, ["a", "b"]), ({"a": 30, "kept": 51, "b": 2.5, "c": 2.5}, ["a"])],
+    ids=["39.5 over: 2.5 is little but cures", "36 over: 2.5 is less than a tenth"],
+)
+def test_a_pod_goes_only_if_it_takes_a_tenth_of_the_excess_or_cures(usage, expected):
+    assert evicted(decide(one_full(usage, fields={"kept": DAEMON}), low())) == expected
+
+
 def test_a_node_is_over_by_its_window_and_by_the_pods_that_are_left():
     """The window says 60, the present pods 75 and 5 nobody's: 10 are over, and one of 10 cures."""
     measured = {"window": timedelta(minutes=15), "nodes": {"n1": points(60), "n2": points(0)}}

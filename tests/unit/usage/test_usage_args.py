@@ -89,6 +89,7 @@ def test_a_wrong_source_is_told(text, message):
     nodes: {cpu: {query: q, unit: percent}} | cpu: the unit percent needs a base
     nodes: {cpu: {query: q, unit: cores, base: capacity}} | cpu: the unit cores has no base: leave it out
     nodes: {cpu: {query: q, unit: bytes}} | nodes: bytes are a unit of memory and ephemeral-storage, not of cpu
+    nodes: {memory: {query: q, unit: cores}} | nodes: cores are a unit of cpu, not of memory
     nodes: {cpu: {query: q, unit: core}} | unit: 'core' is not known here; did you mean 'cores'?
     nodes: {cpu: {unit: cores}} | cpu: 'query' is missing
     nodes: {cpu: {query: q}} | cpu: 'unit' is missing
