@@ -113,8 +113,7 @@ def last(figures: Iterable[LoadFigure], kind: str, operators: tuple[str, ...]) -
     return found
 
 
-#: No node has so much cpu; larger numbers are no whole numbers of numpy.
-_MOST = 2.0**62
+_MOST = 2.0**62  # no node has so much cpu, and numpy has no whole numbers that are much larger
 #: How long load-watcher's source may take to notice a pod, in seconds.
 _NOTICED_AFTER = 60
 
