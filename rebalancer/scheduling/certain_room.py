@@ -6,8 +6,8 @@ takes.  Room that one finds may be gone when it is its turn.  So a pod may go on
 1. Its replacement has a node while no other has come and all pods that were evicted still have their room; as they go,
    there is only more.  If it has to be near certain pods, and its old pod may be one of them, the node has to be one
    that it may go to also when the old pod is gone.
-2. Whatever the others take first, one of these nodes is left (see `Competitors`).  The others are the replacements
-   of all pods that went in this cycle, and pods that the cluster makes or places anyway.
+2. Whatever the others take first, one of these nodes is left.  The others are the replacements of all pods that went
+   in this cycle, and pods that the cluster makes or places anyway.
 3. The same still holds for each of the pods that were allowed to go before it.
 
 Where a rule between pods reaches further than one node (see `Ties`), that is not known.
@@ -23,8 +23,6 @@ they fill the first node with 1 pod, the second with 2 and the third with 3.  Th
 finds room.  If one of the five had a port that the pod wants, it would take the third node; 4 are left for the first
 two, which takes 3: nobody knows whether the pod finds room.
 
-Rooms, ports, disks and rules between pods of one host concern only the node where the first one lands.  Other rules
-between pods (required affinity, anti-affinity over zones, hard spreading, a claim that both use) may concern any node.
 """
 
 from bisect import bisect_right
@@ -53,8 +51,8 @@ class Tie(IntEnum):
     """What a replacement may do to a pod, from the mildest to the worst."""
 
     ROOM = 0  # takes what it requests of one node
-    NODE = 1  # may keep the pod from one node altogether
-    ANYWHERE = 2  # may keep the pod from any number of nodes
+    NODE = 1  # may keep the pod from one node altogether: ports, disks, anti-affinity of one host
+    ANYWHERE = 2  # may keep the pod from any number of nodes, by another rule between pods or a claim that both use
 
 
 @dataclass(frozen=True, eq=False, slots=True)

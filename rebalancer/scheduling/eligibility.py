@@ -104,23 +104,21 @@ class EligibleNodes:
             return reason
         return why_too_full(pod.spec, self._cluster.free(node))
 
-    def _is_repelled(self, pod: Pod, node: Node) -> bool:
-        return bool(pod.spec.anti_affinity) and self._cluster.index(Repellers).are_on(node, pod, pod.name)
+    def _is_repelled(self, pod: Pod, node: Node, name: str) -> bool:
+        return bool(pod.spec.anti_affinity) and self._cluster.index(Repellers).are_on(node, pod, name)
 
     def fits(self, pod: Pod, node: Node) -> bool:
         """Return whether the pod could run on the node."""
-        if self._is_repelled(pod, node):
-            return False
-        return self._has_room(pod.spec, node) if node.name != pod.node else not self.constraints(pod.spec).why_not(node)
+        return self._takes(pod, node, pod.name, pod.node)
 
     def takes_more(self, pod: Pod, node: Node) -> bool:
         """Return whether one more pod of the same template could run on the node, beside this one if that is there."""
-        if pod.spec.anti_affinity and self._cluster.index(Repellers).are_on(node, pod, ""):
-            return False
-        return self._has_room(pod.spec, node)
+        return self._takes(pod, node, "", "")
 
-    def _has_room(self, spec: PodSpec, node: Node) -> bool:
-        return not self.constraints(spec).why_not(node) and not why_too_full(spec, self._cluster.free(node))
+    def _takes(self, pod: Pod, node: Node, name: str, own: str) -> bool:
+        if self._is_repelled(pod, node, name) or self.constraints(pod.spec).why_not(node):
+            return False
+        return node.name == own or not why_too_full(pod.spec, self._cluster.free(node))
 
     def candidates(self, pod: Pod) -> set[str]:
         """Return the ready nodes that may take a pod, and some that do not: all others do not suit it, or lack room."""
@@ -201,9 +199,6 @@ class OtherNodes:
     Pods of one template have the same answer, so for each spec the first two nodes that take it are remembered: one of
     them may be the pod's own.  After a change of the cluster these two are checked again; if they do not answer, two
     others are looked for.
-
-    For example, with a hundred replicas and a thousand nodes of which only the last two have room, the first replica
-    checks a thousand nodes and the others none; once a pod has gone, the next replica checks these two again.
     """
 
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
@@ -237,11 +232,7 @@ class OtherNodes:
 
 
 class Obstacles:
-    """Says why pods fit nowhere, in words shared by pods that ask for the same: each node is looked at once for them.
-
-    For example, of 1,000 full nodes and 1,000 pods that keep apart from each other, every pod meets the same obstacles
-    on the same nodes, but for its own node.
-    """
+    """Says why pods fit nowhere: each node is looked at once for all pods that ask for the same."""
 
     def __init__(self, cluster: Cluster, nodes: Sequence[Node]) -> None:
         self._eligible = cluster.index(EligibleNodes)

@@ -25,8 +25,7 @@ class BySpec(Generic[T]):
     def of(self, spec: PodSpec) -> T:
         """Return it, by the identity of the spec."""
         known = self._known.get(id(spec))
-        if known is None:
-            # The entry keeps the spec alive, so that no other object can get its id.
+        if known is None:  # the entry keeps the spec alive, so that no other object can get its id
             known = self._known[id(spec)] = (spec, self._work_out(spec))
         return known[1]
 

@@ -2,9 +2,6 @@
 
 As in the descheduler (see `rebalancer.scheduling.fit.why_repelled`): the pods of one node count, whatever the topology
 key, if the node has that label; pods with the same name never count.
-
-Example: 5,000 nodes have 30 pods each, and a pod wants to be apart from the 50 replicas of its owner.  On each node
-only the few pods of its namespace are looked at.  The nodes of all 50 are found at once, by their labels.
 """
 
 from collections import defaultdict

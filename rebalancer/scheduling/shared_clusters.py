@@ -1,8 +1,7 @@
 """The cluster of each world, as its scheduler sees it; worlds in which the same pods are on the same nodes share one.
 
-For example, a pod goes for which two nodes are equal.  In worlds 0 and 1 it lands on n2, in world 2 on n3: the third
-gets a copy of the cluster, and both follow their own worlds from then on.  If the pod stays after all, that is taken
-back, and the three share one cluster again.
+For example, a pod lands on n2 in worlds 0 and 1, and on n3 in world 2, which gets a copy of the cluster.  If the pod
+stays after all, that is taken back, and the three share one cluster again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

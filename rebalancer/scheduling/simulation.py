@@ -16,7 +16,6 @@ taken to count the pods of the same owner.  The selector consists of the labels 
 that binding adds.  As a rule the real selector matches the same pods: that of a ReplicaSet contains the hash of its
 template, which no other pod carries.
 
-There is one simulation per cluster, which follows it: get it with `cluster.index(Simulation)`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,7 +49,11 @@ _SOON, _LATER, _FIRST = range(3)
 
 
 class Simulation:
-    """Answers for one cluster; raises ConfigurationError if the scheduler's configuration cannot be read."""
+    """Answers for one cluster, which it follows (see `Cluster.index`).
+
+    Raises:
+        ConfigurationError: the scheduler's configuration cannot be read.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         snapshot = cluster.snapshot
@@ -86,11 +89,7 @@ class Simulation:
         return loads
 
     def ask(self, pod: Pod) -> Answer:
-        """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted.
-
-        A replacement that is made at once comes while the old pod still has its room and ports, and its affinity still
-        counts; only spreading no longer counts it.  Answers are kept until something changes.
-        """
+        """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted."""
         answer = self._answers.get(pod)
         if answer is None:
             while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes

@@ -1,7 +1,6 @@
 """The interface of the simulated scheduler plugins, and the columns over the nodes of a cluster that they answer with.
 
-A column is a number for each node, or for each of some nodes, as an array.  A step of a plan asks the scheduler about
-all nodes, and each of a dozen plugins goes through all of them.  Arrays make that a few microseconds for thousands.
+A column is a number for each node, or for each of some nodes, as an array: a dozen plugins go through thousands.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

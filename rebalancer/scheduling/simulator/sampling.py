@@ -5,11 +5,9 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
 1. How many are enough (`nodes_to_score`): up to 100 nodes, all.  Of more, the configured share; by default 50 % less
    1 % for every 125 nodes, at least 5 %.  Never fewer than 100.
 2. The scheduler goes through a list of nodes that it keeps: the zones in turn, in each the nodes as it learnt of them.
-   After a restart it learns of all at once, in the order of their names; nobody knows which it is, so both count
-   (`orders`).
+   After a restart it learns of all at once, in the order of their names; nobody knows which it is, so both count.
 3. It starts where it stopped for the pod before, and goes round.  So a window is contiguous, and may start anywhere.
-   `SamplingWindow` is one of them; `window_winners` tells the nodes that may win in any.  (Several threads look, so a
-   window may have a few gaps; these are not foreseen.)
+   (Several threads look, so a window may have a few gaps; these are not foreseen.)
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -45,13 +45,13 @@ class InterPodAffinity:
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes that a required term of the pod, or of a running one, rules out."""
-        selecting, terms = self._selecting(pod), self._terms(pod)
+        selecting, terms, having = self._selecting(pod), self._terms(pod), self._state.rules.counts.of
         near = [term for term in terms if term.strength is Strength.ATTRACTS]
         refused = [(mask, _AFFINITY) for mask in self._out_of_reach(pod, near)]
         apart = [term for term in terms if term.strength is Strength.REPELS]
         refused += [(self._near(term.topology_key, self._tally(term)), _ANTI_AFFINITY) for term in apart]
         existing = [rule for rule in selecting if rule.term.strength is Strength.REPELS]
-        refused += [(self._near(rule.term.topology_key, self._having(rule)), _EXISTING) for rule in existing]
+        refused += [(self._near(rule.term.topology_key, having(rule)), _EXISTING) for rule in existing]
         return Refusals.joined(refused)
 
     def _out_of_reach(self, pod: Pod, near: Sequence[Term]) -> Iterator[Mask]:
@@ -77,15 +77,13 @@ class InterPodAffinity:
     def _tally(self, term: Term) -> Mapping[int, int]:
         return self._state.tallies.tally(Matcher((term.condition,)))
 
-    def _having(self, rule: AffinityRule) -> Mapping[int, int]:
-        return self._state.rules.counts.of(rule)
-
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
         terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
         if self._ignore_running and not terms:
             return None
-        weighted = [(rule.term, self._weight(rule.term), self._having(rule)) for rule in self._selecting(pod)]
+        having, selecting = self._state.rules.counts.of, self._selecting(pod)
+        weighted = [(rule.term, self._weight(rule.term), having(rule)) for rule in selecting]
         weighted += [(term, term.weight, self._tally(term)) for term in terms]
         raw, counts = np.zeros(len(nodes), dtype=np.int64), False
         for term, weight, by_node in weighted:

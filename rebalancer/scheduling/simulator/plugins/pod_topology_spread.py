@@ -154,6 +154,7 @@ class PodTopologySpread:
         self._admitted: dict[object, Mask] = {}
         self._grounds: dict[object, _Ground] = {}
         self._none = np.zeros(len(state.nodes), dtype=np.bool_)
+        self._all = ~self._none
 
     def _constraints_of(self, pod: Pod, when: str) -> list[_Constraint]:
         """Return the constraints of one kind: the pod's own, or, if it declares none, the defaults."""
@@ -195,19 +196,19 @@ class PodTopologySpread:
         alike = (key, tuple([each.topology_key for each in constraints]), id(admitted))
         known = self._grounds.get(alike)
         if known is None:
-            nodes = self._counting(admitted, self._lacking(constraints))
+            nodes = admitted & ~self._lacking(constraints)
             numbers, of_node, _ = self._state.domains(key)
             domains = np.zeros(len(numbers), dtype=np.bool_)
             domains[of_node[nodes]] = True
             known = self._grounds[alike] = _Ground(nodes, domains)
         return known
 
-    def _admission(self, pod: Pod, constraint: _Constraint) -> Mask | None:
-        """Return which nodes count by the pod's affinity and tolerations; None for all."""
+    def _admission(self, pod: Pod, constraint: _Constraint) -> Mask:
+        """Return which nodes count by the pod's affinity and tolerations."""
         spec, by_taints = pod.spec, constraint.by_taints
         by_affinity = constraint.by_affinity and bool(spec.node_selector or spec.node_terms is not None)
         if not by_affinity and not by_taints:
-            return None
+            return self._all
         key = (self._state.demands.of(spec), by_affinity, by_taints)
         known = self._admitted.get(key)
         if known is None:
@@ -219,9 +220,6 @@ class PodTopologySpread:
                     by_taints and untolerated(spec.tolerations, node.taints)
                 )
         return known
-
-    def _counting(self, admitted: Mask | None, lacking: Mask) -> Mask:
-        return ~lacking if admitted is None else admitted & ~lacking
 
     def _by_domain(self, constraint: _Constraint, counting: Mask) -> ByNode:
         return self._state.by_domain(constraint.topology_key, self._state.tallies.tally(constraint.matcher), counting)
@@ -249,9 +247,8 @@ class PodTopologySpread:
             by_node[[*found]] = [*found.values()]
             pods, size = scored.of(by_node), len(scored)
         else:
-            admitted = self._admission(pod, constraint)
             there = scored.of(of_node)
-            pods = self._by_domain(constraint, self._counting(admitted, lacking)).take(there)
+            pods = self._by_domain(constraint, self._admission(pod, constraint) & ~lacking).take(there)
             # Nodes without the label are in the domain without a name.
             counts = np.bincount(there, minlength=len(values)).tolist()
             size = len({value or "" for value, count in zip(values, counts, strict=True) if count})

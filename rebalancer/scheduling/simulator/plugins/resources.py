@@ -247,7 +247,7 @@ class NodeResourcesBalancedAllocation:
         self._amounts = BySpec(self._requests)
         self._scores = Shapes(state, self._score)
         # Evenness without the pod is the same for all pods that are scored by the same resources.
-        self._before = Shapes(state, self._evenness_before, self._names)
+        self._before = Shapes(state, self._evenness_before, lambda pod: tuple(self._amounts.of(pod.spec)))
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how even the shares are with the pod, or, since 1.36, how much more even they become."""
@@ -261,14 +261,11 @@ class NodeResourcesBalancedAllocation:
             return after
         return _HALF + (_HALF + after - nodes.of(self._before.by_node(pod))) // _TWO
 
-    def _names(self, pod: Pod) -> tuple[str, ...]:
-        return tuple(self._amounts.of(pod.spec))
-
     def _requests(self, spec: PodSpec) -> Resources:
         return _scored(self._resources, spec, spec.requests)
 
     def _evenness_before(self, pod: Pod, nodes: Nodes) -> ByNode:
-        return self._evenness(dict.fromkeys(self._names(pod), 0), nodes)
+        return self._evenness(dict.fromkeys(self._amounts.of(pod.spec), 0), nodes)
 
     def _evenness(self, more: Resources, nodes: Nodes) -> ByNode:
         """Return 100 less the standard deviation of the shares in percent, node by node.

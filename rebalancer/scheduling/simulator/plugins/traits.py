@@ -53,9 +53,7 @@ class TaintToleration:
         self._state = state
         self._hard = [index for index, node in enumerate(state.nodes) if any(map(hard, node.taints))]
         self._counts: dict[tuple[Toleration, ...], tuple[Mapping[int, Sequence[Taint]], ByNode]] = {}
-        # By taints alone there are few kinds of nodes; soft taints are counted once for each kind.
-        groups = state.alike.groups(frozenset())
-        self._soft = [group for group in groups if any(map(_is_soft, state.nodes[group[0]].taints))]
+        self._groups = state.alike.groups(frozenset())  # by taints alone there are few kinds of nodes
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes with a hard taint that the pod does not tolerate."""
@@ -73,7 +71,7 @@ class TaintToleration:
 
     def _count(self, spec: PodSpec) -> ByNode:
         counts = np.zeros(len(self._state.nodes), dtype=np.int64)
-        for group in self._soft:
+        for group in self._groups:
             counts[group] = _soft_taints(spec, self._state.nodes[group[0]].taints)
         found: dict[int, int] = {}  # many nodes share the very same taints
         for index, taints in self._state.soft_taints.items():
@@ -86,11 +84,8 @@ class TaintToleration:
 def _soft_taints(spec: PodSpec, taints: Iterable[Taint]) -> int:
     """Return how many soft taints are not tolerated; only tolerations of that effect, or of any, count."""
     held = [each for each in spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
-    return sum(_is_soft(taint) and not any(each.tolerates(taint) for each in held) for taint in taints)
-
-
-def _is_soft(taint: Taint) -> bool:
-    return taint.effect == PREFER_NO_SCHEDULE
+    soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
+    return sum(not any(each.tolerates(taint) for each in held) for taint in soft)
 
 
 class _NodeTerms(msgspec.Struct, rename="camel", frozen=True):

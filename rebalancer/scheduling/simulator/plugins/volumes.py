@@ -44,8 +44,6 @@ def read(kind: str, objects: T | None) -> T:
 
 
 class _PodClaims(NamedTuple):
-    """The claims of a pod."""
-
     bound: Sequence[tuple[Claim, Volume | None]]  # claims with their volumes; None for a volume that does not exist
     waiting: Sequence[Claim]  # claims that get a volume once the pod has a node
 
