@@ -1,4 +1,4 @@
-"""What the snapshot keeps in mind is what working it out anew would give, whatever has left since."""
+"""What the snapshot keeps in mind is what working it out anew would give, whatever has left and come since."""
 
 from random import Random
 from unittest.mock import patch
@@ -15,51 +15,28 @@ from tests.properties.crowds import NODES, pods
 
 HOST = "kubernetes.io/hostname"
 APART = PodAffinityTerm(HOST, make.selector(app="x"))
+DICE = st.integers(0, 2**32).map(Random)
 
 
-def anew(pod, node, remaining):
-    """Every rule asked again, over the pods that remain."""
-    residents = [each for each in remaining if each.node == node.name and each.active]
-    used = {"pods": len(residents)}
-    for each in residents:
-        for name, amount in each.spec.requests.items():
-            used[name] = used.get(name, 0) + amount
+def anew(pod, node, residents):
+    """Every rule asked again, over the pods that are there."""
 
     def free(name):
-        return node.allocatable.get(name, 0) - used.get(name, 0)
+        used = sum(each.spec.requests.get(name, 0) for each in residents)
+        return node.allocatable.get(name, 0) - (len(residents) if name == "pods" else used)
 
     return (
         fit.why_placement_fails(pod.spec, node)
-        or fit.why_repelled(pod, node, sorted(residents, key=lambda each: each.age_order))
+        or fit.why_repelled(pod, node, residents)
         or (None if pod.node == node.name else fit.why_too_full(pod.spec, free))
     )
 
 
-@given(NODES, pods(), st.sampled_from((0, 1, 64)), st.data())
-def test_fit_is_the_same_after_any_removals(nodes, crowd, one_by_one, data):
-    """Asked before and after, so that anything kept too long would show; also why pods fit nowhere."""
-    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one):  # nodes that are asked before the index of room is
-        check(nodes, crowd, data)
-
-
-def check(nodes, crowd, data):
-    crowd += [make.pod(f"shy{number}", node=each.name, anti_affinity=(APART,)) for number, each in enumerate(nodes)]
-    on = make.cluster(nodes, crowd)
-    eligible = on.index(EligibleNodes)
-    others, obstacles = eligible.among(nodes), Obstacles(on, nodes)
-    leaving = data.draw(st.lists(st.sampled_from(crowd), unique=True), label="leaving")
-
-    for gone in [None, *leaving]:
-        if gone is not None:
-            on.evicted(gone)
-        remaining = [pod for pod in crowd if on.contains(pod)]
-        for pod in crowd:
-            expected = {node.name: anew(pod, node, remaining) for node in nodes}
-            assert {node.name: eligible.why_not(pod, node) for node in nodes} == expected
-            whys = [why for name, why in expected.items() if name != pod.node]
-            assert others.any_for(pod) == (not all(whys))
-            if all(whys):
-                assert obstacles.of(pod) == {"nodes": len(whys), **fit.obstacles(whys)}
+@st.composite
+def mixed(draw):
+    """Pods with peculiarities, and one on each node that keeps apart from some of them."""
+    nodes, crowd = draw(NODES), draw(pods())
+    return nodes, [*crowd, *(make.pod(f"shy-{each.name}", node=each.name, anti_affinity=(APART,)) for each in nodes)]
 
 
 def crowded(dice: Random):
@@ -86,23 +63,37 @@ def crowded(dice: Random):
     return nodes, pods
 
 
-@given(st.integers(0, 2**32).map(Random), st.sampled_from((0, 1, 64)))
-def test_where_there_is_hardly_room_each_pod_is_told_the_same_as_by_asking_every_node(dice, one_by_one):
-    nodes, pods = crowded(dice)
-    on = make.cluster(nodes, pods)
+@given(st.one_of(mixed(), DICE.map(crowded)), st.sampled_from((0, 1, 64)), DICE)
+def test_fit_is_what_asking_every_node_anew_tells(scene, one_by_one, dice):
+    """Asked before and after each step, so that anything kept too long would show; also why pods fit nowhere."""
+    nodes, crowd = scene
+    on = make.cluster(nodes, crowd)
     eligible = on.index(EligibleNodes)
     others, obstacles = eligible.among(nodes), Obstacles(on, nodes)
-    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one):
-        for gone in [None, *dice.sample(pods, len(pods) // 2)]:
+    there = {node.name: sorted((p for p in crowd if p.node == node.name and p.active), key=age_order) for node in nodes}
+    with patch.object(eligibility, "_ONE_BY_ONE", one_by_one):  # nodes that are asked before the index of room is
+        for gone in [None, *dice.sample(crowd, dice.randint(0, len(crowd)))]:
             if gone is not None:
                 on.evicted(gone)
-                if dice.random() < 0.5:
-                    on.place(gone, dice.choice(nodes))
-            for pod in [each for each in pods if on.contains(each) and dice.random() < 0.7]:
-                whys = [eligible.why_not(pod, node) for node in nodes if node.name != pod.node]
-                fitting = {node.name for node in nodes if node.name != pod.node and eligible.fits(pod, node)}
-                assert len(fitting) == whys.count(None)
-                assert others.first_for(pod) in fitting or not fitting
-                assert others.any_for(pod) == (not all(whys))
-                if all(whys):
-                    assert obstacles.of(pod) == {"nodes": len(whys), **fit.obstacles(whys)}
+                there = {name: [each for each in residents if each is not gone] for name, residents in there.items()}
+                if gone.node and dice.random() < 0.5:
+                    home = dice.choice(nodes)
+                    on.place(gone, home)
+                    there[home.name].append(gone)
+            for pod in [each for each in crowd if dice.random() < 0.8]:
+                expected = {node.name: anew(pod, node, there[node.name]) for node in nodes}
+                assert {node.name: eligible.why_not(pod, node) for node in nodes} == expected
+                assert {node.name for node in nodes if eligible.fits(pod, node)} == taking(expected)
+                whys = {name: why for name, why in expected.items() if name != pod.node}
+                assert others.first_for(pod) in (taking(whys) or {""})
+                assert others.any_for(pod) == bool(taking(whys))
+                if all(whys.values()):
+                    assert obstacles.of(pod) == {"nodes": len(whys), **fit.obstacles(whys.values())}
+
+
+def age_order(pod):
+    return pod.age_order
+
+
+def taking(whys):
+    return {name for name, why in whys.items() if not why}
