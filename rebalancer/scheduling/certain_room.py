@@ -184,6 +184,7 @@ class CertainRoom:
         #: The claims of pods that went, each with those pods: replicas are alike.
         self._earlier: dict[_Claim, dict[Pod, None]] = {}
         self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
+        self._blockers: dict[ReplacementKind, int] = {}
         for pod in pods:
             if not cluster.contains(pod):
                 self.left(pod, 1)
@@ -216,7 +217,7 @@ class CertainRoom:
             coming = chain(self._anyway.items(), self._gone.items())
             tied = (old for old, kind in coming if old is not pod and ties[kind] is Tie.ANYWHERE)
             return {"tied": str(next(tied))}
-        enough = self._leaves_room(Competitors(others), claim, pod)
+        enough = self._leaves_room(Competitors(others), claim, self._blocking(pod, claim.kind))
         return {} if enough else {"crowd": others.total(), "nodes": len(claim.names)}
 
     def _ousting(self, pod: Pod, claim: _Claim) -> Doubt:
@@ -224,16 +225,21 @@ class CertainRoom:
         crowd = Competitors(self._others(pod) + Counter((claim.kind,)))
         for earlier, gone in self._earlier.items():
             first, tie = next(iter(gone)), self._ties.of(claim.kind, earlier.kind)
-            if tie is Tie.ANYWHERE or not self._leaves_room(crowd, earlier, first, claim.kind):
+            blocking = self._blocking(first, earlier.kind) + (tie is Tie.NODE)
+            if tie is Tie.ANYWHERE or not self._leaves_room(crowd, earlier, blocking):
                 return {"ousted": str(first)}
         return {}
 
-    def _leaves_room(self, crowd: Competitors, claim: _Claim, pod: Pod, *more: ReplacementKind) -> bool:
-        if len(claim.names) > crowd.size:  # as a rule, and nothing has to be counted
-            return True
-        others = self._others(pod) + Counter(more)
-        blocking = sum(count for each, count in others.items() if self._ties.of(each, claim.kind) is Tie.NODE)
-        return crowd.leaves_room(self._spare(claim), blocking)
+    def _blocking(self, pod: Pod, kind: ReplacementKind) -> int:
+        """Return how many that come, beside those in the place of this pod, may keep its kind from a node."""
+        if kind not in self._blockers:
+            coming = self._coming.items()
+            self._blockers[kind] = sum(count for each, count in coming if self._ties.of(each, kind) is Tie.NODE)
+        return self._blockers[kind] - sum(self._ties.of(each, kind) is Tie.NODE for each in self._own(pod))
+
+    def _leaves_room(self, crowd: Competitors, claim: _Claim, blocking: int) -> bool:
+        # As a rule more nodes have room than others come, and nothing has to be counted.
+        return len(claim.names) > crowd.size or crowd.leaves_room(self._spare(claim), blocking)
 
     def _spare(self, claim: _Claim) -> Spare:
         """Return what is left of the nodes of a claim; it stays as it is, since pods that went count as still there."""
@@ -246,22 +252,30 @@ class CertainRoom:
 
     def _others(self, pod: Pod) -> Counter[ReplacementKind]:
         """Return how many replacements there are of each kind, beside those that come in the place of a pod."""
-        return self._coming - Counter(coming[pod] for coming in (self._anyway, self._gone) if pod in coming)
+        return self._coming - Counter(self._own(pod))
+
+    def _own(self, pod: Pod) -> list[ReplacementKind]:
+        return [coming[pod] for coming in (self._anyway, self._gone) if pod in coming]
 
     def left(self, pod: Pod, sign: int) -> None:
         """Expect the replacement of a pod that went (1), or no longer (-1)."""
         claim = self._claims.get(pod)
         if sign > 0 and pod.active and pod.owners:
             self._gone[pod] = self._of_replacement(pod)
-            self._coming[self._gone[pod]] += 1
+            self._count(self._gone[pod], 1)
             if claim:
                 self._earlier.setdefault(claim, {})[pod] = None
         elif sign < 0 and pod in self._gone:
-            self._coming[self._gone.pop(pod)] -= 1
+            self._count(self._gone.pop(pod), -1)
             if claim and self._earlier[claim].keys() <= {pod}:
                 del self._earlier[claim]
             elif claim:
                 del self._earlier[claim][pod]
+
+    def _count(self, kind: ReplacementKind, change: int) -> None:
+        self._coming[kind] += change
+        for each in self._blockers:
+            self._blockers[each] += change * (self._ties.of(kind, each) is Tie.NODE)
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Do nothing: that a replacement is expected on one node does not make that certain."""
