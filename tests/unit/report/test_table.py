@@ -67,6 +67,27 @@ def test_all_refused_pods_are_listed_on_demand() -> None:
     assert all(f"default/r{number}" in printed(many, everything=True) for number in range(50))
 
 
+def test_the_commonest_reason_stands_for_the_others() -> None:
+    refusals = [refusal(0, reason="rare"), refusal(1, reason="common"), refusal(2, reason="common")]
+
+    assert "common (default/r1, default/r2; 1 more reason)" in printed(report(refusals=refusals))
+
+
+def test_of_many_nodes_the_most_and_the_least_used_are_shown() -> None:
+    """Each once; all of them on demand."""
+    states = dict.fromkeys(("state", "stateAfter"), "appropriately utilized")
+    shares = [{"before": {"cpu": 90.0 - n}, "after": {"cpu": 90.0 - n}} for n in range(25)]
+    nodes = [{"name": f"n{n:02}", **states, **shares[n]} for n in range(25)]
+    run = report()["strategies"][0] | {"nodes": nodes, "thresholds": {"cpu": 20.0}, "targetThresholds": {"cpu": 95.0}}
+    many = report(strategies=[run])
+
+    some, every = (
+        [n for n in range(25) if f"  n{n:02}  cpu" in printed(many, everything=each)] for each in (False, True)
+    )
+
+    assert (some, every) == ([*range(10), *range(15, 25)], [*range(25)])
+
+
 def saying(text: str) -> dict[str, Any]:
     """A report that has this text wherever others may have written one."""
     eviction = report()["evictions"][0]
