@@ -68,20 +68,24 @@ def test_one_free_place_is_counted_once(strategy: Any) -> None:
     assert why(ledger)["b"] == "1 nodes have room for its replacement, but 1 others may take that first"
 
 
-def test_pods_that_wait_for_a_node_may_take_the_room() -> None:
-    nodes = [node("n1", cpu="500m"), node("n2", cpu="500m")]
-    pods = [pod("a", cpu="500m"), pod("waits", node="", cpu="500m", owners=None)]
-
-    assert refused(decide(cluster(nodes, pods), Polite(), evictor=FIT))["a"] == "NodeFit"
+def ending(kind: str) -> Any:
+    return pod("ends", cpu="500m", terminating=True, owners=[owner("x", kind)])
 
 
-@pytest.mark.parametrize(("kind", "went"), [("ReplicaSet", ["a"]), ("StatefulSet", []), ("Job", [])])
-def test_what_comes_for_a_pod_that_ends_already_may_take_the_room(kind: str, went: list[str]) -> None:
-    """Unless it is made at once: then it is a pod of the cluster by now, with or without a node."""
-    nodes = [node("n1", cpu="1"), node("n2", cpu="500m")]
-    pods = [pod("a", cpu="500m"), pod("ends", cpu="500m", terminating=True, owners=[owner("x", kind)])]
+@pytest.mark.parametrize(
+    ("room", "other", "went"),
+    [
+        ("500m", pod("waits", node="", cpu="500m", owners=None), []),
+        ("1", ending("ReplicaSet"), ["a"]),
+        ("1", ending("StatefulSet"), []),
+        ("1", ending("Job"), []),
+    ],
+)
+def test_what_comes_anyway_may_take_the_room(room: str, other: Any, went: list[str]) -> None:
+    """For a pod that ends it comes later, or was made at once: then it is a pod of the cluster by now."""
+    nodes = [node("n1", cpu=room), node("n2", cpu="500m")]
 
-    assert evicted(decide(cluster(nodes, pods), Polite(), evictor=FIT)) == went
+    assert evicted(decide(cluster(nodes, [pod("a", cpu="500m"), other]), Polite(), evictor=FIT)) == went
 
 
 def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:

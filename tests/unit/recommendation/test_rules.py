@@ -102,13 +102,11 @@ def test_peak_mean_is_the_mean_of_the_days_peaks(drawn, share, core):
     seed = seed_literal(drawn.columns, float(share), core)
 
     if core:
-        assert (safe.cpu_request, safe.cpu_limit) == (cpu_limit, cpu_limit)
-        assert (safe.memory_request, safe.memory_limit) == (memory_limit, memory_limit)
-        assert (seed.memory_request, seed.memory_limit) == (literal, literal)
-    else:
-        assert (safe.cpu_request, safe.cpu_limit) == (cpu, max(cpu, cpu_limit))
-        assert (safe.memory_request, safe.memory_limit) == (memory, max(memory, memory_limit))
-        assert (seed.memory_request, seed.memory_limit) == (memory, max(memory, literal))
+        cpu, memory = cpu_limit, memory_limit
+    assert (safe.cpu_request, safe.cpu_limit) == (cpu, max(cpu, cpu_limit))
+    assert (safe.memory_request, safe.memory_limit) == (memory, max(memory, memory_limit))
+    memory = literal if core else memory
+    assert (seed.memory_request, seed.memory_limit) == (memory, max(memory, literal))
 
 
 @given(histories())
