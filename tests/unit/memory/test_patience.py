@@ -43,6 +43,11 @@ def stays(known, *, nodes=(N1, N2), strategy=None, **fields):
         ([move(at=ago(minutes=5.9 * 60 - 10 * n)) for n in range(9)], "BackOff"),
         ([move(at=ago(minutes=6.1 * 60 + 10 * n)) for n in range(9)], None),
         ([move("other", at=ago(minutes=1))], None),
+        # What was undone is not repeated for a day.
+        ([move(at=ago(hours=23), source="n1", landed="n1", undone=True)], "Undone"),
+        ([move(at=ago(hours=25), source="n1", landed="n1", undone=True)], None),
+        ([move(at=ago(hours=23), source="n3", landed="n3", undone=True)], None),
+        ([move(at=ago(hours=23), source="n3", landed="n1", replacement="uid-default-p")], "Undone"),
     ],
 )
 def test_an_owner_rests_longer_after_each_cycle_that_moved_it(moves, expected):
@@ -103,19 +108,6 @@ def test_what_others_change_is_left_alone(case):
 
 def test_rules_may_heed_do_not_disrupt_too():
     assert stays(recollection(trust={"doNotDisrupt": "all"}), strategy=Greedy(), pod={"holding": "x"}) == "DoNotDisrupt"
-
-
-@pytest.mark.parametrize(
-    ("moves", "expected"),
-    [
-        ([move(at=ago(hours=23), source="n1", landed="n1", undone=True)], "Undone"),
-        ([move(at=ago(hours=25), source="n1", landed="n1", undone=True)], None),
-        ([move(at=ago(hours=23), source="n3", landed="n3", undone=True)], None),
-        ([move(at=ago(hours=23), source="n3", landed="n1", replacement="uid-default-p")], "Undone"),
-    ],
-)
-def test_what_was_undone_is_not_repeated_for_a_day(moves, expected):
-    assert stays(recollection(*moves)) == expected
 
 
 def test_an_owner_that_is_stopped_loses_nothing_to_any_strategy():
