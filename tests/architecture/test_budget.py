@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 990,
     "rebalancer/report": 2660,
     "rebalancer/run": 6240,
-    "rebalancer/scheduling": 5400,
+    "rebalancer/scheduling": 5370,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 430,
     "rebalancer/usage": 1750,
