@@ -5,6 +5,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from rebalancer.kube.wire.shared_fields import named
+
 T = TypeVar("T")
 
 
@@ -31,7 +33,7 @@ class Reader(Generic[T]):
         self._fields = [(name, each, each.path.split(".")) for name, each in fields.items()]
 
     def __call__(self, wire: msgspec.Struct) -> T:
-        """Return the model of an object; raise ValueError where a field cannot be understood."""
+        """Return the model of an object; raise ValueError where it has no name, or a field cannot be read."""
         found: dict[str, Any] = {}
         for name, field, path in self._fields:
             value: Any = wire
@@ -41,6 +43,8 @@ class Reader(Generic[T]):
                 found[name] = field.made(value)
             elif field.absent is not msgspec.UNSET:
                 found[name] = field.absent
+        if "name" in found:
+            named(found["name"])
         return self._model(**found)
 
 

@@ -69,17 +69,13 @@ def _newest(conditions: list[_NodeCondition]) -> datetime | None:
     return max((time for time in times if time is not None), default=None)
 
 
-def _node(*, name: str, **fields: Any) -> Node:
-    return Node(name=named(name), **fields)
-
-
 def _annotations(made: Callable[[NodeAnnotations], object]) -> At:
     return At("metadata.annotations", NodeAnnotations, made)
 
 
 #: Reads a node; a ValueError if it has no name, or a quantity in its status cannot be read.
 NODE = Reader(
-    _node,
+    Node,
     name=NAME,
     labels=LABELS,
     unschedulable=At("spec.unschedulable", bool),

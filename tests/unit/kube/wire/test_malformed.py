@@ -82,6 +82,17 @@ def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
     assert snapshot.warnings[0].startswith("Pod without a name is malformed and ignored: ")
 
 
+def test_samples_without_a_name_are_not_those_of_one_pod() -> None:
+    snapshot = read(
+        "PodMetrics",
+        {"metadata": None, "timestamp": "2026-01-01T00:00:00Z"},
+        {"timestamp": "2026-01-01T00:00:00Z", "containers": []},
+    )
+
+    assert snapshot.pod_metrics == ()
+    assert snapshot.warnings[0].startswith("2 PodMetrics objects (without a name, without a name): each is malformed")
+
+
 def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
     """It is neither ready nor open to new pods, and a warning says so; one without a name is left out."""
     bad = {"metadata": {"name": "x"}, "status": {"allocatable": {"cpu": "lots"}}}
