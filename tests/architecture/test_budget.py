@@ -9,7 +9,7 @@ BUDGET = {
     "rebalancer": 330,
     "rebalancer/balancing": 3510,
     "rebalancer/cli": 1770,
-    "rebalancer/cluster": 1450,
+    "rebalancer/cluster": 1460,
     "rebalancer/engine": 1830,
     "rebalancer/eviction": 560,
     "rebalancer/kube": 5030,

@@ -12,6 +12,9 @@ from tests.unit.kube.wire.documents import page, pod_document, read
 CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
 
 
+HEAVY = {"weight": 1 << 70, "preference": {}}
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
@@ -34,6 +37,11 @@ CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
         pytest.param({"spec": {"priorityClassName": 5}}, "Expected `str | null`", id="a class that is a number"),
         pytest.param({"spec": {"priority": "high"}}, "Expected `int | null`, got `str`", id="a bad priority"),
         pytest.param({"spec": {"tolerations": {}}}, "Expected `array`", id="bad tolerations"),
+        pytest.param(
+            {"spec": {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [HEAVY]}}}},
+            "Expected `int` <= 2147483647",
+            id="a weight that does not fit",
+        ),
         pytest.param({"spec": ["nodeName"]}, "Expected `object`", id="a spec that is a list"),
         pytest.param({"status": "Running"}, "Expected `object | null`", id="a status that is a text"),
     ],
