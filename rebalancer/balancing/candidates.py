@@ -148,7 +148,7 @@ class Pool:
         (self._gone[pod.node].add if sign > 0 else self._gone[pod.node].discard)(pod)
 
     def came(self, _pod: Pod, _node: Node, _sign: int) -> None:
-        """Do nothing: a replacement is no candidate."""
+        """Do nothing: a replacement is not a candidate."""
 
     def lost(self, pod: Pod) -> None:
         """Count a pod that goes towards the limit of its node."""

@@ -17,7 +17,7 @@ from rebalancer.errors import UsageError
 from rebalancer.eviction.causes import Code
 from rebalancer.policy.evictor import DefaultEvictorArgs
 
-#: Returns by which figures the pod stays, or that it stays; what is false lets it go.
+#: Returns True, or the details of the cause, if the pod stays; a false value lets it go.
 Reason = Callable[[Pod], object]
 
 

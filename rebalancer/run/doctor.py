@@ -165,7 +165,7 @@ def _version(cluster: Client) -> Iterator[Finding]:
     cure = "" if known else f"tried with 1.{_TRIED.start} to 1.{_TRIED.stop - 1}: look at a dry run first"
     yield Finding("version", FINE if known else UNKNOWN, says, cure)
     skew = timedelta(0)
-    with suppress(ValueError):  # no date, or none that can be read
+    with suppress(ValueError):  # without a date, or with one that cannot be read
         skew = abs(parsedate_to_datetime(answer.headers.get("date", "")).replace(tzinfo=UTC) - before)
     says = f"differs by {skew.total_seconds():.0f} s"
     yield _either("clock", says if skew > _SKEW else "", "set the clock", says)

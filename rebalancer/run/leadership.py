@@ -41,14 +41,14 @@ from rebalancer.run.options import LeaseOptions, Options
 
 _LOG = logging.getLogger(__name__)
 REQUEST_SECONDS = 5.0  # the longest wait for a request for the Lease, seconds
-_SEEN_SECONDS = 2.0  # for so long the holder writes without renewing the Lease, seconds
+_RENEW_EVERY_SECONDS = 2.0  # for so long the holder writes without renewing the Lease, seconds
 #: How long after the request that last showed us as the holder we may write, seconds; and how long the next one waits.
-_SURE_SECONDS = _SEEN_SECONDS + REQUEST_SECONDS
+_SURE_SECONDS = _RENEW_EVERY_SECONDS + REQUEST_SECONDS
 _GIVE_BACK_SECONDS = 5.0  # how long giving the Lease back may take, seconds
 #: The annotation of a Lease that its holder gave back; whoever takes the Lease removes it.
 GIVEN_BACK = "kube-rebalancer/given-back"
 _CLOCKS_DIFFER_BY = 60.0  # by how much two wall clocks of a cluster may differ, seconds
-_FACTOR = 1.2  # the renew deadline has to be more than this many retry periods (client-go's rule)
+_JITTER_FACTOR = 1.2  # the renew deadline has to be more than this many retry periods (client-go's rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,15 @@ class Timing:
     def __post_init__(self) -> None:
         flags = ("lease-duration", "renew-deadline", "retry-period")
         seconds = (self.duration, self.deadline, self.retry)
-        duration, deadline, retry = (f"--leader-elect-{x} ({y:g} s)" for x, y in zip(flags, seconds, strict=True))
+        told = [f"--leader-elect-{flag} ({value:g} s)" for flag, value in zip(flags, seconds, strict=True)]
+        duration, deadline, retry = told
         for is_wrong, message in (
             (self.duration > LONGEST_SECONDS, f"{duration} is more than {LONGEST_SECONDS:g} s"),
             (self.retry <= 0, "--leader-elect-retry-period has to be more than 0"),
-            (self.deadline <= _FACTOR * self.retry, f"{deadline} has to be more than {_FACTOR} times {retry}"),
+            (
+                self.deadline <= _JITTER_FACTOR * self.retry,
+                f"{deadline} has to be more than {_JITTER_FACTOR} times {retry}",
+            ),
             (self.duration <= self.deadline, f"{duration} has to be more than {deadline}"),
         ):
             if is_wrong:
@@ -115,13 +119,13 @@ class Leadership:
         Where that is not answered it waits: an API server that starts again does not end the run.
         """
         while self.is_held():
-            if not self._is_sure(_SEEN_SECONDS):
+            if not self._is_sure(_RENEW_EVERY_SECONDS):
                 with self._writing:
-                    if not self._is_sure(_SEEN_SECONDS):  # else another thread has renewed it meanwhile
+                    if not self._is_sure(_RENEW_EVERY_SECONDS):  # else another thread has renewed it meanwhile
                         self._renew()
             if self.is_held() and self._is_sure(_SURE_SECONDS):
                 return ""
-            if self.is_held() and self.wait(_SEEN_SECONDS):
+            if self.is_held() and self.wait(_RENEW_EVERY_SECONDS):
                 return f"whether the lease {self.name} is still held could not be seen for {_SURE_SECONDS:g} s"
         return f"the lease {self.name} is not held any more{self._why_lost}"
 

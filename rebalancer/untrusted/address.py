@@ -72,7 +72,7 @@ def read_address(text: str) -> Address:
 
 
 def read_plainly(text: str) -> re.Match[str] | None:
-    """Return the parts of a URL, None where it is none; raises AmbiguousUserinfo where readers may differ."""
+    """Return the parts of a URL, None if it is not one; raises AmbiguousUserinfo where readers may differ."""
     found = _PLAIN.fullmatch(text.strip())
     if found is None and "@" in text:
         raise AmbiguousUserinfo(text)

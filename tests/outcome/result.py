@@ -251,7 +251,7 @@ def calibration(shares: Iterable[tuple[float, bool]]) -> list[str]:
     tenths: defaultdict[int, list[tuple[float, bool]]] = defaultdict(list)
     for share, came in shares:
         tenths[ceil(10 * share)].append((share, came))
-    lines = ["share that a report tells, part of the replacements that landed there, nodes told of:"]
+    lines = ["predicted share, share of the replacements that landed there, number of predictions:"]
     for _, told in sorted(tenths.items()):
         means = (statistics.mean(column) for column in zip(*told, strict=True))
         lines.append("{:10.1%} {:11.1%}".format(*means) + f" {len(told):6,}")

@@ -108,14 +108,17 @@ BAD_USAGE = {
     "standard input twice": ([*DASH, "--snapshot", "-"], INPUT),
     "standard input twice for the scheduler": ([*DASH, "--scheduler-config", "-"], INPUT),
     "no address": (["recommend", "--prometheus", "ftp://x"], "it is not a URL like http://HOST:PORT"),
-    "a clock that is none": ([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time"),
+    "a clock that is not a time": ([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time"),
     "a clock without a zone": ([*OFFLINE, "--now", "2026-01-01T00:00:00"], "is not an RFC 3339 time"),
     "a duration without a unit": ([*RUN, "--deadline", "5"], "--deadline: '5' is not a duration"),
-    "an interval that is none": ([*RUN, "--descheduling-interval", "soon"], "interval: 'soon' is not a duration"),
+    "an interval that is not a duration": (
+        [*RUN, "--descheduling-interval", "soon"],
+        "interval: 'soon' is not a duration",
+    ),
     "an unknown output": ([*RUN, "--output", "xml"], "'xml' is not one of"),
     "an unknown strategy": (["strategies", "PodLifetime"], "there is no strategy 'PodLifetime'"),
     "a leader of one cycle": ([*RUN, "--leader-elect"], "goes with --descheduling-interval"),
-    "a port that is none": ([*RUN, "--secure-port", "70000"], "--secure-port"),
+    "a port out of range": ([*RUN, "--secure-port", "70000"], "--secure-port"),
 }
 
 

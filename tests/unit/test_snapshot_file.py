@@ -160,7 +160,7 @@ REFUSED = {
     "bytes that are not text": (b"\xff\x00\xff", "is not YAML"),
     "JSON that is not text": (b'{"kind": "\xff"}', "utf-8"),
     "gzip that ends early": (gzip.compress(json.dumps(LIST).encode())[:-20], "cannot be read"),
-    "gzip that is none": (b"\x1f\x8bgarbage", "cannot be read"),
+    "gzip that is garbage": (b"\x1f\x8bgarbage", "cannot be read"),
     "brackets without end": ("[" * 100_000, "is not JSON"),
     "lists without end": ('{"kind":"List","items":[' * 3000 + "]}" * 3000, "nested too deep"),
     "a time without a zone": (json.dumps(LIST | NO_ZONE), "timezone"),

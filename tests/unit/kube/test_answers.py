@@ -58,7 +58,7 @@ def test_a_body_that_is_no_status_is_not_repeated(body):
     ],
 )
 def test_the_wait_a_server_asks_for_is_in_the_header_or_in_the_status(header, seconds, expected):
-    """What is no number of seconds says nothing."""
+    """A value that is not a number of seconds is ignored."""
     headers = {} if header is None else {"Retry-After": header}
     details = {} if seconds is None else {"retryAfterSeconds": float(seconds)}
     answer = HttpAnswer("GET", "/", 429, headers, json.dumps({"kind": "Status", "details": details}).encode())

@@ -92,7 +92,7 @@ def ask(server):
     ],
 )
 def test_a_value_means_what_unit_and_base_say(ask, resource, query, amount):
-    """A ratio or percent is a share of what they name, cores are cores; a port is no part of a node's name."""
+    """A ratio or percent is a share of what they name, cores are cores; a port is not part of a node's name."""
     assert ask(**{"cpu": RATIO, resource: query}).nodes["n1"] == {"cpu": 2000, resource: amount}
 
 
