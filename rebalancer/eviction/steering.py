@@ -23,8 +23,9 @@ from rebalancer.cluster.resources import Resources
 from rebalancer.eviction.causes import Cause
 from rebalancer.eviction.verdict import Verdict
 
-#: All that a small cluster has; without a bound a report of a large one would list thousands for each pod.
-_MOST_NODES = 100
+#: As many as receive pods in a wave of steering, as a rule; without a bound a report of a large cluster would list
+#: thousands for each pod.
+_MOST_NODES = 200
 _DECIMALS = 3
 
 
@@ -33,7 +34,7 @@ class Destination:
     """Where the replacement of a pod will likely run."""
 
     #: One, if the replacement will likely run there; several, if it may run on each: then the plan counts on the first.
-    #: At most 100 are named.
+    #: At most 200 are named.
     nodes: tuple[str, ...]
     more: int = 0  # on how many others it may run as well
     shares: tuple[float, ...] = ()  # in which part of the possible histories it lands on each; empty if unknown

@@ -1,15 +1,17 @@
 """Waves where the scheduler scores only a part of the nodes: it is not known which, so pods are sent to many at once.
 
-1. Nodes at or below the mean in every resource receive, or the emptiest 15 % of all if these are more.  All others
-   are avoided alike, with two taints: with one on some, these would lose 150 points, which is often not enough.
-2. The pods that bring most go, at most one of each node.  A pod goes only if at least a tenth of the nodes that it fits
-   on are destinations that outrank every avoided node: whichever part is scored very likely has some of them.
+1. Nodes at or below the mean in every resource receive, the emptiest first and at most 200, or the emptiest 15 % of all
+   if these are more.  All others are avoided alike, with two taints: with one on some, these would lose 150 points,
+   which is often not enough.
+2. The pods that bring most go, at most one of each node.  A pod goes only if each part of the nodes that may be scored
+   has three destinations that outrank every avoided node: threads leave out a node of it at times, and some may fill.
+   It is expected on the one with the best score where none is expected yet.
 3. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
    Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.
 
-An example: of 1000 nodes 120 receive, so a wave has at most 60 moves.  A pod fits on all nodes, and 110 destinations
-outrank the 880 that are avoided: 110 is more than a tenth of 1000, so the pod may go.  With 90 it would stay.
+An example: of 1000 nodes 150 receive, so a wave has at most 75 moves.  The scheduler looks at 420 nodes in a row.  If
+the 150 are the newest nodes, and so the last of its list, it may see none of them, and no pod goes.
 """
 
 from collections import Counter, defaultdict
@@ -30,8 +32,8 @@ from rebalancer.scheduling.simulator.answer import Answer
 #: A wave has at most so many moves, and one for so many destinations.
 _MOST_MOVES = 100
 _DESTINATIONS_PER_MOVE = 2
-#: At least this share of the nodes that a pod fits on are good destinations: about ten of a hundred that are scored.
-_LEAST_SHARE = 0.1
+#: So many good destinations are in each part of the nodes that may be scored; one where all nodes are scored.
+_LEAST_IN_PART = 3
 #: At least this share of all nodes receives.
 _RECEIVING = 0.15
 #: Each destination has to have room for so many times the pod.
@@ -63,8 +65,9 @@ class BroadWaves:
         The place that received last comes last.  Of all nodes that pods could go to some are open as destinations.
         """
         highest = self._planning.goal.highest(self._planning.fullness.peak_fills([node.name for node in open_to]))
-        least = max(ceil(_RECEIVING * len(nodes)), np.count_nonzero(highest <= 0))
-        names = tuple([open_to[number].name for number in np.argsort(highest, kind="stable")[:least].tolist()])
+        below = min(int(np.count_nonzero(highest <= 0)), _MOST_MOVES * _DESTINATIONS_PER_MOVE)  # for the largest wave
+        count = max(ceil(_RECEIVING * len(nodes)), below)
+        names = tuple([open_to[number].name for number in np.argsort(highest, kind="stable")[:count].tolist()])
         by_place = self._planning.zones.by_place(names)
         places = sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ()
         groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
@@ -81,24 +84,24 @@ class BroadWaves:
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         by_place = self._planning.zones.by_place(empty.destinations)
         unfit = self._unfit[frozenset(by_place)]
-        may_go = self._may_go(empty, [names[-1] for names in by_place.values()], unfit)
+        likely_of = self._likely(empty, [names[-1] for names in by_place.values()], unfit)
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.destinations[len(empty.destinations) // 2]
             there = self._planning.pool.on(givers[:count])
             fit = [each for each in there if each.pod not in unfit] if unfit else there
             offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
-            if (draft := self._together(empty, offers, may_go)).offers:
+            if (draft := self._together(empty, offers, likely_of)).offers:
                 return draft
         return None
 
     def _most(self, empty: Draft) -> int:
         return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
 
-    def _together(self, empty: Draft, offers: Iterator[Offer], may_go: Callable[[Pod], bool]) -> Draft:
+    def _together(self, empty: Draft, offers: Iterator[Offer], likely_of: Callable[[Pod], Sequence[str]]) -> Draft:
         held_back: set[Pod] = set()
         while True:
             offers, again = tee(offers)  # as a rule a wave takes the first few
-            draft = self._chosen(empty, again, may_go, held_back)
+            draft = self._chosen(empty, again, likely_of, held_back)
             refused = self._planning.evict.first_refusal(draft.pods)
             if refused is None:
                 return draft
@@ -107,14 +110,19 @@ class BroadWaves:
             held_back.add(refused[0])
 
     def _chosen(
-        self, empty: Draft, offers: Iterable[Offer], may_go: Callable[[Pod], bool], held_back: Collection[Pod]
+        self,
+        empty: Draft,
+        offers: Iterable[Offer],
+        likely_of: Callable[[Pod], Sequence[str]],
+        held_back: Collection[Pod],
     ) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are.
 
         From a pod on that is held back no pod of its owner goes: what holds it back holds them back.
         """
-        draft, destinations, most = empty, empty.destinations, self._most(empty)
+        draft, most = empty, self._most(empty)
         gave: set[str] = set()
+        taken: set[str] = set()
         waiting: set[Owner | None] = set()
         for offer in offers:
             pod = offer.candidate.pod
@@ -125,49 +133,59 @@ class BroadWaves:
             if len(draft.offers) == most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
                 break
             owner = pod.controller.uid if pod.controller and self._planning.zones.matter else ""
-            if pod.node not in gave and owner not in gave and may_go(pod):
-                expected = destinations[len(draft.offers) % len(destinations)]
+            if pod.node not in gave and owner not in gave and (likely := likely_of(pod)):
+                expected = next((name for name in likely if name not in taken), likely[0])
+                taken.add(expected)
                 expecting = Offer(offer.candidate, expected, offer.gain, offer.deal)
-                draft = replace(draft, offers=(*draft.offers, expecting))
+                draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: likely})
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _may_go(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], bool]:
-        """Return what says whether a pod may go, without looking at the others of the wave; one that may not stays.
+    def _likely(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], Sequence[str]]:
+        """Return what says where a pod may land, without looking at the others of the wave; empty if it has to stay.
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
         """
-        planning, fullest, outranks = self._planning, empty.destinations[-1], self._outranking(empty)
+        planning, fullest, ahead = self._planning, empty.destinations[-1], self._outranking(empty)
         places = [node for name in last if (node := planning.cluster.node(name))]
 
         @cache
-        def may_go(pod: Pod) -> bool:
+        def likely(pod: Pod) -> Sequence[str]:
             allowed = (
                 planning.fullness.has_room(fullest, [pod], _SPARE)
                 and not any(planning.zones.worsened_by(pod, place) for place in places)
                 and planning.evict.first_refusal([pod]) is None
-                and outranks(pod)
             )
-            if not allowed:
+            names = ahead(pod) if allowed else ()
+            if not names:
                 unfit.add(pod)
-            return allowed
+            return names
 
-        return may_go
+        return likely
 
-    def _outranking(self, empty: Draft) -> Callable[[Pod], bool]:
-        """Return what says whether enough destinations outrank all avoided nodes, and a pod fits on no other.
+    def _outranking(self, empty: Draft) -> Callable[[Pod], Sequence[str]]:
+        """Return what says which destinations outrank all avoided nodes, the best one first.
 
-        What the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
+        Empty if a part of the nodes may be scored that has too few of them, or if the pod fits on another node.  What
+        the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
         """
         simulation = self._planning.foresight.simulation
         receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
-        def is_ahead(answer: Answer) -> bool:
+        def ahead(answer: Answer) -> Sequence[str]:
             if answer.totals is None:
-                return False
+                return ()
             nodes, scores = answer.totals()
             receives, behind = nodes.of(receiving), nodes.of(avoided)
-            ahead = int(np.count_nonzero(scores[receives] > scores[behind].max(initial=0)))
-            return ahead >= max(1, _LEAST_SHARE * len(nodes)) and bool((receives | behind).all())
+            are_ahead = receives & (scores > scores[behind].max(initial=0))
+            least = _LEAST_IN_PART if answer.sampled else 1
+            if not (receives | behind).all() or not answer.are_in_all_parts(are_ahead, least):
+                return ()
+            names, places = answer.feasible_nodes(), np.flatnonzero(are_ahead)
+            return [names[place] for place in places[np.argsort(-scores[places], kind="stable")].tolist()]
 
-        return lambda pod: all(map(is_ahead, simulation.answers(pod)))
+        def outranking(pod: Pod) -> Sequence[str]:
+            found = [ahead(answer) for answer in simulation.answers(pod)]
+            return found[0] if all(found) else ()
+
+        return outranking

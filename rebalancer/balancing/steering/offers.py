@@ -201,8 +201,9 @@ class Draft:
     offers: tuple[Offer, ...]  # the moves, in order
     avoid: Avoid  # how many taints each node carries
     destinations: tuple[str, ...]  # the nodes on which its pods may land as foreseen
-    # By pod, how likely it lands on which of them; empty where that is not known.
+    # By pod, how likely it lands on which of them; without that, where it may land, the likeliest first.
     shares: Mapping[Pod, Mapping[str, float]] = field(default_factory=dict)
+    likely: Mapping[Pod, Sequence[str]] = field(default_factory=dict)
     answers: tuple[Answer, ...] = ()  # what the scheduler says of them in the histories that were looked at
 
     @property

@@ -64,7 +64,7 @@ class Steered:
             for offer in draft.offers:
                 pod, usage = offer.candidate.pod, offer.candidate.usage
                 shares = draft.shares.get(pod, {})
-                likely = tuple(shares) or draft.destinations
+                likely = tuple(shares or draft.likely.get(pod, draft.destinations))
                 moves.append(Move(pod, offer.destination, likely, self._made(offer, undo), usage, shares))
         return Wave(draft.avoid, tuple(moves))
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rebalancer.scheduling.simulator.plugin import ByNode, Nodes, Reasons
+from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes, Reasons
 
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
@@ -31,6 +31,8 @@ class Answer:
     totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
     # Returns the winners of all parts, by what nodes score there or, roughly and much faster, among all.
     winners: Callable[..., tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    # Returns whether each part that may be scored has so many of some of the nodes in `totals`.
+    are_in_all_parts: Callable[[Mask, int], bool] = field(default=lambda *_: False, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""

@@ -29,7 +29,7 @@ from rebalancer.scheduling.simulator.plugin import (
 )
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import SamplingWindow, circle_from
+from rebalancer.scheduling.simulator.sampling import Order, SamplingWindow, circle_from
 from rebalancer.scheduling.simulator.state import State
 
 #: What each plugin refuses, in the order in which they are asked.
@@ -140,6 +140,10 @@ class Simulator:
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
             winners=partial(self._anywhere, pod, profile, nodes, enough, sums),
             totals=lambda: (nodes, sums),
+            are_in_all_parts=lambda some, least: all(
+                sampling.stand_in_all_windows(circle_from(order, 0.0, nodes), Nodes(nodes.indexes[some]), enough, least)
+                for order in self._orders
+            ),
         )
 
     def _anywhere(
@@ -151,8 +155,7 @@ class Simulator:
             return [*self._weighted(pod, profile, some).values()]
 
         found = set[int]()
-        by_arrival, by_name = self._state.orders
-        for order in (by_arrival,) if by_name is by_arrival else (by_arrival, by_name):
+        for order in self._orders:
             circle = circle_from(order, 0.0, nodes)
             if roughly:
                 line = np.concatenate((circle, circle[: enough - 1]))
@@ -160,6 +163,12 @@ class Simulator:
             else:
                 found |= sampling.window_winners(circle, enough, weigh)
         return tuple(self._state.names[index] for index in sorted(found))
+
+    @property
+    def _orders(self) -> Iterable[Order]:
+        """The different orders in which the scheduler may keep its list of nodes."""
+        by_arrival, by_name = self._state.orders
+        return (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""

@@ -79,14 +79,14 @@ def test_without_a_forecast_there_is_no_destination() -> None:
     assert measured["after"] in (50.0, 25.0)
 
 
-@pytest.mark.parametrize("count", [1, 2, 100, 140])
-def test_a_destination_names_a_hundred_nodes_at_most_and_the_expected_one_first(count: int) -> None:
+@pytest.mark.parametrize("count", [1, 2, 200, 240])
+def test_a_destination_names_200_nodes_at_most_and_the_expected_one_first(count: int) -> None:
     likely = [f"n{number}" for number in range(count)]
 
     found = Destination.among(likely[-1], likely)
 
     assert found.nodes[0] == likely[-1]
-    assert len(found.nodes) == len(set(found.nodes)) == min(count, 100)
+    assert len(found.nodes) == len(set(found.nodes)) == min(count, 200)
     assert found.more == count - len(found.nodes)
 
 

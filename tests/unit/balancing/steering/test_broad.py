@@ -64,19 +64,31 @@ def test_a_pod_that_brings_less_than_half_of_the_first_waits():
     assert moved(drafted(hot(*pods))) == ["a"]
 
 
-@pytest.mark.parametrize(("others", "names"), [(8, ["a"]), (9, [])])
-def test_a_tenth_of_the_nodes_that_a_pod_fits_on_outrank_all_avoided_ones(others, names):
-    """`a` tolerates our taints, so requests decide: of n2 least is requested, then of n0 and n1, then of the others.
+@pytest.mark.parametrize(("far", "names"), [(3, ["a"]), (2, [])])
+def test_three_receivers_stand_in_each_part_of_the_nodes_that_may_be_scored(far, names):
+    """Of 120 nodes 100 in a row are scored: the 20 left out may be the first ones, with all receivers but the far ones.
 
-    One node of ten is a tenth, one of eleven is not.
+    18 receive, the emptiest 15 %.
     """
-    pods = [(pod("a", "n0", tolerations=["*"]), 20), (stays("b", "n0", cpu="2"), 60)]
-    on = hot(*pods, (stays("c", "n1", cpu="2"), 30), receivers=others - 1, requests="5")
-    nodes = [*on.nodes, node("n99")]
-    usage = {"a": 20, "b": 60, "c": 30, "z": 10} | {f"on-n{number}": 10 for number in range(2, 1 + others)}
-    on = cluster(nodes, [*on.snapshot.pods, pod("z", "n99")], usage)
+    receivers = [*range(18 - far), *range(60, 60 + far)]
+    nodes = [f"n{number:03}" for number in range(120)]
+    usage = {f"on-{name}": 0 if place in receivers else 40 for place, name in enumerate(nodes)}
+    pods = [pod("a", "n110"), *(stays(f"on-{name}", name) for name in nodes)]
 
-    assert moved(drafted(on)) == names
+    assert moved(drafted(cluster([node(name) for name in nodes], pods, {"a": 20, **usage}))) == names
+
+
+def test_pods_are_expected_where_they_score_best_each_on_a_node_of_its_own():
+    """Of n4 least is requested, then of n3; all receivers may get each pod."""
+    on = hot((pod("a", "n0"), 20), (stays("b", "n0"), 45), (pod("c", "n1"), 15), (stays("d", "n1"), 47))
+    more = {"n4": "1", "n3": "2"}
+    filled = [stays(f"z-{each.name}", each.name, cpu=more.get(each.name, "3")) for each in on.nodes[2:]]
+    usage = {"a": 20, "b": 45, "c": 15, "d": 47, **{f"on-n{number}": 10 for number in range(2, 10)}}
+
+    draft = drafted(cluster(on.nodes, [*on.snapshot.pods, *filled], usage))
+
+    assert list(draft.expected.values()) == ["n4", "n3"]
+    assert [(names[:2], len(names)) for names in draft.likely.values()] == [(["n4", "n3"], 8)] * 2
 
 
 @pytest.mark.parametrize(("tolerations", "names"), [([], ["a"]), (["node.kubernetes.io/unschedulable"], [])])
