@@ -55,62 +55,49 @@ def test_each_recipe_is_taken_where_it_says(place, text, tmp_path):
     assert json.loads(ran(tmp_path, policy(place, text)))["kind"] == "Report"
 
 
-def test_there_is_a_recipe_for_each_wish():
-    headings = re.findall(r"^## (.*)$", RECIPES, re.MULTILINE)
-
-    assert len(headings) >= 8
-    assert len(FRAGMENTS) >= len(headings) - 1
-
-
-def went(folder, wish, **change):
-    """The evictions with the first recipe under a heading, in words that fit the example cluster."""
+def first(wish):
+    """The first recipe under a heading: where it is taken, and its text."""
     (section,) = (each for each in RECIPES.split("\n## ") if each.startswith(wish))
-    place, text = re.findall(r"^```yaml\n# (.*?)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0]
-    for old, new in change.items():
-        assert old in text
-        text = text.replace(old, new)
-    evictions: list[Any] = json.loads(ran(folder, policy(place, text)))["evictions"]
-    return evictions
+    return re.findall(r"^```yaml\n# (.*?)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0]
 
 
 def test_a_namespace_is_left_alone(tmp_path):
-    evictions = went(tmp_path, "Leave a namespace alone", payments="shop")
+    """In words that fit the example cluster."""
+    place, text = first("Leave a namespace alone")
+    assert "payments" in text
+
+    evictions = json.loads(ran(tmp_path, policy(place, text.replace("payments", "shop"))))["evictions"]
 
     assert {each["namespace"] for each in evictions} == {"batch", "tools"}
 
 
 def test_the_worst_node_takes_the_whole_limit(tmp_path):
     """Of the strategy that comes by load."""
-    (section,) = (each for each in RECIPES.split("\n## ") if each.startswith("Only the worst node"))
-    limits = yaml.safe_load(re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0])
-    made = policy("top of the policy", yaml.safe_dump(limits))
+    made = policy(*first("Only the worst node"))
     made["profiles"][0]["plugins"] = {"balance": {"enabled": ["LowNodeUtilization"]}}
     report = json.loads(ran(tmp_path, made))
 
-    (weighed,) = (each["nodes"] for each in report["strategies"])
-    over = {
-        each["name"]: max(
-            each["before"].get(name, 0) - limit for name, limit in report["strategies"][0]["targetThresholds"].items()
-        )
-        for each in weighed
-    }
-    assert report["evictions"]
-    assert report["evictions"][0]["node"] == max(over, key=lambda name: over[name])
+    (run,) = report["strategies"]
+    targets = run["targetThresholds"]
+    over = {each["name"]: max(each["before"][name] - targets[name] for name in targets) for each in run["nodes"]}
+    assert report["evictions"][0]["node"] == max(over, key=over.__getitem__)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return ran(tmp_path_factory.mktemp("demo"), yaml.safe_load((ROOT / "policies/presets/demo.yaml").read_text()))
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="there is no jq: apt-get install jq")
 @pytest.mark.parametrize("filter_", FILTERS)
-def test_each_filter_reads_the_report(filter_, tmp_path):
+def test_each_filter_reads_the_report(filter_, report):
     """And finds something in it; the last one ends in an error, as it says."""
-    report = ran(tmp_path, yaml.safe_load((ROOT / "policies/presets/demo.yaml").read_text()))
+    is_error = "error(" in filter_
 
-    done = run("jq", "-r", filter_, input=report, code=None if "error(" in filter_ else 0)
+    done = run("jq", "-r", filter_, input=report, code=None if is_error else 0)
 
-    if "error(" in filter_:
-        assert "look at it first" in done.stderr
-    else:
-        assert done.stdout.strip()
-        assert "null" not in done.stdout
+    assert "null" not in done.stdout
+    assert "look at it first" in done.stderr if is_error else done.stdout.strip()
 
 
 def test_causes_in_troubleshooting_are_those_of_reports():

@@ -39,11 +39,11 @@ def test_hot_nodes_are_cured_with_few_moves_and_then_it_rests(seed):
 @pytest.mark.parametrize("seed", some([4, 1, 2, 3]))
 def test_nodes_come_into_the_band_around_the_mean(seed):
     """Of thirty nodes outside few stay so, with fewer evictions than the descheduler's; fewer with each cycle."""
-    cycles = len(some(range(6), 2))
-    played = play(SCENARIOS["deviation"], seed, 5 * MINUTES, cycles=cycles)
+    cycles, pods = len(some(range(6), 2)), some([300, 600])[-1]
+    played = play(replace(SCENARIOS["deviation"], pods=pods), seed, 5 * MINUTES, cycles=cycles)
 
     assert played.end.outside <= (4 if cycles > 2 else 8)
-    assert played.evictions <= REFERENCE_DEVIATION
+    assert played.evictions <= REFERENCE_DEVIATION * pods / 600
     assert played.twice == 0
 
 
@@ -146,7 +146,7 @@ def test_beside_a_scheduler_that_packs_each_eviction_empties_as_much_as_with_the
     assert ours.emptied_per_eviction >= theirs.emptied_per_eviction > 0
 
 
-@pytest.mark.parametrize(("seeds", "days"), some([((24,), 0.5), ((3, 21, 24), 2)]))
+@pytest.mark.parametrize(("seeds", "days"), some([((24,), 0.25), ((3, 21, 24), 2)]))
 def test_days_beside_the_descheduler(seeds, days):
     """At most half of the hours over target, a quarter of the evictions, none undone; medians, as in `make soak`."""
     ours, theirs = ([soak("targets", who, seed, days) for seed in seeds] for who in ("rebalancer", "descheduler"))

@@ -50,16 +50,16 @@ def is_gone(process: int) -> bool:
 
 def test_a_plugin_that_hangs_is_given_up(two, rebalancer):
     """Its name, how long it had, and the cure; what it has started ends with it, and nothing is sent."""
-    outcome = rebalancer(*arguments(rebalancer, two, HANGING), "--exec-timeout", "1s")
+    outcome = rebalancer(*arguments(rebalancer, two, HANGING), "--exec-timeout", "300ms")
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert outcome.stderr == (
         f"Error: kubeconfig {rebalancer.folder}/kubeconfig: the exec plugin {rebalancer.folder}/sso-login of context "
-        "'fake' gave no credentials: it did not answer within 1 s and was ended. See what it waits for by calling it "
+        "'fake' gave no credentials: it did not answer within 0.3 s and was ended. See what it waits for by calling it "
         "yourself, or give it longer with --exec-timeout.\n"
     )
     helper = rebalancer.folder / "helper"
-    if helper.exists() and helper.read_text():  # a busy machine may not have come so far within the second
+    if helper.exists() and helper.read_text():  # a busy machine may not have come so far within that time
         wait_for(lambda: is_gone(int(helper.read_text())), "the end of the helper")
     assert two.requests == []
 

@@ -47,9 +47,9 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
     loop.wait_metric(SUCCEEDED, 4)
     evicted = ("descheduler_pods_evicted_total", "descheduler_pods_evicted")
     queries = [*DASHBOARD, *(f'sum by (strategy) ({name}{{result="success"}}) == 3' for name in evicted)]
-    served = {"loop": f"https://127.0.0.1:{loop.port}/metrics"}
 
-    with RealPrometheus(tmp_path, instances=served, rules=(RULES,)) as prometheus:
+    served = f"https://127.0.0.1:{loop.port}/metrics"
+    with RealPrometheus(tmp_path, scraped=served, rules=(RULES,)) as prometheus:
         for query in queries:
             assert wait_for(lambda query=query: prometheus.query(query), query)  # type: ignore[misc]  # bound early
         (group,) = wait_for(lambda: evaluated(prometheus), "an evaluation")

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     add_TraceServiceServicer_to_server,
 )
 
+from rebalancer.telemetry import tracing
 from tests.fake_api_server import CERTIFICATE
 from tests.fake_servers import FakeServer
 from tests.functional.objects import OLD, policy
@@ -106,8 +107,10 @@ def test_the_usual_variables_do_too(three, rebalancer, collect):
 
 
 @pytest.mark.parametrize("more", [[], ["--otel-transport-ca-cert", "/absent.crt"]])
-def test_without_a_collector_the_run_goes_on(three, rebalancer, more):
-    """Untraced; what is wrong is logged and nothing more."""
+def test_without_a_collector_the_run_goes_on(three, rebalancer, more, monkeypatch):
+    """Untraced; what is wrong is logged and nothing more, after some seconds for the last try."""
+    monkeypatch.setattr(tracing, "_SECONDS", 0.2)
+
     outcome = rebalancer.run(three, ONE, "--otel-collector-endpoint", f"127.0.0.1:{free_port()}", *more)
 
     assert outcome.exit_code == 0

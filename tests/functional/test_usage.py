@@ -1,19 +1,17 @@
 """Whole runs that decide on real usage: from metrics-server, a file, Prometheus and load-watcher, and without them."""
 
 import base64
+import math
 import re
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.waiting import wait_for
-from tests.fake_http import Reply
-from tests.fake_servers import FakeLoadWatcher, FakePrometheus, FakeServer, sample
+from tests.fake_servers import FakeLoadWatcher, FakePrometheus, sample
 from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, policy, two_nodes_with
 from tests.functional.probing import samples
-from tests.real_prometheus import RealPrometheus, needed
+from tests.real_prometheus import RealPrometheus, Series, needed
 
 PROVIDER = {"source": "KubernetesMetrics"}
 
@@ -103,24 +101,16 @@ def test_a_token_comes_from_a_secret(busy, rebalancer):
         assert [each.headers["authorization"] for each in prometheus.requests] == ["Bearer hush"]
 
 
-class Exporter(FakeServer):
-    """Exposes how busy nodes are and since when, as an exporter may: so one scrape that is late ends no series."""
-
-    def answer(self, request):
-        now = time.time_ns() // 1_000_000
-        busy = {"n1": 0.9, "n2": 0.1, "n3": "NaN"}
-        return Reply(200, "".join(f'busy{{instance="{name}"}} {value} {now}\n' for name, value in busy.items()))
-
-
 @needed
 def test_a_real_prometheus_decides(busy, rebalancer, tmp_path):
-    """One that scrapes an exporter right now: of the two busy queries ours leaves out the node that has no number."""
+    """Of the two busy queries ours leaves out the node that has no number."""
     busy.add(node("n3"))
-    with Exporter() as exporter, RealPrometheus(tmp_path, targets=(exporter.url.removeprefix("http://"),)) as real:
-        wait_for(lambda: real.query("busy"), "the exporter is scraped")
-        nodes = {"cpu": {"query": "busy", "unit": "ratio", "base": "allocatable"}}
-        ours = {"source": "Prometheus", "maxSampleAge": "1m", "minFreshNodes": 50, "prometheus": {"nodes": nodes}}
-        theirs = {"source": "Prometheus", "prometheus": {"query": "busy"}}
+    values = {"n1": 0.9, "n2": 0.1, "n3": math.nan}
+    past = [Series("busy", {"instance": name}, lambda _, value=value: value, 60) for name, value in values.items()]
+    nodes = {"cpu": {"query": "busy", "unit": "ratio", "base": "allocatable"}}
+    ours = {"source": "Prometheus", "maxSampleAge": "1m", "minFreshNodes": 50, "prometheus": {"nodes": nodes}}
+    theirs = {"source": "Prometheus", "prometheus": {"query": "busy"}}
+    with RealPrometheus(tmp_path, past, now=datetime.now(UTC)) as real:
         provider = {"source": "Prometheus", "prometheus": {"url": real.url}}
         lenient = rebalancer.run(busy, by_usage(low(ours), providers=[provider]), "--dry-run")
         strict = rebalancer.run(busy, by_usage(low(theirs, "MetricResource"), providers=[provider]), "--dry-run")

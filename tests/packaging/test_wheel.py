@@ -44,6 +44,12 @@ def _third_party(home):
     return linked
 
 
+def rebalancer(installed, *arguments):
+    """Run the program of the wheel, with dependencies as they are compiled beside themselves."""
+    command = (installed / "bin/python", "-m", "rebalancer", *arguments)
+    return run(*command, cwd=installed, env={"PYTHONPYCACHEPREFIX": ""}).stdout
+
+
 def test_the_wheel_claims_one_top_level_name(wheel):
     """Installing it puts nothing called `strategies`, `policies` or `tests` beside other packages."""
     with zipfile.ZipFile(wheel) as archive:
@@ -61,7 +67,7 @@ def test_it_lists_its_strategies_outside_the_checkout(installed):
     foreign.mkdir()
     (foreign / "__init__.py").write_text("BUILTIN = ()\n")
 
-    listed = run(installed / "bin/python", "-m", "rebalancer", "strategies", cwd=installed).stdout
+    listed = rebalancer(installed, "strategies")
 
     assert [line.split()[0] for line in listed.splitlines()] == [
         *(strategy.name for strategy in BUILTIN),
@@ -71,9 +77,6 @@ def test_it_lists_its_strategies_outside_the_checkout(installed):
 
 def test_it_finds_its_presets_and_runs_the_main_job(installed):
     """A preset is known by its name, and a dry run works on a file."""
-    report = run(
-        installed / "bin/python", "-m", "rebalancer", "run", "--policy", "demo",
-        "--snapshot", ROOT / "examples/cluster.json", cwd=installed,
-    ).stdout  # fmt: skip
+    report = rebalancer(installed, "run", "--policy", "demo", "--snapshot", ROOT / "examples/cluster.json")
 
     assert "would be evicted" in report

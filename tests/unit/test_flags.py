@@ -23,7 +23,7 @@ FLAGS = """
     --log-text-info-buffer-size --log-json-info-buffer-size
 """
 GONE = ["--evict-local-storage-pods", "--node-selector", "--max-pods-to-evict-per-node"]
-SNAPSHOT = ["--snapshot", "examples/cluster.json", "--output", "json"]
+SNAPSHOT = ["--snapshot", "examples/three-nodes.json", "--output", "json"]
 
 
 def invoke(*arguments):
@@ -46,19 +46,18 @@ def test_the_table_and_the_program_have_each_flag():
 @pytest.mark.parametrize(
     ("flag", "line"),
     [
-        (["--feature-gates=EvictionsInBackground=true"], "--feature-gates changes nothing: there are no gates"),
-        (["--client-connection-qps", "50"], "--client-connection-qps changes nothing: requests are not throttled here"),
-        (["--enable-http2"], "--enable-http2 changes nothing: health and metrics are served over HTTP/1.1"),
-        (["--enable-http2=false"], "--enable-http2 changes nothing: health and metrics are served over HTTP/1.1"),
-        (["--log_flush_frequency=5s"], "--log-flush-frequency changes nothing: all logs go to standard error at once"),
+        ("--feature-gates=EvictionsInBackground=true", "--feature-gates changes nothing: there are no gates"),
+        ("--client-connection-qps 50", "--client-connection-qps changes nothing: requests are not throttled here"),
+        ("--enable-http2", "--enable-http2 changes nothing: health and metrics are served over HTTP/1.1"),
+        ("--enable-http2=false", "--enable-http2 changes nothing: health and metrics are served over HTTP/1.1"),
+        ("--log_flush_frequency=5s", "--log-flush-frequency changes nothing: all logs go to standard error at once"),
     ],
 )
 def test_a_flag_without_effect_is_accepted_with_a_line(flag, line):
     """The run does what it does without it, and nobody believes that it works."""
-    plain, given = invoke("run", "--policy", "demo", *SNAPSHOT), invoke("run", "--policy", "demo", *SNAPSHOT, *flag)
+    given = invoke("run", "--policy", "safe", *SNAPSHOT, *flag.split())
 
-    assert given.exit_code == plain.exit_code == 0
-    assert len(given.stderr.splitlines()) == 1
+    assert (given.exit_code, len(given.stderr.splitlines())) == (0, 1)
     assert line in given.stderr
 
 
