@@ -32,6 +32,10 @@ def policy(
     return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", **top, "profiles": [profile]}
 
 
+#: Evicts one pod, the oldest.
+ONE = policy(OLD, maxNoOfPodsToEvictTotal=1)
+
+
 def node(
     name: str, *, ready: bool = True, taints: Iterable[Object] = (), cpu: str = "4", memory: str = "16Gi"
 ) -> Object:

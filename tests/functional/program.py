@@ -70,6 +70,10 @@ class Program:
         result = CliRunner(env=variables).invoke(main, [str(each) for each in arguments], catch_exceptions=False)
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
+    def at(self, server: FakeApiServer, *words: object) -> Outcome:
+        """Run a command on the cluster of a server."""
+        return self(*words, "--kubeconfig", server.kubeconfig(self.folder))
+
     def run(self, server: FakeApiServer, policy: Mapping[str, Any], *options: object) -> Outcome:
         """Run one cycle against a server, with a JSON report."""
         return self(*self.arguments(server, policy), *options)

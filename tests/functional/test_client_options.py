@@ -5,9 +5,7 @@ import json
 import pytest
 
 from tests.fake_api_server import FakeApiServer
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
-
-LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+from tests.functional.objects import OLD, ONE, old_pods, policy, two_nodes_with
 
 
 @pytest.fixture
@@ -24,7 +22,7 @@ def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalan
     """
     me = {"token": "the-token", "as": "deputy", "as-groups": ["few"], "as-user-extra": {"Scopes": ["view", "list"]}}
     kubeconfig = two.kubeconfig(rebalancer.folder, user=me)
-    run = ("run", "--no-lease", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig)
+    run = ("run", "--no-lease", "--policy", rebalancer.policy(ONE), "--kubeconfig", kubeconfig)
     names = ("impersonate-user", "impersonate-group", "impersonate-extra-scopes")
 
     def told():
@@ -48,7 +46,7 @@ def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, reba
     document = json.loads(kubeconfig.read_text())
     document["clusters"][0]["cluster"] |= {"certificate-authority": authority} if authority else {}
     kubeconfig.write_text(json.dumps(document))
-    run = ("run", "--dry-run", "--policy", rebalancer.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
+    run = ("run", "--dry-run", "--policy", rebalancer.policy(ONE), "--kubeconfig", kubeconfig, "-o", "json")
 
     looked, skipped = rebalancer(*run), rebalancer(*run, "--insecure-skip-tls-verify")
 
@@ -66,13 +64,13 @@ def test_the_home_directory_is_looked_into(two, rebalancer):
     (rebalancer.folder / ".kube").mkdir()
     two.kubeconfig(rebalancer.folder).rename(rebalancer.folder / ".kube" / "config")
 
-    outcome = rebalancer("run", "--policy", rebalancer.policy(LIMITED), "--output", "json", "--dry-run")
+    outcome = rebalancer("run", "--policy", rebalancer.policy(ONE), "--output", "json", "--dry-run")
 
     assert outcome.report["cluster"] == {"context": "fake", "server": two.url}
 
 
 def test_no_cluster_at_all(rebalancer):
-    for command in (("run", "--policy", rebalancer.policy(LIMITED)), ("snapshot", "--output", "file.json")):
+    for command in (("run", "--policy", rebalancer.policy(ONE)), ("snapshot", "--output", "file.json")):
         outcome = rebalancer(*command)
 
         assert (outcome.exit_code, outcome.stdout) == (3, "")

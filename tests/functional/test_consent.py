@@ -7,11 +7,10 @@ import pytest
 
 from rebalancer.errors import UsageError
 from tests.attack.whims import Time
-from tests.functional.objects import OLD, policy
+from tests.functional.objects import OLD, ONE, policy
 from tests.functional.terminal import Terminal
 from tests.functional.test_turns import OFTEN, hold_for_a_moment
 
-LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 PROMPT = "[y/N/show]: "
 
 
@@ -21,7 +20,7 @@ def at_home(server, rebalancer):
     return replace(rebalancer, environment={"KUBECONFIG": str(server.kubeconfig(rebalancer.folder))})
 
 
-def live(program, rules=LIMITED, *options):
+def live(program, rules=ONE, *options):
     return ("run", "--policy", program.policy(rules), "--output", "json", *options)
 
 
@@ -32,7 +31,7 @@ def test_without_a_terminal_only_yes_evicts(two, at_home, naming, more):
     value = {"--kubeconfig": at_home.environment["KUBECONFIG"], "--context": "fake"}
     options = (naming, value[naming]) if naming in value else ()
 
-    outcome = at_home(*live(at_home, LIMITED, *options, *more))
+    outcome = at_home(*live(at_home, ONE, *options, *more))
 
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert outcome.stderr == (
@@ -173,7 +172,7 @@ class SlowPerson(Time):
 
 def test_an_answer_after_a_minute_runs_on_a_fresh_look(two, rebalancer):
     """The cluster is read again; with no new pod in the plan there is no second question."""
-    report = rebalancer.play(two, LIMITED, person := SlowPerson(61), person=person).report
+    report = rebalancer.play(two, ONE, person := SlowPerson(61), person=person).report
 
     assert [each["name"] for each in report["evictions"]] == ["a"]
     assert person.unseen == [[]]
@@ -187,7 +186,7 @@ def test_what_was_not_shown_is_asked_about(two, rebalancer):
     )
 
     with pytest.raises(UsageError):
-        rebalancer.play(two, LIMITED, person, person=person)
+        rebalancer.play(two, ONE, person, person=person)
 
     assert person.unseen == [[], ["default/b"]]
     assert two.sent("POST", "*") == []

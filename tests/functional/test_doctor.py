@@ -31,9 +31,9 @@ def cluster(server):
 
 @pytest.fixture
 def doctor(cluster, rebalancer):
-    def call(*options):
-        where = ("--kubeconfig", cluster.kubeconfig(rebalancer.folder))
-        return rebalancer("doctor", *where, "--policy", rebalancer.policy(policy(OLD)), "-o", "json", *options)
+    def call(*options, **top):
+        asked = rebalancer.policy(policy(OLD, **top))
+        return rebalancer.at(cluster, "doctor", "--policy", asked, "-o", "json", *options)
 
     return call
 
@@ -75,14 +75,12 @@ def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, sa
     assert done.exit_code == int(found["state"] == "wrong")
 
 
-def test_permissions_are_those_of_the_policy(cluster, rebalancer):
+def test_permissions_are_those_of_the_policy(doctor, cluster):
     """All that are missing at once, with their rules: for steering and memory too."""
     for verb, resource in (("patch", "nodes"), ("update", "configmaps"), ("list", "poddisruptionbudgets.policy")):
         cluster.forbid(verb, resource)
-    where = ("--kubeconfig", cluster.kubeconfig(rebalancer.folder))
-    asked = policy(OLD, steering={}, trust={})
 
-    found = checks(rebalancer("doctor", *where, "--policy", rebalancer.policy(asked), "-o", "json"))["permissions"]
+    found = checks(doctor(steering={}, trust={}))["permissions"]
 
     assert found["says"] == "a live run may not list poddisruptionbudgets.policy, patch nodes, update configmaps"
     assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]

@@ -51,10 +51,9 @@ def test_a_recorded_cluster_gives_the_plan_of_the_live_one(server, rebalancer):
         server.add({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name, "labels": {"team": team}}})
     pods = [*old_pods("a", "b", "c", "d", "e"), *old_pods("x", namespace="other")]
     server.add(*two_nodes_with(*pods), pdb("web", allowed=2))
-    file, kubeconfig = rebalancer.folder / "cluster.json.gz", server.kubeconfig(rebalancer.folder)
+    file = rebalancer.folder / "cluster.json.gz"
 
-    written = rebalancer("snapshot", "--kubeconfig", kubeconfig, "--output", file)
-    piped = rebalancer("snapshot", "--kubeconfig", kubeconfig, "--output", "-")
+    written, piped = (rebalancer.at(server, "snapshot", "--output", each) for each in (file, "-"))
     live = rebalancer.run(server, rules, "--dry-run").report
     offline = rebalancer.offline(rules, file).report
 

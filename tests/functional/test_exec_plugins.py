@@ -9,11 +9,10 @@ import pytest
 from rebalancer.kube import exec_plugin
 from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE, FakeApiServer
-from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+from tests.functional.objects import ONE, old_pods, two_nodes_with
 from tests.functional.program import finish
 from tests.functional.terminal import Terminal
 
-LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 VERSION = "client.authentication.k8s.io/v1"
 
 #: Waits in a process of its own, as a plugin does that has started a browser or a helper.
@@ -33,7 +32,7 @@ def arguments(program, server, script, **more):
     plugin.chmod(0o755)
     user = {"exec": {"apiVersion": VERSION, "command": str(plugin), "interactiveMode": "Never", **more}}
     kubeconfig = server.kubeconfig(program.folder, user=user)
-    return ("run", "--dry-run", "--policy", program.policy(LIMITED), "--kubeconfig", kubeconfig, "-o", "json")
+    return ("run", "--dry-run", "--policy", program.policy(ONE), "--kubeconfig", kubeconfig, "-o", "json")
 
 
 def answer(**status):

@@ -35,9 +35,8 @@ def test_a_plan_is_applied(kept, rebalancer):
 
 def test_a_snapshot_is_read_with_its_memory(kept, rebalancer):
     remembering = policy(OLD, trust={"enabled": True, "waitReady": False})
-    asked = ("--policy", rebalancer.policy(remembering), "--snapshot", kept / "snapshot.json", "-o", "json")
 
-    done = rebalancer("run", *asked)
+    done = rebalancer.offline(remembering, kept / "snapshot.json")
 
     assert done.exit_code == 0, done.stderr
     assert {"default/a"} <= set(done.evicted())
@@ -48,7 +47,7 @@ def test_marks_on_nodes_are_found_and_taken_off(kept, rebalancer, server):
     marks = json.loads((kept / "marks.json").read_text())
     server.add(*marks["nodes"])
 
-    done = rebalancer("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
+    done = rebalancer.at(server, "unmark")
 
     assert done.exit_code == 0, done.stderr
     assert "node n1 (run 20260115T120000Z-9f3a11c2, until 2026-01-15T12:00:00Z" in done.stdout

@@ -106,13 +106,13 @@ def test_what_the_policy_needs_by_itself_must_be_read(busy, rebalancer):
     assert "no permission to list namespaces" in outcome.stderr
 
 
-def test_a_snapshot_holds_them(busy, rebalancer, tmp_path):
+def test_a_snapshot_holds_them(busy, rebalancer):
     """Whatever a policy will ask; what may not be read is named in one warning, with the rules; pods are a must."""
     busy.forbid("list", "jobs.batch")
     busy.forbid("list", "services")
-    path = tmp_path / "cluster.json"
+    path = rebalancer.folder / "cluster.json"
 
-    outcome = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+    outcome = rebalancer.at(busy, "snapshot", "--output", path)
 
     assert outcome.exit_code == 0
     assert listed(busy) == KINDS
@@ -121,14 +121,14 @@ def test_a_snapshot_holds_them(busy, rebalancer, tmp_path):
     assert "left out: no permission to list services, jobs.batch: add to the ClusterRole {" in warning
 
     busy.forbid("list", "pods")
-    without_pods = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+    without_pods = rebalancer.at(busy, "snapshot", "--output", path)
     assert (without_pods.exit_code, "list pods" in without_pods.stderr) == (3, True)
 
 
-def test_pods_are_read_before_what_they_refer_to(server, rebalancer, tmp_path):
+def test_pods_are_read_before_what_they_refer_to(server, rebalancer):
     """A claim that is made later than the list of claims would look as if it were missing."""
     server.add(*old_pods("a"))
-    rebalancer("snapshot", "--kubeconfig", server.kubeconfig(tmp_path), "--output", tmp_path / "cluster.json")
+    rebalancer.at(server, "snapshot", "--output", rebalancer.folder / "cluster.json")
 
     paths = [each.path for each in server.sent("GET", "*")]
     assert paths.index("/api/v1/pods") < min(paths.index(each) for each in KINDS)

@@ -80,9 +80,8 @@ def test_warnings_about_the_policy_come_first(three, rebalancer):
     text = json.dumps(policy(OLD))
     twice.write_text(text.replace("{", '{"maxNoOfPodsToEvictTotal": 2, "maxNoOfPodsToEvictTotal": 1, ', 1))
     three.fail("GET", "/api/v1/nodes", status=400, message="not now")
-    kubeconfig = three.kubeconfig(rebalancer.folder)
 
-    outcome = rebalancer("run", "--yes", "--policy", twice, "--kubeconfig", kubeconfig)
+    outcome = rebalancer.at(three, "run", "--yes", "--policy", twice)
 
     first, last = outcome.stderr.splitlines()
     assert f" WARNING rebalancer.run.start: policy {twice}: " in first

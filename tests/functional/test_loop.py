@@ -7,10 +7,9 @@ from functools import partial
 
 from tests.browser import CHROMIUM, evaluated
 from tests.e2e.waiting import wait_for
-from tests.functional.objects import OLD, policy
+from tests.functional.objects import OLD, ONE, policy
 from tests.functional.probing import Served, ask, samples
 
-ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 NOTHING = policy(OLD, maxNoOfPodsToEvictTotal=0)
 #: Seconds from start to start.
 INTERVAL = 0.2
@@ -38,7 +37,7 @@ def test_a_loop_runs_until_it_is_stopped_and_that_is_no_failure(three, rebalance
 
     Meanwhile probes answer, and what the descheduler's dashboards ask for is there, under its names and labels.
     """
-    loop = Loop(rebalancer, three, ONE_EACH)
+    loop = Loop(rebalancer, three, ONE)
     loop.wait_metric(SUCCEEDED, 4)
 
     found = samples(ask(loop.port, "/metrics").body)
@@ -94,7 +93,7 @@ def test_a_loop_shows_its_last_cycle(three, rebalancer):
 
 def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
     """The descheduler counts it like evictions.  Nothing is written to the cluster, not even of a bad policy."""
-    loop = Loop(rebalancer, three, ONE_EACH, "--dry-run")
+    loop = Loop(rebalancer, three, ONE, "--dry-run")
     loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="succeeded"}', 2)
 
     found = samples(ask(loop.port, "/metrics").body)
@@ -115,7 +114,7 @@ def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
 
 def test_a_cycle_that_fails_is_followed_by_another(three, rebalancer):
     three.fail("GET", "/api/v1/pods", status=400, times=2)
-    loop = Loop(rebalancer, three, ONE_EACH)
+    loop = Loop(rebalancer, three, ONE)
 
     loop.wait_metric(FAILED, 2)
     assert ask(loop.port, "/healthz").status == 200
@@ -151,7 +150,7 @@ def test_a_policy_that_changes_is_in_force_with_the_next_cycle(three, rebalancer
     not_ready = ask(loop.port, "/readyz")
     assert (not_ready.status, "[-]policy failed: " in not_ready.body, three.evicted) == (500, True, [])
 
-    swap(rebalancer.folder / "policy.yaml", json.dumps(ONE_EACH))
+    swap(rebalancer.folder / "policy.yaml", json.dumps(ONE))
     wait_for(lambda: three.evicted, "an eviction by the new policy")
     loop.wait_metric("rebalancer_policy_valid", 1)
     loop.wait_ready()

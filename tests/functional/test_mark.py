@@ -137,8 +137,7 @@ def test_a_resource_goes_by_the_policys_metrics_utilization(mark, server, promet
 
 def test_another_that_marks_has_its_turn(mark, server, rebalancer):
     """One at a time, by a Lease of its own: runs that evict are not kept waiting."""
-    quick = ("--leader-elect-lease-duration", "4s", "--leader-elect-renew-deadline", "3s")
-    outcome = rebalancer(*mark.arguments("-o", "json", *quick, "--leader-elect-retry-period", "1s"))
+    outcome = rebalancer(*mark.arguments())
 
     assert outcome.exit_code == 0, outcome.stderr
     leases = {request.path.rpartition("/")[2] for request in server.requests if "leases" in request.path}
@@ -181,28 +180,21 @@ def test_rules_that_cannot_be_used(mark, server, rules, said):
 
 
 @pytest.mark.parametrize("label", [f"{LABEL}=cpu", "status=presure"])
-def test_marks_evict_nobody(server, rebalancer, label, tmp_path):
+def test_marks_evict_nobody(server, rebalancer, label):
     """Strategies that count soft taints and preferred node affinity see no mark, on a cluster and in a file."""
     fill(server, "n1", "n2")
     marked(server, "n1", "cpu", label=label, taint="example.com/hot=cpu")
     key, _, value = label.partition("=")
     term = {"matchExpressions": [{"key": key, "operator": "NotIn", "values": [value]}]}
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 20, "preference": term}]}
-    server.add(
-        pod("a", "n1", affinity={"nodeAffinity": preferred}, tolerations=[{"key": "spot", "operator": "Exists"}])
-    )
+    tolerations = [{"key": "spot", "operator": "Exists"}]
+    server.add(pod("a", "n1", affinity={"nodeAffinity": preferred}, tolerations=tolerations))
     taints = ("RemovePodsViolatingNodeTaints", {"includePreferNoSchedule": True})
-    affinity = (
-        "RemovePodsViolatingNodeAffinity",
-        {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]},
-    )
-    wanted = policy(taints, affinity)
+    wanted = policy(taints, ("RemovePodsViolatingNodeAffinity", {"nodeAffinityType": [*preferred]}))
 
     live = rebalancer.run(server, wanted, "--dry-run")
-    rebalancer("snapshot", "--kubeconfig", server.kubeconfig(tmp_path), "--output", tmp_path / "cluster.json")
-    offline = rebalancer(
-        "run", "--policy", rebalancer.policy(wanted), "--snapshot", tmp_path / "cluster.json", "-o", "json"
-    )
+    rebalancer.at(server, "snapshot", "--output", file := rebalancer.folder / "cluster.json")
+    offline = rebalancer.offline(wanted, file)
 
     assert live.evicted() == offline.evicted() == []
 

@@ -133,14 +133,16 @@ def test_a_memory_that_is_lost_or_forged_in_the_middle_holds_the_whole_run_at_it
     assert [f"default/{each.owner[-1]}-1" for each in remembered(busy).moves] == outcome.evicted()
 
 
-def test_a_snapshot_carries_the_memory(busy, rebalancer, tmp_path):
+def test_a_snapshot_carries_the_memory(busy, rebalancer):
     busy.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9), moves=(past("a"),)))})
-    path, file = tmp_path / "cluster.json", rebalancer.policy(POLICY)
-    rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+    path = rebalancer.folder / "cluster.json"
+    rebalancer.at(busy, "snapshot", "--output", path)
 
-    offline = rebalancer("run", "--policy", file, "--snapshot", path, "--output", "json")
-
-    assert offline.evicted() == rebalancer.run(busy, POLICY, "--dry-run").evicted() == ["default/b-1"]
+    assert (
+        rebalancer.offline(POLICY, path).evicted()
+        == rebalancer.run(busy, POLICY, "--dry-run").evicted()
+        == ["default/b-1"]
+    )
 
 
 def test_a_policy_of_the_descheduler_remembers_nothing(busy, rebalancer):

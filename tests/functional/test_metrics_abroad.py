@@ -12,7 +12,7 @@ from tests.e2e.waiting import wait_for
 from tests.fake_api_server import CERTIFICATE
 from tests.fake_http import Reply
 from tests.fake_servers import FakeServer
-from tests.functional.objects import OLD, policy
+from tests.functional.objects import ONE
 from tests.functional.probing import samples
 from tests.functional.test_loop import SUCCEEDED, Loop
 from tests.real_prometheus import RealPrometheus
@@ -20,7 +20,6 @@ from tests.real_prometheus import needed as prometheus_needed
 
 RULES = Path(__file__).parents[2] / "chart" / "rules" / "alerts.yaml"
 
-ONE_EACH = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 #: Queries of dashboards made for the descheduler.
 DASHBOARD = (
@@ -43,7 +42,7 @@ def evaluated(prometheus):
 @prometheus_needed
 def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
     """The queries of the descheduler's dashboards answer, and the shipped rules are evaluated without an error."""
-    loop = Loop(rebalancer, three, ONE_EACH)
+    loop = Loop(rebalancer, three, ONE)
     loop.wait_metric(SUCCEEDED, 4)
     evicted = ("descheduler_pods_evicted_total", "descheduler_pods_evicted")
     queries = [*DASHBOARD, *(f'sum by (strategy) ({name}{{result="success"}}) == 3' for name in evicted)]
@@ -62,7 +61,7 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
 def test_a_run_pushes_its_metrics(three, rebalancer, tmp_path):
     """Grouped by job and cluster, so that two clusters do not overwrite each other."""
     with pushgateway.running(tmp_path) as url:
-        outcome = rebalancer.run(three, ONE_EACH, "--pushgateway", url)
+        outcome = rebalancer.run(three, ONE, "--pushgateway", url)
         pushed = samples(pushgateway.pushed(url))
 
     assert (outcome.exit_code, outcome.stderr) == (0, "")
@@ -81,7 +80,7 @@ def test_the_report_is_shown_before_metrics_are_pushed(three, rebalancer):
             heard_before.append((list(gateway.requests), len(outcome.report["evictions"])))
             return outcome.exit_code
 
-        rebalancer.play(three, ONE_EACH, deliver=deliver, export=ExportOptions(pushgateway=gateway.url))
+        rebalancer.play(three, ONE, deliver=deliver, export=ExportOptions(pushgateway=gateway.url))
     assert heard_before == [([], 1)]
     assert [(each.method, each.path[:24]) for each in gateway.requests] == [("PUT", "/metrics/job/rebalancer/")]
 
@@ -91,7 +90,7 @@ def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
     trusting = replace(rebalancer, environment={"SSL_CERT_FILE": str(CERTIFICATE)})
     with FakeServer(tls=True) as gateway:
         gateway.answers = lambda _: Reply(400, "no")
-        outcome = trusting.run(three, ONE_EACH, "--pushgateway", gateway.url.replace("://", "://me:secret@"))
+        outcome = trusting.run(three, ONE, "--pushgateway", gateway.url.replace("://", "://me:secret@"))
 
     assert (outcome.exit_code, outcome.evicted()) == (0, ["default/a"])
     assert gateway.requests[0].headers["authorization"] == f"Basic {base64.b64encode(b'me:secret').decode()}"
@@ -110,7 +109,7 @@ def test_a_password_goes_to_a_pushgateway_over_https(three, rebalancer):
 )
 def test_an_address_that_cannot_be_used_is_refused_at_the_start(three, rebalancer, option, value, words):
     """Before anything is read, and without its password."""
-    outcome = rebalancer.run(three, ONE_EACH, option, value)
+    outcome = rebalancer.run(three, ONE, option, value)
 
     assert (outcome.exit_code, three.requests) == (2, [])
     assert f"Invalid value for '{option}': {words}" in outcome.stderr
@@ -118,7 +117,7 @@ def test_an_address_that_cannot_be_used_is_refused_at_the_start(three, rebalance
 
 
 def test_a_textfile_that_cannot_be_written_fails_nothing(three, rebalancer):
-    outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", "/absent/rebalancer.prom")
+    outcome = rebalancer.run(three, ONE, "--metrics-textfile", "/absent/rebalancer.prom")
 
     assert outcome.exit_code == 0
     assert "the metrics cannot be written to /absent/rebalancer.prom: No such file or directory" in outcome.stderr
@@ -129,7 +128,7 @@ def test_requests_without_an_answer_are_counted_as_such(three, rebalancer, tmp_p
     file = tmp_path / "rebalancer.prom"
     three.reset("GET", "/api/v1/pods", times=2)
 
-    outcome = rebalancer.run(three, ONE_EACH, "--metrics-textfile", file)
+    outcome = rebalancer.run(three, ONE, "--metrics-textfile", file)
 
     assert outcome.exit_code == 0
     found = samples(file.read_text())

@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.functional.objects import OLD, policy
-
-LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
+from tests.functional.objects import OLD, ONE, policy
 
 
 @pytest.mark.parametrize(
@@ -23,7 +21,7 @@ LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 )
 def test_how_much_is_logged(two, rebalancer, options, evicted, refused):
     """Evictions from 1 on, refusals from 2 on; the number in any of the ways that the descheduler takes it."""
-    stderr = rebalancer.run(two, LIMITED, *options).stderr
+    stderr = rebalancer.run(two, ONE, *options).stderr
 
     assert ("evicted default/a" in stderr, "refused by TotalLimit" in stderr) == (evicted, refused)
 
@@ -55,7 +53,7 @@ def test_a_dry_run_tells_by_its_exit_code_whether_there_is_something_to_do(two, 
 
 def test_durations_that_do_not_go_together_are_refused_before_anything_is_read(two, rebalancer):
     leader = ("--leader-elect=true", "--descheduling-interval", "5m", "--leader-elect-lease-duration", "15s")
-    outcome = rebalancer.run(two, LIMITED, *leader)
+    outcome = rebalancer.run(two, ONE, *leader)
 
     assert (outcome.exit_code, outcome.stdout, two.requests) == (2, "", [])
     assert "more than" in outcome.stderr

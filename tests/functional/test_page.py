@@ -126,7 +126,7 @@ def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
 def test_a_live_cluster_is_shown_without_a_write(server, rebalancer):
     server.add(*two_nodes_with(*old_pods("a", "b")))
 
-    done = rebalancer("report", "--kubeconfig", server.kubeconfig(rebalancer.folder))
+    done = rebalancer.at(server, "report")
 
     assert done.exit_code == 0
     assert "Room left for the largest pods" in done.stdout

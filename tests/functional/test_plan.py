@@ -34,9 +34,8 @@ def of_pods(rebalancer, *names, **more):
 
 
 def command(rebalancer, server, *arguments, of=None):
-    where = ("--kubeconfig", server.kubeconfig(rebalancer.folder), "--policy", rebalancer.policy(of or policy(OLD)))
     lease = ("--no-lease",) if arguments[0] == "apply" else ()
-    return rebalancer(*arguments, *where, *lease)
+    return rebalancer.at(server, *arguments, "--policy", rebalancer.policy(of or policy(OLD)), *lease)
 
 
 def test_a_plan_holds_the_moves_and_their_premises_and_no_credentials(three, rebalancer, planned):

@@ -155,10 +155,6 @@ def server(server):
     return server
 
 
-def write(server, rebalancer, file):
-    return rebalancer("snapshot", "--kubeconfig", server.kubeconfig(rebalancer.folder), "--output", file)
-
-
 def test_a_snapshot_is_for_its_owner_alone(server, rebalancer):
     """Mode 0600, also where a file with another mode stood before; a link stays one, and nothing is left beside."""
     file, link = rebalancer.folder / "folder" / "cluster.json", rebalancer.folder / "link.json"
@@ -167,7 +163,7 @@ def test_a_snapshot_is_for_its_owner_alone(server, rebalancer):
     file.chmod(0o644)
     link.symlink_to(file)
 
-    assert write(server, rebalancer, link).exit_code == 0
+    assert rebalancer.at(server, "snapshot", "--output", link).exit_code == 0
 
     assert (link.is_symlink(), stat.S_IMODE(file.stat().st_mode)) == (True, 0o600)
     assert json.loads(file.read_text())["kind"] == "List"
@@ -194,8 +190,7 @@ def test_a_snapshot_that_is_interrupted_leaves_the_old_file(server, rebalancer):
 
 def test_a_snapshot_that_cannot_be_written_leaves_nothing(server, rebalancer):
     """A folder that is not there: exit code 2, in a line."""
-
-    outcome = write(server, rebalancer, rebalancer.folder / "nowhere" / "cluster.json")
+    outcome = rebalancer.at(server, "snapshot", "--output", rebalancer.folder / "nowhere" / "cluster.json")
 
     assert outcome.exit_code == 2
     assert "cannot be written: No such file" in outcome.stderr
@@ -206,7 +201,7 @@ def test_metrics_that_are_no_list_leave_usage_out(server, rebalancer):
     server.fail("GET", "/apis/metrics.k8s.io/v1beta1/nodes", status=200, body={"kind": "List", "items": []})
     path = rebalancer.folder / "cluster.json"
 
-    outcome = write(server, rebalancer, path)
+    outcome = rebalancer.at(server, "snapshot", "--output", path)
 
     assert outcome.exit_code == 0
     assert "usage is left out: " in outcome.stderr

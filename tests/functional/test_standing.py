@@ -33,24 +33,24 @@ def known(server):
 
 
 @pytest.fixture
-def say(known, rebalancer, tmp_path):
+def say(known, rebalancer):
     """Runs a command on that cluster, and returns what it prints."""
 
     def run(*words):
-        outcome = rebalancer(*words, "--kubeconfig", known.kubeconfig(tmp_path))
+        outcome = rebalancer.at(known, *words)
         assert outcome.exit_code == 0, outcome.stderr
         return outcome.stdout
 
     return run
 
 
-def test_the_memory_can_be_read_and_forgotten(say, known, rebalancer, tmp_path):
+def test_the_memory_can_be_read_and_forgotten(say, known, rebalancer):
     """As JSON; of one owner or of all; a name that was mistyped clears nothing."""
     shown = json.loads(say("memory", "show"))
     assert [each["owner"] for each in shown["moves"]] == ["Deployment/web", "Deployment/db"]
     assert (shown["stops"][0]["why"], shown["breaker"]["why"]) == ("CrashLoopBackOff", "three owners")
 
-    mistyped = rebalancer("memory", "clear", "shop/web", "--kubeconfig", known.kubeconfig(tmp_path))
+    mistyped = rebalancer.at(known, "memory", "clear", "shop/web")
     assert (mistyped.exit_code, "shop/Deployment/web" in mistyped.stderr) == (2, True)
 
     say("memory", "clear", "shop/Deployment/web")
@@ -59,9 +59,8 @@ def test_the_memory_can_be_read_and_forgotten(say, known, rebalancer, tmp_path):
 
     say("memory", "clear")
     assert remembered(known).moves == ()
-    assert remembered(known).since > NOW - timedelta(
-        minutes=1
-    )  # it has just begun, so that the next cycles are careful
+    # It has just begun, so that the next cycles are careful.
+    assert remembered(known).since > NOW - timedelta(minutes=1)
 
 
 def test_the_breaker_can_be_closed(say, known, rebalancer):
@@ -98,11 +97,11 @@ PAGE = {"status": 200, "body": "<html>Please log in</html>"}
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
-def test_a_page_of_a_proxy_is_no_pause(known, rebalancer, tmp_path, method):
+def test_a_page_of_a_proxy_is_no_pause(known, rebalancer, method):
     """Whoever is told that it is paused goes on to the load test."""
     known.fail(method, "/api/v1/namespaces/default", **PAGE)
 
-    outcome = rebalancer("pause", "-n", "default", "--for", "2h", "--kubeconfig", known.kubeconfig(tmp_path))
+    outcome = rebalancer.at(known, "pause", "-n", "default", "--for", "2h")
 
     assert (outcome.exit_code, outcome.stdout) == (3, "")
     assert "the API server does not answer" in outcome.stderr

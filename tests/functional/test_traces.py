@@ -17,10 +17,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 from rebalancer.telemetry import tracing
 from tests.fake_api_server import CERTIFICATE
 from tests.fake_servers import FakeServer
-from tests.functional.objects import OLD, policy
+from tests.functional.objects import ONE
 from tests.ports import free_port
-
-ONE = policy(OLD, maxNoOfPodsToEvictTotal=1)
 
 
 class Collector(TraceServiceServicer):

@@ -4,13 +4,12 @@ import signal
 
 import pytest
 
-from tests.functional.objects import OLD, policy
+from tests.functional.objects import OLD, ONE, policy
 from tests.functional.program import arrival, finish, wait_for
 from tests.functional.test_interruption import EVICTIONS
 from tests.functional.test_loop import SUCCEEDED, Loop
 
 MEMORY = "kube-rebalancer-memory"
-LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=1)
 #: A Lease is looked at often.
 OFTEN = (
     "--leader-elect-lease-duration=90s",
@@ -20,7 +19,7 @@ OFTEN = (
 
 
 def in_turn(rebalancer, server, *options):
-    return [each for each in rebalancer.arguments(server, LIMITED) if each != "--no-lease"] + list(options)
+    return [each for each in rebalancer.arguments(server, ONE) if each != "--no-lease"] + list(options)
 
 
 OTHER = ("--leader-elect-resource-name", "mine", "--leader-elect-resource-namespace", "tools")
@@ -56,7 +55,7 @@ def test_what_others_have_put_into_the_metadata_stays(three, rebalancer):
         held["metadata"] |= others
 
     arguments = in_turn(rebalancer, three)
-    rebalancer.policy({**LIMITED, "trust": {}})
+    rebalancer.policy({**ONE, "trust": {}})
     outcome = rebalancer(*arguments)
 
     assert outcome.evicted() == ["default/a"]
@@ -181,7 +180,7 @@ def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):
 def test_loops_and_single_runs_share_one_lease(three, rebalancer):
     """A loop without a leader skips its cycles while a CronJob is at work, and has its turn afterwards."""
     three.leases.hold()
-    loop = Loop(rebalancer, three, LIMITED, "--lease-wait", "0", in_turn=True)
+    loop = Loop(rebalancer, three, ONE, "--lease-wait", "0", in_turn=True)
 
     loop.wait_metric('rebalancer_cycles_total{dry_run="false",result="skipped"}', 2)
     assert three.evicted == []

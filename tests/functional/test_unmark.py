@@ -43,9 +43,8 @@ def cluster(server):
 
 
 @pytest.fixture
-def unmark(rebalancer, cluster, tmp_path):
-    kubeconfig = cluster.kubeconfig(tmp_path)
-    return lambda *options: rebalancer("unmark", "--kubeconfig", kubeconfig, *options)
+def unmark(rebalancer, cluster):
+    return lambda *options: rebalancer.at(cluster, "unmark", *options)
 
 
 def marked_nodes(server):
@@ -127,10 +126,9 @@ def test_it_finds_labels_that_have_lost_their_annotation(server, rebalancer):
     for name, label in (("n1", {LABEL: "cpu"}), ("n2", {"status": "presure"}), ("n3", {"status": "retired"})):
         found = server.node(name)
         server.add({**found, "metadata": {**found["metadata"], "labels": label}})
-    unmark = ("unmark", "--kubeconfig", server.kubeconfig(rebalancer.folder))
 
-    rebalancer(*unmark)
-    rebalancer(*unmark, "--mark", "status=presure")
+    rebalancer.at(server, "unmark")
+    rebalancer.at(server, "unmark", "--mark", "status=presure")
 
     assert labels_on(server) == {}
     assert labels_on(server, "status") == {"n3": "retired"}

@@ -58,10 +58,10 @@ def test_metrics_server_decides_and_not_requests(busy, rebalancer, tmp_path):
     assert f'rebalancer_source_sample_age_seconds{{source="KubernetesMetrics"}} {age}' in file.read_text()
 
 
-def test_a_snapshot_holds_usage_too(busy, rebalancer, tmp_path):
+def test_a_snapshot_holds_usage_too(busy, rebalancer):
     """Written while there is a metrics-server, a file decides as the cluster does."""
-    path = tmp_path / "three.json"
-    written = rebalancer("snapshot", "--kubeconfig", busy.kubeconfig(tmp_path), "--output", path)
+    path = rebalancer.folder / "three.json"
+    written = rebalancer.at(busy, "snapshot", "--output", path)
     offline = rebalancer.offline(by_usage(low({"source": "KubernetesMetrics"})), path)
 
     assert "2 NodeMetrics, 3 PodMetrics" in written.stdout
@@ -135,8 +135,7 @@ def by_preset(rebalancer, three, url, *, without=""):
     assert without in text
     file = rebalancer.folder / "preset.yaml"
     file.write_text(text.replace(PRESET_URL, url).replace(without, ""))
-    kubeconfig = three.kubeconfig(rebalancer.folder)
-    return rebalancer("run", "--yes", "--policy", file, "--kubeconfig", kubeconfig, "--output", "json")
+    return rebalancer.at(three, "run", "--yes", "--policy", file, "--output", "json")
 
 
 def test_the_preset_moves_what_brings_a_node_within_target(three, rebalancer):
