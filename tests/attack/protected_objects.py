@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.attack.whims import ANNOTATIONS
 from tests.functional import objects
 
 Document = dict[str, Any]
@@ -27,23 +28,14 @@ Field = tuple[str, Path]
 
 @dataclass(frozen=True)
 class Protection:
-    """A pod `a` that must not go, the objects that see to it, and what may legitimately lift the protection.
+    """A pod `a` that must not go, the objects that see to it, and what may legitimately lift the protection."""
 
-    Attributes:
-        objects: by kind, one of each, which may be spoiled; pods and nodes that no protection hangs on are added.
-        evictor: the arguments of DefaultEvictor.
-        valued: fields where another value of the same type lifts the protection.
-        removable: fields whose absence lifts it.
-        nullable: fields that lift it also by being null, and anything inside them by another value of its type.
-        asked_first: whether it holds for strategies that ask before they evict, and only for them.
-    """
-
-    objects: Mapping[str, Document]
-    evictor: Mapping[str, Any] = field(default_factory=dict)
-    valued: tuple[Field, ...] = ()
-    removable: tuple[Field, ...] = ()
-    nullable: tuple[Field, ...] = ()
-    asked_first: bool = False
+    objects: Mapping[str, Document]  # by kind, one of each, which may be spoiled; others are added
+    evictor: Mapping[str, Any] = field(default_factory=dict)  # the arguments of DefaultEvictor
+    valued: tuple[Field, ...] = ()  # where another value of the same type lifts the protection
+    removable: tuple[Field, ...] = ()  # whose absence lifts it
+    nullable: tuple[Field, ...] = ()  # also by being null, and what is inside them by another value of its type
+    asked_first: bool = False  # whether it holds for strategies that ask before they evict, and only for them
 
     def is_lifted(self, kind: str, path: Path, new: Any) -> bool:
         """Return whether a change may lift the protection: it leaves a sound object that means something else."""
@@ -84,6 +76,10 @@ def _annotated(name: str, value: str = "x", **evictor: Any) -> Protection:
     return Protection({"Pod": document}, evictor, removable=(("Pod", (*path, name)),), nullable=(("Pod", path),))
 
 
+def _by(path: Path, document: Document) -> Protection:
+    return Protection({"Pod": document}, nullable=(("Pod", path),))
+
+
 def _volume(kind: str, value: Document, **evictor: Any) -> Protection:
     document = pod({"volumes": [{"name": "v", kind: value}]})
     return Protection({"Pod": document}, evictor, removable=_IN_VOLUME, nullable=_volume_fields(kind))
@@ -112,28 +108,21 @@ def _pdb() -> Document:
 
 
 _DAEMON = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u-d", "controller": True}
-_CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
+_CLAIM = {"claimName": "c"}
+_CLASSES = {"PodsWithPVC": {"protectedStorageClasses": [{"name": "fast"}]}}
 
 PROTECTIONS: Mapping[str, Protection] = {
     "a mirror pod": _annotated("kubernetes.io/config.mirror"),
     "a static pod": _annotated("kubernetes.io/config.source", "file"),
     "a pod annotated as critical": _annotated("scheduler.alpha.kubernetes.io/critical-pod", ""),
-    "a pod that would rather stay": _annotated(
-        "descheduler.alpha.kubernetes.io/prefer-no-eviction", noEvictionPolicy="Mandatory"
-    ),
-    "a terminating pod": Protection(
-        {"Pod": pod(deletionTimestamp="2026-01-15T11:59:00Z")}, nullable=(("Pod", ("metadata", "deletionTimestamp")),)
-    ),
-    "a critical pod": Protection({"Pod": pod({"priority": 2_000_001_000})}, nullable=(("Pod", ("spec", "priority")),)),
-    "a pod of a critical class": Protection(
-        {"Pod": pod({"priorityClassName": "system-node-critical"})}, nullable=(("Pod", ("spec", "priorityClassName")),)
-    ),
+    "a pod that would rather stay": _annotated(f"{ANNOTATIONS}/prefer-no-eviction", noEvictionPolicy="Mandatory"),
+    "a terminating pod": _by(("metadata", "deletionTimestamp"), pod(deletionTimestamp="2026-01-15T11:59:00Z")),
+    "a critical pod": _by(("spec", "priority"), pod({"priority": 2_000_001_000})),
+    "a pod of a critical class": _by(("spec", "priorityClassName"), pod({"priorityClassName": "system-node-critical"})),
     "a DaemonSet's pod": Protection(
         {"Pod": pod(ownerReferences=[_DAEMON])}, valued=(("Pod", ("metadata", "ownerReferences", 0, "kind")),)
     ),
-    "a pod with a claim": _volume(
-        "persistentVolumeClaim", {"claimName": "c"}, podProtections={"extraEnabled": ["PodsWithPVC"]}
-    ),
+    "a pod with a claim": _volume("persistentVolumeClaim", _CLAIM, podProtections={"extraEnabled": ["PodsWithPVC"]}),
     "a pod with local storage": _volume("emptyDir", {}),
     "a pod with devices": Protection(
         {"Pod": pod({"resourceClaims": [{"name": "gpu"}]})},
@@ -143,9 +132,7 @@ PROTECTIONS: Mapping[str, Protection] = {
     ),
     "a bare pod": Protection({"Pod": pod(ownerReferences=[])}),
     "a young pod": Protection({"Pod": pod(status={"startTime": "2026-01-15T11:59:00Z"})}, {"minPodAge": "2h"}),
-    "a pod that the evictor does not select": Protection(
-        {"Pod": pod()}, {"labelSelector": {"matchLabels": {"app": "db"}}}
-    ),
+    "a pod that is not selected": Protection({"Pod": pod()}, {"labelSelector": {"matchLabels": {"app": "db"}}}),
     "one of too few replicas": Protection({"Pod": pod()}, {"minReplicas": 3}),
     "a pod under a PDB": Protection(
         {"Pod": pod(), "PodDisruptionBudget": _pdb()},
@@ -172,18 +159,13 @@ PROTECTIONS: Mapping[str, Protection] = {
     ),
     "a pod with a claim of a protected class": Protection(
         {
-            "Pod": pod({"volumes": [{"name": "v", **_CLAIM}]}),
+            "Pod": pod({"volumes": [{"name": "v", "persistentVolumeClaim": _CLAIM}]}),
             "PersistentVolumeClaim": {
                 "metadata": {"name": "c", "namespace": "shop"},
                 "spec": {"storageClassName": "fast"},
             },
         },
-        {
-            "podProtections": {
-                "extraEnabled": ["PodsWithPVC"],
-                "config": {"PodsWithPVC": {"protectedStorageClasses": [{"name": "fast"}]}},
-            }
-        },
+        {"podProtections": {"extraEnabled": ["PodsWithPVC"], "config": _CLASSES}},
         valued=(("PersistentVolumeClaim", ("spec", "storageClassName")),),
         removable=_IN_VOLUME,
         nullable=_volume_fields("persistentVolumeClaim"),

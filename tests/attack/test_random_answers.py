@@ -68,10 +68,8 @@ def _pod(choice, number):
     if choice.random() < 0.2:
         made["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
     if choice.random() < 0.1:
-        made["metadata"]["annotations"] = {
-            f"{ANNOTATIONS}/request-evict-only": "",
-            f"{ANNOTATIONS}/eviction-in-progress": "",
-        }
+        both = ("request-evict-only", "eviction-in-progress")
+        made["metadata"]["annotations"] = {f"{ANNOTATIONS}/{each}": "" for each in both}
     return made
 
 
@@ -80,13 +78,9 @@ def in_progress(each):
 
 
 @pytest.fixture(autouse=True)
-def quiet():
+def quiet(logging_as_before):
     """A run warns of every try; thousands of them are not news."""
-    logger = logging.getLogger("rebalancer")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(before)
+    logging.getLogger("rebalancer").setLevel(logging.CRITICAL)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

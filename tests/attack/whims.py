@@ -38,27 +38,16 @@ class Time:
 
 @dataclass
 class Whims:
-    """Lets a server do as it likes.
-
-    Attributes:
-        choice: where all chance comes from.
-        server: whom it happens to.
-        time: the program's.
-        interrupt: sends the program a signal.
-        ends: when the program may ask for nothing more.
-        went: UIDs of the pods that have gone, or that another controller has taken over.
-        late: when evictions were asked for after the end.
-        asked: UIDs in the requests for evictions, in order.
-    """
+    """Lets a server do as it likes."""
 
     choice: random.Random
     server: FakeApiServer
     time: Time
-    interrupt: Callable[[], object]
-    ends: float
-    went: list[str] = field(default_factory=list)
-    late: list[float] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    interrupt: Callable[[], object]  # sends the program a signal
+    ends: float  # when the program may ask for nothing more
+    went: list[str] = field(default_factory=list)  # UIDs of pods that have gone, or that another has taken over
+    late: list[float] = field(default_factory=list)  # when evictions were asked for after the end
+    asked: list[str] = field(default_factory=list)  # UIDs in the requests for evictions, in order
     _pending: list[Request] = field(default_factory=list)
     _interrupted: bool = False
 

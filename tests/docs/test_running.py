@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-from click.testing import CliRunner
-
 from rebalancer.cli.main import main
 from rebalancer.run.options import Options
 from rebalancer.run.serve import pages
@@ -53,7 +51,6 @@ def test_every_path_is_named():
 
 def test_every_flag_that_is_named_exists():
     """A table cannot promise what the command line does not take."""
-    known = {name for command in [main.commands["run"]] for option in command.params for name in option.opts}
+    known = {name for option in main.commands["run"].params for name in option.opts}
 
     assert set(re.findall(r"`(--[a-z-]+)", TEXT)) <= known
-    assert CliRunner().invoke(main, ["run", "--help"]).exit_code == 0

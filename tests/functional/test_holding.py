@@ -135,12 +135,3 @@ def test_without_the_permission_nothing_is_evicted(run, cluster):
     assert cluster.evicted == []
     assert other.exit_code == 0
     assert any("selection: compaction" in each for each in other.report["warnings"])
-
-
-@pytest.mark.parametrize("text", ["0", "0s", "25h", "soon"])
-def test_a_time_that_cannot_be_one_is_refused(run, cluster, text):
-    outcome = run("--hold", text)
-
-    assert outcome.exit_code == 2
-    assert "--hold: " in outcome.stderr
-    assert cluster.requests == []

@@ -17,17 +17,22 @@ needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a file that is 
 
 @needs_full
 @pytest.mark.parametrize(
-    ("allowed", "exit_code", "gone"), [(True, 0, "default/a, default/b"), (False, 1, "nothing")], ids=["", "forbidden"]
+    ("forbidden", "options", "exit_code", "gone"),
+    [
+        ("", (), 0, "; evicted: default/a, default/b"),
+        ("pods/eviction", (), 1, "; evicted: nothing"),
+        ("", ("--dry-run", "--output", "table"), 1, ""),
+    ],
+    ids=["live", "forbidden", "dry"],
 )
-def test_a_live_run_on_a_full_disk(two, rebalancer, allowed, exit_code, gone):
+def test_a_run_on_a_full_disk(two, rebalancer, forbidden, options, exit_code, gone):
     """One line says which pods went; and where pods went, a Job must not do it again.  Else that does no harm."""
-    if not allowed:
-        two.forbid("create", "pods/eviction")
+    two.forbid("create", forbidden)
     with FULL.open("w") as full:
-        outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), stdout=full))
+        outcome = finish(rebalancer.start(*rebalancer.arguments(two, policy(OLD)), *options, stdout=full))
 
     assert outcome.exit_code == exit_code
-    assert outcome.stderr.endswith(f"Error: the report cannot be written: No space left on device; evicted: {gone}\n")
+    assert outcome.stderr.endswith(f"Error: the report cannot be written: No space left on device{gone}\n")
 
 
 def test_a_live_run_whose_output_was_closed_at_start(two, rebalancer):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from rebalancer import __version__
 from rebalancer.cli.main import main
 from rebalancer.run.leadership import LEADER, ONE_CYCLE
 
@@ -85,8 +86,10 @@ def test_the_arguments_of_a_cronjob_carry_over(arguments):
     assert result.stdout.startswith("{")
 
 
-def test_version_and_help_as_commands():
+def test_version_and_help_are_options_and_commands():
+    assert invoke("--version").stdout == f"rebalancer, version {__version__}\n"
     assert invoke("version").stdout.startswith("rebalancer ")
+    assert "Exit codes: 0" in " ".join(invoke("--help").stdout.split())
     assert invoke("help").stdout == invoke("--help").stdout
     assert invoke("help", "validate").stdout == invoke("validate", "--help").stdout
     assert "there is no command 'validat'" in invoke("help", "validat").stderr
