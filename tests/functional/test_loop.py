@@ -35,9 +35,13 @@ FAILED = 'rebalancer_cycles_total{dry_run="false",result="failed"}'
 def test_a_loop_runs_until_it_is_stopped_and_that_is_no_failure(three, rebalancer):
     """Each cycle reads the cluster anew, has its limits to itself and a report of its own; the end is exit code 0.
 
-    Meanwhile probes answer, and what the descheduler's dashboards ask for is there, under its names and labels.
+    A cycle that fails is followed by another.  Meanwhile probes answer, and what the descheduler's dashboards ask for
+    is there, under its names and labels.
     """
+    three.fail("GET", "/api/v1/pods", status=400, times=2)
     loop = Loop(rebalancer, three, ONE)
+    loop.wait_metric(FAILED, 2)
+    assert ask(loop.port, "/healthz").status == 200
     loop.wait_metric(SUCCEEDED, 4)
 
     found = samples(ask(loop.port, "/metrics").body)
@@ -56,74 +60,50 @@ def test_a_loop_runs_until_it_is_stopped_and_that_is_no_failure(three, rebalance
     outcome = loop.end(signal.SIGINT)
 
     assert outcome.exit_code == 0
+    assert "failed cycles in a row: 2" in outcome.stderr
     assert three.evicted == ["default/a", "default/b", "default/c"]
     reports = [json.loads(each) for each in outcome.stdout.replace("\n}\n{", "\n}\0{").split("\0")]
     assert [len(each["evictions"]) for each in reports[:4]] == [1, 1, 1, 0]
 
 
-def test_a_loop_shows_its_last_cycle(three, rebalancer):
-    """On request over plain HTTP: an index that links what there is, and the report of the cycle in full.
-
-    The report's script may run in a browser, by its hash: the moves can be searched.
-    """
-    loop = Loop(rebalancer, three, policy(OLD), "--insecure-http", "--dry-run", ask=partial(ask, secure=False))
-    loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="succeeded"}', 2)
-
-    index = ask(loop.port, "/", secure=False, Accept="text/html")
-    plain = ask(loop.port, "/", secure=False).body
-    report = json.loads(ask(loop.port, "/report", secure=False).body)
-
-    assert (index.status, index.headers["Refresh"]) == (200, "30")
-    assert all(
-        f'<a href="{path}">' in index.body
-        for path in ("/healthz", "/livez", "/metrics", "/readyz", "/report", "/status")
-    )
-    assert re.search(r"^last cycle, 20[-\dT:]{17}Z: 3 pods would be evicted", plain, re.MULTILINE)
-    assert "next cycle: 20" in plain
-    assert report["kind"] == "Report"
-    assert json.loads(ask(loop.port, "/status", secure=False).body)["kind"] == "Report"
-    if CHROMIUM:
-        rows = "[...document.querySelectorAll('#moves tbody tr')]"
-        search = "s = document.getElementById('search'); s.value = 't/b'; s.dispatchEvent(new Event('input'))"
-        shown = f"{rows}.filter(row => !row.hidden).map(row => row.cells[0].textContent.trim())"
-        found = evaluated(f"http://127.0.0.1:{loop.port}/report", ["document.title", search, shown])
-        assert (found[0].startswith("rebalancer: Dry run"), found[2]) == (True, ["default/b"])
-    assert loop.end().exit_code == 0
+SEARCH = "s = document.getElementById('search'); s.value = 't/b'; s.dispatchEvent(new Event('input'))"
+SHOWN = (
+    "[...document.querySelectorAll('#moves tbody tr')]"
+    ".filter(row => !row.hidden).map(row => row.cells[0].textContent.trim())"
+)
 
 
 def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
-    """The descheduler counts it like evictions.  Nothing is written to the cluster, not even of a bad policy."""
-    loop = Loop(rebalancer, three, ONE, "--dry-run")
+    """The descheduler counts it like evictions.  Nothing is written to the cluster, not even of a bad policy.
+
+    Its last cycle is shown on request: an index that links what there is, and the report in full, here over plain HTTP.
+    The report's script may run in a browser, by its hash: the moves can be searched.
+    """
+    look = partial(ask, secure=False)
+    loop = Loop(rebalancer, three, policy(OLD), "--insecure-http", "--dry-run", ask=look)
     loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="succeeded"}', 2)
 
-    found = samples(ask(loop.port, "/metrics").body)
+    found = samples(look(loop.port, "/metrics").body)
+    index, plain = look(loop.port, "/", Accept="text/html"), look(loop.port, "/").body
+    reports = [json.loads(look(loop.port, path).body)["kind"] for path in ("/report", "/status")]
+    shown = CHROMIUM and evaluated(f"http://127.0.0.1:{loop.port}/report", ["document.title", SEARCH, SHOWN])
+    swap(rebalancer.folder / "policy.yaml", "profiles: [")
+    loop.wait_metric("rebalancer_policy_reload_failures_total", 1)
+    outcome = loop.end()
 
     assert not [series for series in found if series.startswith("descheduler_pods_evicted")]
     series = 'rebalancer_evictions_total{dry_run="true",profile="tidy",result="granted",strategy="PodLifeTime"}'
     assert found[series] >= 2
-    assert three.evicted == []
-
-    swap(rebalancer.folder / "policy.yaml", "profiles: [")
-    loop.wait_metric("rebalancer_policy_reload_failures_total", 1)
-
-    outcome = loop.end()
+    assert (index.status, index.headers["Refresh"]) == (200, "30")
+    for path in ("/healthz", "/livez", "/metrics", "/readyz", "/report", "/status"):
+        assert f'<a href="{path}">' in index.body
+    assert re.search(r"^last cycle, 20[-\dT:]{17}Z: 3 pods would be evicted", plain, re.MULTILINE)
+    assert "next cycle: 20" in plain
+    assert reports == ["Report", "Report"]
+    assert not shown or (shown[0].startswith("rebalancer: Dry run"), shown[2]) == (True, ["default/b"])
     assert outcome.exit_code == 0
     assert "the last good policy stays in force" in outcome.stderr
     assert {request.method for request in three.requests} == {"GET"}
-
-
-def test_a_cycle_that_fails_is_followed_by_another(three, rebalancer):
-    three.fail("GET", "/api/v1/pods", status=400, times=2)
-    loop = Loop(rebalancer, three, ONE)
-
-    loop.wait_metric(FAILED, 2)
-    assert ask(loop.port, "/healthz").status == 200
-    loop.wait_metric(SUCCEEDED, 1)
-    outcome = loop.end()
-
-    assert outcome.exit_code == 0
-    assert "failed cycles in a row: 2" in outcome.stderr
-    assert "default/a" in three.evicted
 
 
 def swap(path, document):

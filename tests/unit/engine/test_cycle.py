@@ -13,11 +13,10 @@ from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import Destination
-from rebalancer.eviction.verdict import Granted, Unknown
+from rebalancer.eviction.verdict import GRANTED, Unknown
 from rebalancer.policy.evictor import DefaultEvictorArgs
-from rebalancer.report.words import text
 from rebalancer.scheduling.worlds import SAMPLES
-from tests.make import cluster, decide, evicted, node, pod, refused, says_no
+from tests.make import cluster, decide, evicted, node, pod, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance
 
 ON = [node("n1"), node("n2")]
@@ -120,47 +119,26 @@ def test_an_evictor_that_does_not_go_with_the_cluster_is_an_error_before_anythin
     assert on.contains(a)
 
 
-def test_a_pod_refused_twice_to_one_strategy_counts_once_with_the_first_cause() -> None:
-    def script(on: Any, evict: Any) -> None:
-        (one,) = on.pods()
-        evict.evictable(one, "first")
-        evict(one, "second")
-
-    ledger = decide(
-        cluster(ON, [pod("a", cpu="99", owners=None)]), Scripted(script), Scripted(script), evictor={"nodeFit": True}
-    )
-
-    assert [(text(entry.because), entry.verdict.by) for entry in ledger.refusals] == [("first", "FailedBarePods")] * 2
-    assert [run.refused for run in ledger.runs] == [1, 1]
+NOT_YET = says_no("PDB", "not yet")
 
 
-def test_a_pod_granted_in_the_end_was_not_refused() -> None:
-    """A strategy may ask again when the cluster has changed."""
+@pytest.mark.parametrize(
+    ("verdicts", "refusals"),
+    [
+        pytest.param([NOT_YET, says_no("Webhook", "no")], [NOT_YET], id="twice, with the first cause"),
+        pytest.param([NOT_YET, GRANTED], [], id="and granted when the cluster has changed"),
+        pytest.param([NOT_YET, Unknown("no answer")], [], id="and perhaps gone in the end"),
+    ],
+)
+def test_a_pod_that_is_refused_to_a_strategy_counts_once_and_only_if_it_stays(verdicts: Any, refusals: Any) -> None:
+    ledger = Ledger()
+    for _ in range(2):
+        for verdict in verdicts:
+            ledger.record(Entry("p", "s", pod("a"), cause(Code.CUSTOM), verdict))
+        ledger.close_run("p", "s", 0.0, None)
 
-    def script(on: Any, evict: Any) -> None:
-        big, small = on.pods()
-        assert not evict.evictable(big, "first")
-        evict(small, "to make room")
-        assert evict(big, "second").granted
-
-    pods = [pod("small", node="n2", cpu="1"), pod("big", node="n1", cpu="4")]
-    ledger = decide(cluster(ON, pods), Scripted(script), evictor={"nodeFit": True})
-
-    assert ledger.runs[0].error is None
-    assert evicted(ledger) == ["small", "big"]
-    assert refused(ledger) == {}
-
-
-def test_a_pod_that_may_have_gone_in_the_end_was_not_refused() -> None:
-    def script(on: Any, evict: Any) -> None:
-        (one,) = on.pods()
-        evict.refuse(one, "first", says_no("PDB", "not yet"))
-        evict(one, "second")
-
-    ledger = decide(cluster(ON, [pod("a")]), Scripted(script), sink=AnsweringSink({"a": Unknown("no answer")}))
-
-    assert refused(ledger) == {}
-    assert [(run.unknown, run.refused) for run in ledger.runs] == [(1, 0)]
+    assert [each.verdict for each in ledger.refusals] == refusals * 2
+    assert [each.refused for each in ledger.runs] == [len(refusals)] * 2
 
 
 def test_each_run_counts_what_its_own_strategy_did() -> None:
@@ -214,7 +192,7 @@ def test_worlds_and_nowhere_add_up(shares: dict[str, float], worlds: int, nowher
     parts = {name: share / SAMPLES for name, share in shares.items()}
     known = SimpleNamespace(played=lambda _: None, shares=lambda _: parts)
     because = cause(Code.CUSTOM, text="why").with_details(lands_on={"node": "n2"})
-    entry = Entry("p", "s", pod("a"), because, Granted(), Destination.among("n2", {"n2": 1.0}))
+    entry = Entry("p", "s", pod("a"), because, GRANTED, Destination.among("n2", {"n2": 1.0}))
     ledger = Ledger(evictions=[entry])
 
     widen_destinations(ledger, SimpleNamespace(index=lambda _: known))  # type: ignore[arg-type]
