@@ -31,9 +31,7 @@ class Closures:
         self._forbidden: set[str] = set()
         self._closed: dict[str, str] = {}  # by namespace, the failure that closed it, in the server's words
         self._closed_since_grant: set[str] = set()
-        self._cause = ""  # of the failures in a row, with their number and their namespaces
-        self._length = 0
-        self._namespaces: set[str] = set()
+        self._cause, self._row = "", list[str]()  # of the failures in a row, with the namespace of each
         self._ending: set[str] = set()
         self._otherwise_covered: set[str] = set()
 
@@ -45,22 +43,18 @@ class Closures:
         """Evict these pods no more: other PDBs than at the snapshot select them, so what was decided may not hold."""
         self._otherwise_covered |= set(uids)
 
-    def change_refusal(self, pod: Pod) -> Refused | None:
-        """Return why a pod stays though its strategy and its protections let it go; None where it need not."""
+    def refusal(self, pod: Pod) -> Refused | None:
+        """Return why a pod is not asked for though its strategy and its protections let it go; None if it may be."""
+        owner = pod.controller
+        if pod.namespace in self._forbidden:
+            return refused(Code.NO_PERMISSION, namespace=pod.namespace)
+        if failure := self._closed.get(pod.namespace):
+            return refused(Code.CLOSED, failures=_IN_A_ROW, error=failure)
         if pod.uid in self._otherwise_covered:
             return refused(Code.PDB, message="other PodDisruptionBudgets select it than when the cluster was read")
-        owner = pod.controller
-        if owner is None or owner.uid not in self._ending:
-            return None
-        words = f"its {owner.kind} {owner.name} is being deleted, and would not replace it"
-        return refused(Code.BARE_PODS, message=words)
-
-    def refusal(self, namespace: str) -> Refused | None:
-        """Return why nothing is asked for in this namespace; None if evictions may be asked for."""
-        if namespace in self._forbidden:
-            return refused(Code.NO_PERMISSION, namespace=namespace)
-        if words := self._closed.get(namespace):
-            return refused(Code.CLOSED, failures=_IN_A_ROW, error=words)
+        if owner and owner.uid in self._ending:
+            words = f"its {owner.kind} {owner.name} is being deleted, and would not replace it"
+            return refused(Code.BARE_PODS, message=words)
         return None
 
     def heard(self, pod: Pod, verdict: Verdict) -> None:
@@ -83,14 +77,13 @@ class Closures:
         """Count a failure; one of another cause begins a row anew, and so does a verdict without a failure's words."""
         cause = _cause(words, pod)
         if cause != self._cause:
-            self._cause, self._length, self._namespaces = cause, 0, set()
+            self._cause, self._row = cause, []
         if not cause:
             return
-        self._length += 1
-        self._namespaces.add(pod.namespace)
-        if self._length >= _IN_A_ROW:
-            self._closed |= dict.fromkeys(sorted(self._namespaces), words)
-            self._closed_since_grant |= self._namespaces
+        self._row.append(pod.namespace)
+        if len(self._row) >= _IN_A_ROW:
+            self._closed |= dict.fromkeys(sorted({*self._row}), words)
+            self._closed_since_grant |= {*self._row}
 
     def notices(self) -> tuple[str, ...]:
         """Return what the reader of the report should know, and do."""

@@ -106,7 +106,7 @@ class LiveSink:
         if reason := self._halt.reason or self.closures.ended:
             raise CycleStopped(reason)
         with self._learning:
-            refusal = self.closures.refusal(pod.namespace) or self.closures.change_refusal(pod)
+            refusal = self.closures.refusal(pod)
         if refusal:
             self.is_denied = True
             return refusal

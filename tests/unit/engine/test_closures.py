@@ -17,11 +17,15 @@ def told(closures, *verdicts, namespace="a"):
     return closures
 
 
+def refusal(closures, namespace):
+    return closures.refusal(make.pod("p", namespace=namespace))
+
+
 def test_a_missing_permission_closes_its_namespace_alone():
     closures = told(Closures(), NOT_ALLOWED)
 
-    assert closures.refusal("a") == refused(Code.NO_PERMISSION, namespace="a")
-    assert closures.refusal("b") is None
+    assert refusal(closures, "a") == refused(Code.NO_PERMISSION, namespace="a")
+    assert refusal(closures, "b") is None
 
 
 @pytest.mark.parametrize(("before", "ended"), [((), True), ((GRANTED,), False), ((EXPECTED,), True)])
@@ -40,10 +44,10 @@ def test_five_without_permission_end_the_run_unless_some_were_granted(before, en
 )
 def test_the_twentieth_failure_in_a_row_closes(failure):
     closures = told(Closures(), *[failure] * 19)
-    assert closures.refusal("a") is None
+    assert refusal(closures, "a") is None
 
-    assert told(closures, failure).refusal("a").by == "Closed"
-    assert closures.refusal("b") is None
+    assert refusal(told(closures, failure), "a").by == "Closed"
+    assert refusal(closures, "b") is None
     assert closures.ended == ""
 
 
@@ -54,7 +58,7 @@ def test_anything_else_in_between_begins_anew(between):
     """It shows that not everything fails for that cause."""
     failure = Failed("no")
 
-    assert told(Closures(), *[failure] * 19, between, *[failure] * 19).refusal("a") is None
+    assert refusal(told(Closures(), *[failure] * 19, between, *[failure] * 19), "a") is None
 
 
 WORDS = "abcdefghijklmnopqrst"
@@ -66,7 +70,7 @@ OF_A_WEBHOOK = [
 
 @pytest.mark.parametrize("failures", [OF_PODS, OF_A_WEBHOOK])
 def test_names_numbers_and_what_one_webhook_says_make_no_other_cause(failures):
-    assert told(Closures(), *failures).refusal("a") is not None
+    assert refusal(told(Closures(), *failures), "a") is not None
 
 
 def test_over_five_namespaces_the_run_ends():
@@ -90,7 +94,7 @@ def test_namespaces_with_causes_of_their_own_end_the_run_without_a_grant_between
         told(closures, *[GRANTED] * granted, namespace="z")
 
     assert bool(closures.ended) is not granted
-    assert closures.refusal("e") is not None
+    assert refusal(closures, "e") is not None
 
 
 def test_what_was_closed_is_named_in_the_report():

@@ -275,7 +275,7 @@ def test_a_pod_stays_that_another_pdb_selects_than_before(server, sink, steer, c
 
     steer.begin(wave(going))
 
-    refusal = sink.closures.change_refusal(going.pod)
+    refusal = sink.closures.refusal(going.pod)
     assert (refusal.by if refusal else None) == ("PDB" if came else None)
 
 
