@@ -6,11 +6,21 @@ from typing import Any
 
 import yaml
 
+from tests.functional import objects
 from tests.functional.program import Outcome, Program
 
 Object = Mapping[str, Any]
 PEAK = ("--peak", "10:00-11:00")
 JSON = ("-o", "json")
+RESOURCES = {"requests": {"cpu": "500m"}, "limits": {"cpu": "500m", "memory": "512Mi"}}
+
+
+def pod(name, on="n1", resources=None):
+    """The pod of a StatefulSet of this name."""
+    made = objects.pod(f"{name}-0", on, namespace="shop", owner=name)
+    made["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    made["spec"]["containers"][0] |= {"name": "app", "resources": resources or {}}
+    return made
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 #: Words are the program's, and files the shell's.
 CASES = [
     ("rebalancer run --max-e", "rebalancer run --max-evictions"),
-    ("rebalancer run --snapshot exam", "rebalancer run --snapshot examples/"),
     ("rebalancer run --policy examples/clu", "rebalancer run --policy examples/cluster.json"),
 ]
 #: What is offered where the last word ends so, whatever the shell.

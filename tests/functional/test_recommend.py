@@ -187,23 +187,6 @@ def test_all_shapes_of_kubectl_top_are_read(rebalancer, heading, line, namespace
     assert (found["namespace"], found["name"], found["container"]) == (namespace, "db", container)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--rule", "magic"), "--rule magic is not a rule; there are peak-mean, seed-literal, quantile, target"),
-        (("--timezone", "Mars"), "--timezone Mars is not a time zone"),
-        (("--peak", "noon"), "'noon' is not a window"),
-        (("--patches", "p"), "--patches needs --snapshot"),
-        (("--snapshot", "absent.json"), "--snapshot absent.json cannot be read"),
-    ],
-)
-def test_bad_usage_is_named(recommend, arguments, message):
-    outcome = recommend(*arguments)
-
-    assert outcome.exit_code == 2
-    assert message in outcome.stderr
-
-
 def test_a_folder_has_to_be_empty_and_a_picture_needs_nodes(recommend, web):
     """`kubectl apply -f` would apply what else is there."""
     full, lone = (recommend(*each, beside=[web]) for each in (("--patches", recommend.program.folder), ["--what-if"]))

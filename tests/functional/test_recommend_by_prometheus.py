@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from tests.functional.program import Program
+from tests.functional.recommending import JSON, RESOURCES, pod
 from tests.make import NOW
 from tests.real_prometheus import RealPrometheus, Series, needed
 
@@ -141,17 +142,39 @@ def test_what_a_person_reads(server, asked):
     assert {line[1]: " ".join(line[2:]) for line in lines} == TABLE
 
 
-def test_default_queries_are_those_of_the_kubelet(tmp_path, asked):
-    """A container that uses half a core all the time, by cAdvisor's counter; other series do not count."""
-    labels = {"namespace": "shop", "pod": "db-0", "container": "app"}
-    cpu, memory = "container_cpu_usage_seconds_total", "container_memory_working_set_bytes"
-    past = [Series(cpu, each, lambda age: (DAY - age) / 2, DAY, 60) for each in (labels, {**labels, "container": ""})]
-    past.append(Series(memory, labels, lambda _: 64 * MEBI, DAY, 60))
-    with RealPrometheus(tmp_path, past) as server:
-        few = ("--history", "20h", "--min-days", 1, "--min-samples", 20)
-        (found,) = asked(server, *few, "--rule", "quantile", "-o", "json").report["containers"]
+def test_default_queries_are_those_of_the_kubelet_and_of_kube_state_metrics(tmp_path, asked):
+    """Half a core all the time; a pod that is gone was killed; on four days 40 % of two hours' periods are throttled.
 
-    assert (found["name"], found["container"], found["recommended"]["cpuRequest"]) == ("db", "app", "500m")
+    Other series do not count.
+    """
+    labels, gone = ({"namespace": "shop", "pod": f"web-{n}", "container": "app"} for n in (0, 1))
+
+    def throttled(age):
+        """Of two periods a second 40 % from hour 10 to hour 12 of each day; a counter, so it only grows."""
+        day, second = divmod(4 * DAY - age, DAY)
+        return 0.8 * (day * 7200 + min(max(second - 36_000, 0), 7200))
+
+    cpu = "container_cpu_usage_seconds_total"
+    values = (
+        *((cpu, each, lambda age: (4 * DAY - age) / 2) for each in (labels, {**labels, "container": ""})),
+        ("container_memory_working_set_bytes", labels, lambda _: 64 * MEBI),
+        ("container_cpu_cfs_periods_total", labels, lambda age: (4 * DAY - age) * 2.0),
+        ("container_cpu_cfs_throttled_periods_total", labels, throttled),
+        (
+            "kube_pod_container_status_last_terminated_reason",
+            {**gone, "reason": "OOMKilled"},
+            lambda age: 1.0 if 2 * DAY < age < 2 * DAY + 3600 else None,
+        ),
+    )
+    cluster = Program(tmp_path).cluster(pod("web", resources=RESOURCES))
+    with RealPrometheus(tmp_path, [Series(*each, 4 * DAY, 60) for each in values]) as server:
+        few = ("--history", "96h", "--step", "30m", "--min-days", 2, "--min-samples", 20, "--snapshot", cluster, *JSON)
+        (found,) = asked(server, *few).report["containers"]
+
+    killed, squeezed = found["remarks"]
+    assert killed == "OOM killed in 1 pod: memory raised to 615Mi"
+    assert squeezed == "throttled in 40 % of its cpu periods on 4 days: its limit of cpu raised to 700m"
+    assert (found["recommended"]["cpuRequest"], found["recommended"]["cpuLimit"]) == ("525m", "700m")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +185,6 @@ def test_default_queries_are_those_of_the_kubelet(tmp_path, asked):
         (("--cpu-query", "nothing"), "Prometheus has no such history"),
         (("--step", "0s"), "--step is more than 0"),
         (("--now", "0001-01-01"), "--now 0001-01-01 is not a time"),
-        (("--samples", "folder"), "give one of --samples, --prometheus and --policy"),
     ],
 )
 def test_what_cannot_be_asked_is_told(server, asked, arguments, words):

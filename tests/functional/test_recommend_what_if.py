@@ -7,22 +7,11 @@ import json
 
 import pytest
 
-from tests.functional import objects
 from tests.functional.objects import node
-from tests.functional.recommending import JSON, Recommender, resources_of
-from tests.make import NOW
-from tests.real_prometheus import RealPrometheus, Series, needed
+from tests.functional.recommending import JSON, RESOURCES, Recommender, pod, resources_of
 
 #: What workloads of one pod each use: the eight of 1500m request as little as the sixteen of 20m.
 USED = {f"w{number:02}": 20 if number % 3 else 1500 for number in range(24)}
-
-
-def pod(name, on="n1", resources=None):
-    """The pod of a StatefulSet of this name."""
-    made = objects.pod(f"{name}-0", on, namespace="shop", owner=name)
-    made["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
-    made["spec"]["containers"][0] |= {"name": "app", "resources": resources or {}}
-    return made
 
 
 @pytest.fixture
@@ -118,8 +107,6 @@ def test_heavy_workloads_that_share_nodes_are_listed_with_what_parts_them(measur
 
 
 NEED = {"cpuRequest": "750m", "cpuLimit": "1000m", "memoryRequest": "75Mi", "memoryLimit": "115Mi"}
-RESOURCES = {"requests": {"cpu": "500m"}, "limits": {"cpu": "500m", "memory": "512Mi"}}
-HOUR, DAY = 3600, 86_400
 
 
 def scaler(*metrics):
@@ -182,40 +169,3 @@ def test_a_kill_for_memory_raises_it_above_the_limit(measured, part, rule, reque
     assert found["recommended"]["memoryRequest"] == request_
     assert found["recommended"]["memoryLimit"] == (None if rule == "target" else "615Mi")
     assert found["remarks"] == ["OOM killed in 1 pod: memory raised to 615Mi"]
-
-
-@needed
-def test_prometheus_tells_of_kills_and_throttling(rebalancer, tmp_path):
-    """On four days, for two hours each, 40 % of the periods are throttled; a pod that is gone was killed."""
-    labels, gone = ({"namespace": "shop", "pod": f"web-{n}", "container": "app"} for n in (0, 1))
-    days = 4
-
-    def throttled(age):
-        """Of two periods a second 40 % from hour 10 to hour 12 of each day; a counter, so it only grows."""
-        day, second = divmod(days * DAY - age, DAY)
-        return 0.8 * (day * 2 * HOUR + min(max(second - 10 * HOUR, 0), 2 * HOUR))
-
-    past = [
-        Series("used_cores", labels, lambda _: 0.2, days * DAY, 1800),
-        Series("used_bytes", labels, lambda _: 100 << 20, days * DAY, 1800),
-        Series("container_cpu_cfs_periods_total", labels, lambda age: (days * DAY - age) * 2.0, days * DAY, 60),
-        Series("container_cpu_cfs_throttled_periods_total", labels, throttled, days * DAY, 60),
-        Series(
-            "kube_pod_container_status_last_terminated_reason",
-            {**gone, "reason": "OOMKilled"},
-            lambda age: 1.0 if 2 * DAY < age < 2 * DAY + HOUR else None,
-            days * DAY,
-            60,
-        ),
-    ]
-    with RealPrometheus(tmp_path, past) as server:
-        where = ("--prometheus", server.url, "--history", f"{days * 24}h", "--step", "30m")
-        asks = ("--cpu-query", "used_cores", "--memory-query", "used_bytes", "--now", NOW.isoformat())
-        few = ("--min-days", 2, "--min-samples", 20, *JSON)
-        cluster = rebalancer.cluster(pod("web", resources=RESOURCES))
-        (found,) = rebalancer("recommend", *where, *asks, *few, "--snapshot", cluster).report["containers"]
-
-    killed, squeezed = found["remarks"]
-    assert killed == "OOM killed in 1 pod: memory raised to 615Mi"
-    assert squeezed == "throttled in 40 % of its cpu periods on 4 days: its limit of cpu raised to 700m"
-    assert (found["recommended"]["cpuRequest"], found["recommended"]["cpuLimit"]) == ("525m", "700m")

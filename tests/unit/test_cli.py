@@ -26,6 +26,7 @@ OFFLINE = (*RUN, "--snapshot", "cluster.json")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump(POLICY))
     (tmp_path / "cluster.json").write_text(json.dumps(CLUSTER))
+    (tmp_path / "top-20230511103000.txt").write_text("web-0 10m 64Mi\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -105,6 +106,17 @@ BAD_USAGE = {
     },
     "standard input twice": ([*DASH, "--snapshot", "-"], INPUT),
     "standard input twice for the scheduler": ([*DASH, "--scheduler-config", "-"], INPUT),
+    **{
+        f"recommend {' '.join(options)}": (["recommend", "--samples", ".", *options], words)
+        for *options, words in (
+            ("--rule", "magic", "--rule magic is not a rule; there are peak-mean, seed-literal, quantile, target"),
+            ("--timezone", "Mars", "--timezone Mars is not a time zone"),
+            ("--peak", "noon", "'noon' is not a window"),
+            ("--patches", "p", "--patches needs --snapshot"),
+            ("--snapshot", "absent.json", "--snapshot absent.json cannot be read"),
+            ("--prometheus", "http://p", "give one of --samples, --prometheus and --policy"),
+        )
+    },
     "no address": (["recommend", "--prometheus", "ftp://x"], "it is not a URL like http://HOST:PORT"),
     "a clock that is not a time": ([*OFFLINE, "--now", "noon"], "--now 'noon' is not an RFC 3339 time"),
     "a clock without a zone": ([*OFFLINE, "--now", "2026-01-01T00:00:00"], "is not an RFC 3339 time"),
