@@ -24,6 +24,7 @@ from rebalancer.eviction.steering import Destination, Hold, Steer
 from rebalancer.eviction.verdict import Refused
 from rebalancer.policy.arguments import Namespaces
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.policy.moving import most
 from rebalancer.policy.windows import ALWAYS, Schedule
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def run_cycle(
     cluster.
     """
     if recollection and recollection.is_trial:
-        limits = replace(limits, total=0 if limits.total == 0 else 1)
+        limits = replace(limits, total=1 if limits.total is None else min(1, most(limits.total, 1)))
     ledger = Ledger(observe=observe, limits=limits)
     restarted = restarting(recollection.settings if recollection else None, cluster)
     plans = [(profile, Evictor(cluster, profile.evictor, profile.only, restarted)) for profile in profiles]

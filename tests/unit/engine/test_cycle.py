@@ -10,13 +10,16 @@ import pytest
 from rebalancer.engine.cycle import ProfilePlan, run_cycle, widen_destinations
 from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
+from rebalancer.engine.patience import Recollection
 from rebalancer.errors import CycleStopped, StrategyError, UsageError
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import GRANTED, Unknown
+from rebalancer.memory.document import Memory
 from rebalancer.policy.evictor import DefaultEvictorArgs
+from rebalancer.policy.moving import Share, Trust
 from rebalancer.scheduling.worlds import SAMPLES
-from tests.make import cluster, decide, evicted, node, pod, says_no
+from tests.make import NOW, cluster, decide, evicted, node, pod, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance
 
 ON = [node("n1"), node("n2")]
@@ -105,6 +108,18 @@ def test_with_fewer_than_two_ready_nodes_nothing_runs(nodes: list[Any]) -> None:
     assert ledger.runs == []
     assert "moving pods takes 2 ready nodes" in (ledger.skipped or "")
     assert ledger.stopped is None
+
+
+@pytest.mark.parametrize(
+    ("total", "gone"), [(None, 1), (5, 1), (Share(50), 1), (0, 0), (Share(0), 0), (Share(50, at_most=0), 0)]
+)
+def test_a_trial_moves_one_pod_and_none_where_none_may_go(total: Any, gone: int) -> None:
+    """The breaker lets one move be tried; a limit of 0, of the policy or of the command line, holds all the same."""
+    recollection = Recollection(Trust(), Memory(since=NOW), is_trial=True)
+
+    ledger = decide(cluster(ON, [pod("a"), pod("b")]), Greedy(), limits=Limits(total=total), recollection=recollection)
+
+    assert len(ledger.evictions) == gone
 
 
 def test_an_evictor_that_does_not_go_with_the_cluster_is_an_error_before_anything_runs() -> None:
