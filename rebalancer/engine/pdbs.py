@@ -51,7 +51,7 @@ class DisruptionBudgets:
         self._several: dict[int, Refused] = {}
         #: How many pods of a PDB stand: ready, not terminating, not disrupted.  Only asked where some are disrupted.
         self._standing: Counter[tuple[str, str]] = Counter()
-        self._selecting: dict[tuple[str, int], list[DisruptionBudget]] = {}
+        self._selecting: dict[tuple[str, int], tuple[list[DisruptionBudget], object]] = {}
         if any(each.disrupted for each in self._budgets):
             for pod in pods:
                 if pod.ready and not pod.terminating:
@@ -91,14 +91,14 @@ class DisruptionBudgets:
 
     def selecting(self, pod: Pod) -> Sequence[DisruptionBudget]:
         """Return the PDBs that select the pod, in their order; one that could not be read may select every pod."""
-        # Replicas share their labels, and the pods keep them alive: an id stands for one set of labels.
+        # Replicas share their labels, and what is known keeps them alive: an id stands for one set of labels.
         key = (pod.namespace, id(pod.labels))
         known = self._selecting.get(key)
         if known is None:
             found = [self._matching_in(place, pod) for place in (pod.namespace, EVERY_NAMESPACE)]
             some = [each for each in found if each]
-            known = self._selecting[key] = some[0] if len(some) == 1 else [*found[0], *found[1]]
-        return known
+            known = self._selecting[key] = (some[0] if len(some) == 1 else [*found[0], *found[1]], pod.labels)
+        return known[0]
 
     def _matching_in(self, place: str, pod: Pod) -> list[DisruptionBudget]:
         narrower = list(self._selectors[place].matching(pod.labels)) if place in self._selectors else []

@@ -32,6 +32,13 @@ def test_one_pdb_that_could_be_read_is_enough_to_rely_on() -> None:
     assert not DisruptionBudgets([others, unread]).select(web("a"))
 
 
+def test_pods_that_are_read_again_are_told_apart() -> None:
+    """Each is looked at and forgotten, so that the labels of the next one may lie at the same place in memory."""
+    budgets = DisruptionBudgets([pdb("web", 0)])
+
+    assert [bool(budgets.refusal(pod("a", labels={"app": app}))) for app in ("db", "web") * 9] == [False, True] * 9
+
+
 def test_a_status_that_lags_is_told_as_such() -> None:
     """A report does not take it for a PDB whose disruptions are used up."""
     refusal = DisruptionBudgets([pdb("web", 1, observed=False)]).refusal(web("a"))
