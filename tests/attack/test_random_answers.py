@@ -6,8 +6,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,7 +15,7 @@ from tests.attack.limits import exceeded
 from tests.attack.seeds import seeds
 from tests.attack.whims import ANNOTATIONS, Time, Whims
 from tests.fake_api_server import FakeApiServer
-from tests.functional.objects import node, pdb, pod, policy
+from tests.functional.objects import OLD, node, pdb, pod, policy
 from tests.functional.program import Program
 
 RUNS = len(seeds(40))
@@ -25,24 +24,13 @@ CHUNKS = 10
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A cluster, a policy for it, and a deadline."""
+class Scene(NamedTuple):
+    """A cluster, limits for it, and a deadline."""
 
     objects: list[Object]
+    pods: list[Object]
     limits: Mapping[str, int]
     deadline: float
-
-    @property
-    def pods(self):
-        return [each for each in self.objects if each["kind"] == "Pod"]
-
-    def policy(self):
-        old = ("PodLifeTime", {"maxPodLifeTimeSeconds": 60})
-        restarts = ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 1})
-        rules = policy(old, restarts, **self.limits)
-        again = {**rules["profiles"][0], "name": "again"}
-        return {**rules, "profiles": [*rules["profiles"], again]}
 
 
 def scene(choice):
@@ -52,8 +40,14 @@ def scene(choice):
     budgets = [pdb(app, allowed=choice.choice((0, 1, 2, 2)), app=app, namespace=namespace) for app, namespace in apps]
     names = ("maxNoOfPodsToEvictTotal", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
     limits = {name: choice.choice((0, 1, 2, 3, 4, 6)) for name in names if choice.random() < 0.5}
-    deadline = choice.choice((5, 30, 120, 300))
-    return Scene([node("n1"), node("n2"), node("n3"), *pods, *budgets], limits, deadline)
+    objects = [*map(node, ("n1", "n2", "n3")), *pods, *budgets]
+    return Scene(objects, pods, limits, choice.choice((5, 30, 120, 300)))
+
+
+def rules(limits):
+    """Two strategies, in two profiles."""
+    made = policy(OLD, ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 1}), **limits)
+    return {**made, "profiles": [{**made["profiles"][0], "name": name} for name in ("tidy", "again")]}
 
 
 def _pod(choice, number):
@@ -99,7 +93,7 @@ def attempt(seed, folder):
         whims = Whims(choice, server, time, lambda: os.kill(os.getpid(), signal.SIGTERM), time.now + there.deadline)
         whims.begin()
         try:
-            report = Program(folder).play(server, there.policy(), time, deadline=there.deadline).report
+            report = Program(folder).play(server, rules(there.limits), time, deadline=there.deadline).report
         except (ClusterError, Interrupted):
             report = {"evictions": [], "unknown": []}
         whims.finish()

@@ -13,10 +13,9 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]}]
 """
-COMPACT = policy(
-    ("HighNodeUtilization", {"thresholds": {"cpu": 40}, "selection": "compaction"}),
-    maxNoOfPodsToEvictTotal=5,
-)
+COMPACT = ("HighNodeUtilization", {"thresholds": {"cpu": 40}, "selection": "compaction"})
+PACKED = policy(COMPACT, maxNoOfPodsToEvictTotal=5)
+NOTHING_OLD = policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY}))
 OURS = {"key": HOLD_KEY, "effect": "PreferNoSchedule"}
 SPOT = {"key": "spot", "effect": "PreferNoSchedule"}
 FORBIDDEN = {"status": 403, "message": 'admission webhook "w" denied the request: no'}
@@ -41,7 +40,7 @@ def cluster(server):
 def run(cluster, rebalancer, tmp_path):
     configuration = tmp_path / "scheduler.yaml"
     configuration.write_text(PACKS)
-    return lambda *options, wanted=COMPACT: rebalancer.run(
+    return lambda *options, wanted=PACKED: rebalancer.run(
         cluster, wanted, "--scheduler-config", configuration, *options
     )
 
@@ -77,7 +76,7 @@ def test_an_emptied_node_is_held_and_the_report_says_until_when(run, cluster):
 
 
 def test_the_policy_says_it_too_and_the_option_has_the_last_word(run, cluster):
-    outcome = run("--output", "table", "--hold", "2h", wanted={**COMPACT, "hold": "15m"})
+    outcome = run("--output", "table", "--hold", "2h", wanted={**PACKED, "hold": "15m"})
 
     _, table = outcome.stdout.split("Nodes kept empty\n")
     name, _, until, *by = table.splitlines()[0].split()
@@ -97,7 +96,7 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would_hold(run, cluster):
     assert "would be held" in run("--hold", "15m", "--dry-run", "--output", "table").stdout
 
 
-@pytest.mark.parametrize("wanted", [COMPACT, policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY}))])
+@pytest.mark.parametrize("wanted", [PACKED, NOTHING_OLD])
 def test_the_next_run_takes_it_off_after_its_expiry_and_not_before(run, cluster, wanted):
     """Whatever its policy is; the report names those that stay."""
     now = datetime.now(UTC)
@@ -123,15 +122,11 @@ def test_a_node_that_cannot_be_held_is_said_and_stops_nothing(run, cluster):
     assert outcome.exit_code == 0
 
 
-def test_without_the_permission_nothing_is_evicted(run, cluster):
-    """It is asked for first, and only where nodes are emptied; a policy that empties none is warned of."""
+def test_a_policy_that_empties_no_node_is_warned_of(run, cluster):
+    """And needs no permission."""
     cluster.forbid("patch", "nodes")
 
-    outcome = run("--hold", "15m")
-    other = run("--hold", "15m", wanted=policy(("PodLifeTime", {"maxPodLifeTimeSeconds": 9 * DAY})))
+    outcome = run("--hold", "15m", wanted=NOTHING_OLD)
 
-    assert outcome.exit_code == 3
-    assert "holding emptied nodes sets soft taints, and there is no permission to patch nodes" in outcome.stderr
-    assert cluster.evicted == []
-    assert other.exit_code == 0
-    assert any("selection: compaction" in each for each in other.report["warnings"])
+    assert outcome.exit_code == 0
+    assert any("selection: compaction" in each for each in outcome.report["warnings"])

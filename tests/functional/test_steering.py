@@ -6,6 +6,7 @@ import pytest
 
 from rebalancer.kube.marks import Mark
 from tests.functional.objects import OLD, node, policy
+from tests.functional.test_holding import COMPACT
 from tests.functional.test_unmark import KEYS, NOW, RECORD, SPOT, marked
 
 STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
@@ -15,16 +16,17 @@ STEERED = policy(OLD, maxNoOfPodsToEvictTotal=1, steering={})
 @pytest.mark.parametrize(
     ("wanted", "verb", "resource"),
     [
-        ({"steering": {}}, "patch", "nodes"),
-        ({"steering": {}}, "get", "nodes"),
-        ({"trust": {"restart": True}}, "patch", "deployments"),
+        (STEERED, "patch", "nodes"),
+        (STEERED, "get", "nodes"),
+        (policy(COMPACT, maxNoOfPodsToEvictTotal=5, hold="15m"), "patch", "nodes"),
+        (policy(OLD, maxNoOfPodsToEvictTotal=1, trust={"restart": True}), "patch", "deployments"),
     ],
 )
 def test_without_the_permission_nothing_is_done(two, rebalancer, wanted, verb, resource, loop):
     """The review comes before anything else, and the message has the rule to add; it does not come by itself."""
     two.forbid(verb, resource)
 
-    outcome = rebalancer.run(two, policy(OLD, maxNoOfPodsToEvictTotal=1, **wanted), *loop)
+    outcome = rebalancer.run(two, wanted, *loop)
 
     assert outcome.exit_code == 3
     assert f"no permission to {verb} {resource}" in outcome.stderr
