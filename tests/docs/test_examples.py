@@ -57,19 +57,13 @@ def test_the_example_of_record_is_a_command_with_the_permission_it_takes():
     assert found["ClusterRoleBinding"]["roleRef"]["name"] == found["ClusterRole"]["metadata"]["name"]
 
 
-def test_the_readme_names_every_file_in_the_order_of_application() -> None:
+def test_the_readme_names_every_file_in_the_order_of_application_and_none_speaks_of_helm() -> None:
     """Permissions and policy first, then one of the workloads."""
-    readme = (FOLDER / "README.md").read_text()
+    texts = {path.name: path.read_text() for path in FOLDER.glob("*.yaml")}
 
-    applied = re.findall(r"--filename (\w+\.yaml)", readme)
+    applied = re.findall(r"--filename (\w+\.yaml)", (FOLDER / "README.md").read_text())
 
-    assert applied[:2] == ["rbac.yaml", "policy.yaml"]
-    assert {*applied} == {path.name for path in FOLDER.glob("*.yaml")}
-
-
-def test_examples_do_not_speak_of_helm() -> None:
-    for path in FOLDER.glob("*.yaml"):
-        assert "helm" not in path.read_text().lower().replace("what the helm chart installs", ""), path.name
-        assert all(
-            each["metadata"]["name"].startswith(("rebalancer", "kube-rebalancer")) for each in objects(path.read_text())
-        )
+    assert (applied[:2], {*applied}) == (["rbac.yaml", "policy.yaml"], {*texts})
+    for name, text in texts.items():
+        assert "helm" not in text.lower().replace("what the helm chart installs", ""), name
+        assert all(each["metadata"]["name"].startswith(("rebalancer", "kube-rebalancer")) for each in objects(text))

@@ -1,6 +1,5 @@
 """docs/marking.md: its examples run, and its tables are complete."""
 
-import json
 import re
 
 import pytest
@@ -50,14 +49,16 @@ def document(rebalancer, server):  # noqa: F811
         yield lambda *options: rebalancer("mark", *files, "--kubeconfig", kubeconfig, "--no-lease", *options)
 
 
-def test_the_example_prints_what_is_shown(document):
+def test_the_example_prints_what_is_shown_and_every_key_of_its_report_is_explained(document):
     shown = re.search(r"^\$ rebalancer mark [^\n]*\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)[1]
+    explained = set(re.findall(r"`([A-Za-z.]+)`", DOCUMENT.partition("## Keys of the report")[2]))
 
-    outcome = document("--dry-run")
+    outcome, report = document("--dry-run"), document("--dry-run", "-o", "json").report
 
     assert outcome.exit_code == 0, outcome.stderr
-    without_times = [re.sub(r"\d{4}-\d\d-\d\dT\S+Z", "TIME", text) for text in (outcome.stdout, shown)]
-    assert without_times[0] == without_times[1]
+    told, promised = (re.sub(r"\d{4}-\d\d-\d\dT\S+Z", "TIME", text) for text in (outcome.stdout, shown))
+    assert told == promised
+    assert {*report, *report["rules"][0], *report["nodes"][0], *report["nodes"][0]["rules"][0]} <= explained
 
 
 def test_every_key_of_the_rules_is_explained():
@@ -66,14 +67,6 @@ def test_every_key_of_the_rules_is_explained():
     rows = re.findall(r"^\| `([a-zA-Z.]+)` \|", DOCUMENT.partition("## Without")[0], re.MULTILINE)
 
     assert set(rows) == (keys | signs) - {"mark", "apiVersion", "kind", "rules"}
-
-
-def test_every_key_of_the_report_is_explained(document):
-    report = json.loads(document("--dry-run", "-o", "json").stdout)
-    explained = set(re.findall(r"`([A-Za-z.]+)`", DOCUMENT.partition("## Keys of the report")[2]))
-
-    keys = {*report, *report["rules"][0], *report["nodes"][0], *report["nodes"][0]["rules"][0]}
-    assert keys <= explained
 
 
 def test_the_flags_of_the_table_are_there():

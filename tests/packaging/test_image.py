@@ -64,20 +64,18 @@ def test_what_debian_gives_is_pinned_for_both_architectures():
 
 
 def test_the_base_builds_and_nothing_of_it_stays():
-    """It is one Python, down to its patch release; the image starts from nothing, and its user is not root."""
+    """It is one Python, down to its patch release; the image starts from nothing, and its user is not root.
+
+    The build sees the files that the Dockerfile copies, and no more.
+    """
     text = DOCKERFILE.read_text()
+    seen = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE)
 
     assert re.findall(r"^ARG (PYTHON=.*)", text, re.MULTILINE) == ["PYTHON=python:3.11.14-slim-bookworm"]
     assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${PYTHON}", "scratch"]
     assert re.findall(r"^USER (.*)", text, re.MULTILINE) == ["1000:1000"]
     assert re.findall(r"^ENTRYPOINT (.*)", text, re.MULTILINE) == ['["rebalancer"]']
-
-
-def test_nothing_but_the_program_goes_into_the_build():
-    """The build sees the files that the Dockerfile copies, and no more."""
-    seen = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE.read_text(), re.MULTILINE)
-
     assert seen == {word for line in copied for word in line.split()}
 
 

@@ -90,16 +90,13 @@ def test_standard_input_is_read_for_a_dash(monkeypatch: pytest.MonkeyPatch) -> N
         assert names(read_snapshot_file("-")) == ["n1", "shop/a"]
 
 
-def test_the_recorded_time_is_found_in_any_document(tmp_path: Path) -> None:
+def test_the_recorded_time_is_found_in_any_document_and_what_is_in_none_is_unknown(tmp_path: Path) -> None:
     recorded = {"kind": "List", "rebalancer": {"now": "2026-01-15T12:00:00Z", "context": "x"}, "items": []}
 
     assert read(tmp_path, stream(recorded, LIST)).recorded.now == NOW
     assert read(tmp_path, stream(LIST, recorded)).recorded.now == NOW
-    assert read(tmp_path, stream(LIST)).recorded.now is None
-
-
-def test_what_the_file_does_not_hold_is_unknown(tmp_path: Path) -> None:
-    assert read(tmp_path, json.dumps(LIST)).collection.snapshot(NOW).budgets is None
+    file = read(tmp_path, stream(LIST))
+    assert (file.recorded.now, file.collection.snapshot(NOW).budgets) == (None, None)
 
 
 def test_objects_of_other_groups_are_left_out(tmp_path: Path) -> None:

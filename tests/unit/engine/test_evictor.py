@@ -62,19 +62,16 @@ def test_the_reasons_are_summed_up_by_their_number() -> None:
 @pytest.mark.parametrize(
     ("labels", "words"), [({"default": {}}, "do not match"), ({}, "are unknown"), (None, "are unknown")]
 )
-def test_labels_that_do_not_match_are_told_from_those_that_are_unknown(labels: Any, words: str) -> None:
-    args = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
+def test_a_pod_of_a_namespace_that_is_not_selected_has_nowhere_to_go(labels: Any, words: str) -> None:
+    """A strategy that asks for that alone learns it too, as in the descheduler; what is unknown is told as such."""
+    args = DefaultEvictorArgs.model_validate({"namespaceLabelSelector": {"matchLabels": {"team": "a"}}})
+    on = make_cluster([node("n1"), node("n2")], [candidate := pod("a")], namespaces=labels)
+    evictor = Evictor(on, args)
 
-    assert words in told(first_cause(pod("a"), args, namespaces=labels))
+    refusal = evictor.without_destination(candidate)
 
-
-def test_a_pod_of_a_namespace_that_is_not_selected_has_nowhere_to_go() -> None:
-    """A strategy that asks for that alone learns it too, as in the descheduler."""
-    labels = {"namespaceLabelSelector": {"matchLabels": {"team": "a"}}}
-    on = make_cluster([node("n1"), node("n2")], [candidate := pod("a")], namespaces={"default": {"team": "b"}})
-    evictor = Evictor(on, DefaultEvictorArgs.model_validate(labels))
-
-    assert by(evictor.without_destination(candidate)) == "NamespaceLabelSelector"
+    assert (by(refusal), words in told(refusal)) == ("NamespaceLabelSelector", True)
+    assert evictor.causes(candidate) == (refusal.cause,)
     assert evictor.protection(candidate) is None
 
 

@@ -25,7 +25,9 @@ def test_the_total_comes_first_then_the_node_then_the_namespace(limits: Limits, 
     assert (by(refusal), told(refusal)) == (cause, words)
 
 
-def test_a_pod_without_a_node_has_no_node_limit() -> None:
+def test_any_limit_is_a_limit_but_of_nodes_for_a_pod_without_one() -> None:
+    """A live run without any warns."""
+    assert (bool(Limits()), bool(Limits(total=0)), bool(Limits(per_node=5))) == (False, True, True)
     assert not LimitCounter(Limits(per_node=0)).refusal(pod("a", node=""))
     assert LimitCounter(Limits(per_node=0)).refusal(pod("a"))
 
@@ -44,13 +46,6 @@ def test_the_total_limit_ends_a_strategy_with_one_refusal() -> None:
         "c TotalLimit",
     ]
     assert [run.error for run in ledger.runs] == [None, None]
-
-
-def test_any_limit_is_a_limit() -> None:
-    """A live run without one warns."""
-    assert not Limits()
-    assert Limits(total=0)
-    assert Limits(per_node=5)
 
 
 @pytest.mark.parametrize(
