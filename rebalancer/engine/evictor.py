@@ -29,7 +29,7 @@ class Evictor:
     ) -> None:
         self._cluster = cluster
         self._restarted = restarted
-        self._args = args
+        self.args = args
         self._protected: dict[Pod, Refused | None] = {}  # pods never change, so each is asked about once
         self._only = only
         self._absolute = tuple(absolute(cluster))
@@ -40,14 +40,9 @@ class Evictor:
         self._obstacles = Obstacles(cluster, self._destinations)
 
     @property
-    def asks_scheduler(self) -> bool:
-        """Whether a pod may only go if the scheduler surely finds room for its replacement."""
-        return self._args.asks_scheduler
-
-    @property
     def notices(self) -> Sequence[str]:
         """What the scheduler's answers assume, in words; nothing where it is not asked."""
-        if not self._args.asks_scheduler:
+        if not self.args.asks_scheduler:
             return ()
         from rebalancer.scheduling.simulation import Simulation  # noqa: PLC0415  a kube-scheduler: only where asked
 
@@ -75,7 +70,7 @@ class Evictor:
 
     def too_few_replicas(self, pod: Pod) -> Refused | None:
         """Return a refusal if the pod's one owner has fewer pods left than minReplicas, as in the descheduler."""
-        minimum = self._args.min_replicas
+        minimum = self.args.min_replicas
         if minimum <= 1 or pod.evict_annotation or len(pod.owners) != 1:
             return None
         count = self._cluster.siblings(pod.owners[0].uid)
@@ -89,7 +84,7 @@ class Evictor:
 
     def without_certain_room(self, pod: Pod) -> Refused | None:
         """Return a refusal if `nodeFit: scheduler` is on and the replacement may find no node, as things are now."""
-        if not self._args.asks_scheduler:
+        if not self.args.asks_scheduler:
             return None
         from rebalancer.scheduling.certain_room import CertainRoom  # noqa: PLC0415  as above
 
@@ -108,14 +103,14 @@ class Evictor:
                 yield refused(protection.code, **(found if isinstance(found, Mapping) else {}))
 
     def _fits_nowhere(self, pod: Pod) -> Refused | None:
-        if self._args.asks_scheduler:
+        if self.args.asks_scheduler:
             return self.without_certain_room(pod)
-        if not self._args.node_fit or self._others.any_for(pod):
+        if not self.args.node_fit or self._others.any_for(pod):
             return None
         return refused(Code.NODE_FIT, **self._obstacles.of(pod))
 
     def _namespace_not_selected(self, pod: Pod) -> Refused | None:
-        selector = self._args.namespace_label_selector
+        selector = self.args.namespace_label_selector
         if not selector:
             return None
         labels = (self._cluster.snapshot.namespaces or {}).get(pod.namespace)

@@ -207,7 +207,7 @@ class _StrategyGate:
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
         """Ask for each of these pods, in this order; in flight only where no pod's room depends on others."""
-        flies = self._gate.most_in_flight > 1 and not self._balance and not self._evictor.asks_scheduler
+        flies = self._gate.most_in_flight > 1 and not self._balance and not self._evictor.args.asks_scheduler
         for pod, because in listed:
             (self._ask_ahead if flies else self)(pod, as_cause(because))
 

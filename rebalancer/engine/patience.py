@@ -84,7 +84,7 @@ class Patience:
         self._undone = {(*each.key, each.source): each for each in late if each.undone}
         self._replacements = {each.replacement for each in late if each.replacement}
         self._is_new = recollection.is_new or cluster.now - memory.since < _FIRST_MOVES
-        self._readings, self._moves = memory.readings, memory.moves
+        self._readings, self._ready_seconds = memory.readings, ready_seconds(memory.moves)
         self._moved: Counter[tuple[str, str]] = Counter()
         limit = settings.max_per_owner
         self._shares = None if limit is None else OwnerShares(cluster.snapshot.pods, lambda number: most(limit, number))
@@ -147,21 +147,14 @@ class Patience:
         """Return what it costs to move a pod in this cycle, in point hours; 0 where no cycle was measured before."""
         if not self._readings:
             return 0.0
-        key = self._key(pod)
-        missing, replicas = 1 + self._lacking[key], self._replicas[key]
-        return price(self._settings.move_price, pod, self._ready_seconds.get(key), missing, replicas)
+        key, (replicas, lacking) = self._key(pod), self._replicas
+        return price(self._settings.move_price, pod, self._ready_seconds.get(key), 1 + lacking[key], replicas[key])
 
     @cached_property
-    def _ready_seconds(self) -> Mapping[tuple[str, str], float]:
-        return ready_seconds(self._moves)
-
-    @cached_property
-    def _replicas(self) -> Counter[tuple[str, str]]:
-        return Counter(self._key(pod) for pod in self._cluster.snapshot.pods if pod.active)
-
-    @cached_property
-    def _lacking(self) -> Counter[tuple[str, str]]:
-        return Counter(self._key(pod) for pod in self._cluster.snapshot.pods if pod.active and not pod.ready)
+    def _replicas(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+        """How many active pods each owner has, and how many of them are not ready."""
+        active = [pod for pod in self._cluster.snapshot.pods if pod.active]
+        return Counter(map(self._key, active)), Counter(self._key(pod) for pod in active if not pod.ready)
 
     def spend(self, pod: Pod, count: int, *, moved: bool = True) -> None:
         """Count a pod that goes; with -1 take that back."""
