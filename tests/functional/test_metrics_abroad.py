@@ -12,7 +12,7 @@ from tests.fake_http import Reply
 from tests.fake_servers import FakeServer
 from tests.functional.objects import ONE
 from tests.functional.probing import samples
-from tests.functional.test_loop import SUCCEEDED, Loop
+from tests.functional.test_loop import Loop
 from tests.real_prometheus import RealPrometheus
 from tests.real_prometheus import needed as prometheus_needed
 
@@ -41,7 +41,6 @@ def evaluated(prometheus):
 def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
     """The queries of the descheduler's dashboards answer, and the shipped rules are evaluated without an error."""
     loop = Loop(rebalancer, three, ONE)
-    loop.wait_metric(SUCCEEDED, 4)
     evicted = ("descheduler_pods_evicted_total", "descheduler_pods_evicted")
     queries = [*DASHBOARD, *(f'sum by (strategy) ({name}{{result="success"}}) == 3' for name in evicted)]
 
