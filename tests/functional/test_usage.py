@@ -108,7 +108,7 @@ def test_a_real_prometheus_decides(busy, rebalancer, tmp_path):
     values = {"n1": 0.9, "n2": 0.1, "n3": math.nan}
     past = [Series("busy", {"instance": name}, lambda _, value=value: value, 60) for name, value in values.items()]
     nodes = {"cpu": {"query": "busy", "unit": "ratio", "base": "allocatable"}}
-    ours = {"source": "Prometheus", "maxSampleAge": "1m", "minFreshNodes": 50, "prometheus": {"nodes": nodes}}
+    ours = {"source": "Prometheus", "maxSampleAge": "4m", "minFreshNodes": 50, "prometheus": {"nodes": nodes}}
     theirs = {"source": "Prometheus", "prometheus": {"query": "busy"}}
     with RealPrometheus(tmp_path, past, now=datetime.now(UTC)) as real:
         provider = {"source": "Prometheus", "prometheus": {"url": real.url}}
