@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.attack.whims import ANNOTATIONS
 from tests.fake_http import Reply
 from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
 
@@ -65,18 +66,35 @@ def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evic
     assert [each["name"] for each in outcome.report["unknown"]] == ["a"]
 
 
-def test_a_pod_that_lost_its_owner_meanwhile_stays(three, evict):
-    """Nothing would make it anew; the next one goes."""
+BOTH = ("request-evict-only", "eviction-in-progress")
 
-    def orphan(_):
-        bare = three.pod("a")
-        three.add({**bare, "metadata": {**bare["metadata"], "ownerReferences": []}})
 
-    three.on("POST", eviction_of("a"), orphan, times=1)
+@pytest.mark.parametrize(
+    ("changed", "by"),
+    [
+        ({"ownerReferences": []}, "FailedBarePods"),
+        ({"ownerReferences": pod("z", owner="lonely")["metadata"]["ownerReferences"]}, "MinReplicas"),
+        ({"annotations": {f"{ANNOTATIONS}/{each}": "" for each in BOTH}}, "InProgress"),
+        ({"labels": {"app": "db"}}, "PDB"),
+    ],
+)
+def test_a_pod_that_has_changed_meanwhile_is_asked_about_again(three, rebalancer, changed, by):
+    """Nothing would make it anew, too few are left, another controller moves it, or a PDB that allowed nothing has it.
 
-    outcome = evict(**ONE)
+    The next one goes.
+    """
+    three.add(pdb("db", allowed=0, app="db"))
 
-    assert outcome.refused()["a"] == "FailedBarePods"
+    def change(_):
+        found = three.pod("a")
+        three.add(pdb("db", allowed=9, app="db"))
+        three.add({**found, "metadata": {**found["metadata"], **changed}})
+
+    three.on("POST", eviction_of("a"), change, times=1)
+
+    outcome = rebalancer.run(three, policy(OLD, evictor={"minReplicas": 2}, **ONE))
+
+    assert outcome.refused()["a"] == by
     assert three.evicted == ["default/b"]
 
 
