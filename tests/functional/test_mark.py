@@ -88,22 +88,23 @@ def test_without_the_permission_nothing_is_done(mark, server, options):
     assert {request.path.rpartition("/")[2] for request in server.requests} == {"selfsubjectaccessreviews"}
 
 
-@pytest.mark.parametrize("answer", ["none", "half"])
-def test_without_samples_marks_stay_until_they_expire(mark, server, prometheus, answer):
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [(None, "Prometheus at"), ({"n1": 95.0, "n5": 10.0, "n6": 10.0}, "only 3 of 6 nodes have a sample")],
+)
+def test_without_samples_marks_stay_until_they_expire(mark, server, prometheus, known, said):
     """A Prometheus that does not answer, or knows half of the nodes; nothing new is set, and the exit code says so."""
     marked(server, "n5", "cpu")
     marked(server, "n6", "cpu", left=timedelta(seconds=-1))
-    if answer == "none":
-        prometheus.answers = lambda _: Reply(400, "no")
-    else:
-        loads(prometheus, {"n1": 95.0, "n5": 10.0, "n6": 10.0})
+    prometheus.answers = lambda _: Reply(400, "no")
+    if known:
+        loads(prometheus, known)
 
     outcome = mark()
 
     assert outcome.exit_code == 1
     assert set(labels_on(server)) == {"n5"}
     assert changes(outcome) == {"n5": "", "n6": "cleared"}
-    said = "Prometheus at" if answer == "none" else "only 3 of 6 nodes have a sample"
     assert said in outcome.report["rules"][0]["problem"]
 
 

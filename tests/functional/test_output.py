@@ -30,12 +30,9 @@ def test_how_much_is_logged(two, rebalancer, options, evicted, refused):
 def test_a_strategy_that_fails_does_not_stop_the_others(two, rebalancer, options, exit_code):
     """It makes a live run fail only on demand where another one has evicted, and a dry run in any case."""
     args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": {"metricsServer": True}}
-    both = policy(OLD, maxNoOfPodsToEvictTotal=1, metricsProviders=[{"source": "KubernetesMetrics"}])
-    (profile,) = both["profiles"]
-    profile["pluginConfig"].append({"name": "LowNodeUtilization", "args": args})
-    profile["plugins"]["balance"] = {"enabled": ["LowNodeUtilization"]}
+    limited = {"maxNoOfPodsToEvictTotal": 1, "metricsProviders": [{"source": "KubernetesMetrics"}]}
 
-    outcome = rebalancer.run(two, both, *options)
+    outcome = rebalancer.run(two, policy(OLD, ("LowNodeUtilization", args), **limited), *options)
 
     assert outcome.exit_code == exit_code
     assert outcome.evicted() == ["default/a"]

@@ -180,10 +180,8 @@ def test_the_preset_without_metrics_server(three, rebalancer, without, warned):
 def test_with_metrics_server_in_trouble_the_rest_still_runs(three, rebalancer, status, body, error):
     """Also if the API server takes the token, but not for metrics; the strategy says why, and evicts nothing."""
     three.fail("GET", f"/apis/{METRICS}/*", status=status, message="no, not you", body=body)
-    usage = {"source": "KubernetesMetrics"}
-    low = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}, "metricsUtilization": usage}
 
-    outcome = rebalancer.run(three, policy(("LowNodeUtilization", low), OTHER, metricsProviders=[usage]))
+    outcome = rebalancer.run(three, by_usage(low(PROVIDER), OTHER))
 
     measured, other = outcome.report["strategies"]
     assert (outcome.exit_code, measured["evicted"], other["evicted"], other["error"]) == (0, 0, 1, None)

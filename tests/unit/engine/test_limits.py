@@ -69,6 +69,7 @@ def test_a_limit_may_be_a_part_of_the_pods(field, limit, expected):
 
 
 ON = [node("n1"), node("n2")]
+SPARED = {"b": "OwnerShare"}
 
 
 def trial(pods, *, sparing=False, **cycle):
@@ -120,17 +121,12 @@ def test_a_trial_looks_for_other_nodes_if_node_fit_is_on():
     assert [(each.name, refusal.by) for each, refusal in answers] == [("a", "NodeFit")] * 2
 
 
-def test_owners_are_spared_on_demand_only():
-    """Of two pods one may go; who does not ask for mercy gets both."""
-    pods = [pod("a"), pod("b")]
-
-    assert refused(trial(pods, sparing=True)[1]) == {"b": "OwnerShare"}
-    assert refused(trial(pods)[1]) == {}
-
-
-def test_a_pdb_takes_the_place_of_the_share():
-    """Its author has said how many may be missing; only a PDB that selects the pods counts."""
+@pytest.mark.parametrize(
+    ("sparing", "budgets", "stays"),
+    [(False, (), {}), (True, (), SPARED), (True, (pdb("web", 2),), {}), (True, (pdb("other", 2),), SPARED)],
+)
+def test_owners_are_spared_on_demand_only_and_where_no_pdb_takes_their_place(sparing, budgets, stays):
+    """Of two pods one may go; the author of a PDB has said how many may be missing, if it selects the pods."""
     pods = [pod(name, labels={"app": "web"}) for name in "ab"]
 
-    assert refused(trial(pods, sparing=True, budgets=(pdb("web", 2),))[1]) == {}
-    assert refused(trial(pods, sparing=True, budgets=(pdb("other", 2),))[1]) == {"b": "OwnerShare"}
+    assert refused(trial(pods, sparing=sparing, budgets=budgets)[1]) == stays
