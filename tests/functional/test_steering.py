@@ -35,23 +35,20 @@ def test_without_the_permission_nothing_is_done(two, rebalancer, wanted, verb, r
     assert {request.path.rpartition("/")[2] for request in two.requests} == {"selfsubjectaccessreviews"}
 
 
-def test_a_dry_run_writes_nothing_and_asks_for_nothing(two, rebalancer):
-    two.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
-    two.forbid("patch", "nodes")
-
-    assert rebalancer.run(two, STEERED, "--dry-run").exit_code == 0
-    assert {request.method for request in two.requests} == {"GET"}
-
-
 @pytest.mark.parametrize("lease", [True, False], ids=["with the Lease", "without it"])
 def test_marks_of_runs_that_are_over_are_taken_off_first(two, rebalancer, lease):
-    """With the Lease no other run is at work, so all go; without it those whose runs are not on record or over."""
+    """With the Lease no other run is at work, so all go; without it those whose runs are not on record or over.
+
+    A dry run writes nothing and asks for nothing.
+    """
     at_work = Mark("run-2", KEYS, NOW + timedelta(hours=1)).text()
     two.leases.note(RECORD, f"[{Mark('run-1', KEYS, NOW - timedelta(hours=1)).text()},{at_work}]")
     two.add(marked("n3", "run-1", NOW - timedelta(hours=1)))
     two.add(marked("n4", "run-2", NOW + timedelta(hours=1)))
     arguments = [each for each in rebalancer.arguments(two, STEERED) if not (lease and each == "--no-lease")]
 
+    assert rebalancer(*arguments, "--dry-run").exit_code == 0
+    assert {request.method for request in two.requests} == {"GET"}
     outcome = rebalancer(*arguments)
 
     assert outcome.exit_code == 0, outcome.stderr

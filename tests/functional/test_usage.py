@@ -59,20 +59,17 @@ def test_metrics_server_decides_and_not_requests(busy, rebalancer, tmp_path):
 
 
 def test_a_snapshot_holds_usage_too(busy, rebalancer):
-    """Written while there is a metrics-server, a file decides as the cluster does."""
+    """Written while there is a metrics-server, a file decides as the cluster does; one without says how to get it."""
     path = rebalancer.folder / "three.json"
     written = rebalancer.at(busy, "snapshot", "--output", path)
     offline = rebalancer.offline(by_usage(low({"source": "KubernetesMetrics"})), path)
 
+    without = rebalancer.offline(by_usage(low(PROVIDER)), rebalancer.cluster(*two_nodes_with()))
+
     assert "2 NodeMetrics, 3 PodMetrics" in written.stdout
     assert offline.evicted() == ["default/a", "default/b"]
-
-
-def test_a_snapshot_without_usage_says_how_to_get_it(rebalancer):
-    outcome = rebalancer.offline(by_usage(low({"source": "KubernetesMetrics"})), rebalancer.cluster(*two_nodes_with()))
-
-    assert outcome.exit_code == 1
-    assert "kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A" in outcome.report["strategies"][0]["error"]
+    assert without.exit_code == 1
+    assert "kubectl get nodes.metrics.k8s.io,pods.metrics.k8s.io -A" in without.report["strategies"][0]["error"]
 
 
 def test_malformed_usage_is_a_warning(busy, rebalancer):

@@ -96,6 +96,7 @@ BAD_USAGE = {
     "an unknown preset lists the presets": (["run", "--policy", "nothing"], "the presets are demo"),
     "a folder for a policy": (["run", "--policy", "."], "policy . cannot be read: "),
     "a missing snapshot": ([*RUN, "--snapshot", "nothing"], "snapshot nothing cannot be read: No such file"),
+    "a folder for a snapshot": ([*RUN, "--snapshot", "."], "snapshot . cannot be read: Is a directory"),
     "a clock for a live cluster": ([*RUN, "--now", NOW], "--now goes with --snapshot"),
     **{
         f"{flag} of a file": ([*OFFLINE, *flag.split()], "are about a live cluster: leave them out, or --snapshot")

@@ -171,10 +171,3 @@ def test_other_files_are_refused_in_words(tmp_path: Path, content: bytes | str, 
         read(tmp_path, content)
     assert "\n" not in str(error.value)
     assert str(tmp_path) in str(error.value)
-
-
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match=r"nothing cannot be read: No such file"):
-        read_snapshot_file(str(tmp_path / "nothing"))
-    with pytest.raises(SnapshotError, match="cannot be read: Is a directory"):
-        read_snapshot_file(str(tmp_path))
