@@ -42,20 +42,3 @@ def test_owners_and_nodes_stand_for_their_pods(explain):
     assert {each["name"].rpartition("-")[0] for each in owner["pods"]} == {"search"}
     assert node["node"] == "node-04"
     assert {each["node"] for each in node["pods"]} == {"node-04"}
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("ghost", "there is no pod ghost in namespace default; -n names another one; deploy/NAME, "),
-        ("pod/ghost", "there is no pod ghost in namespace default"),
-        ("shop/ghost", "there is no pod ghost in namespace shop"),
-        ("cronjob/ghost", "there is no pod ghost in namespace cronjob"),
-        ("deploy/ghost", "there is no Deployment ghost with pods in namespace default"),
-        ("node/ghost", "no node ghost"),
-    ],
-)
-def test_what_is_not_there_is_said(explain, target, message):
-    done = explain(target)
-
-    assert (done.exit_code, message in done.stderr) == (2, True)

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from rebalancer.cli.main import main
 from rebalancer.engine.strategy import builtin
-from tests.commands import run
+from tests.commands import ROOT, run
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 
 POLICY = policy(OLD)
@@ -20,6 +20,7 @@ CLUSTER = {"kind": "List", "items": two_nodes_with(*old_pods("a"))}
 NOW = "2026-01-02T00:00:00Z"
 RUN = ("run", "--policy", "policy.yaml")
 OFFLINE = (*RUN, "--snapshot", "cluster.json")
+EXAMPLE = str(ROOT / "examples/cluster.json")
 
 
 @pytest.fixture
@@ -116,6 +117,17 @@ BAD_USAGE = {
             ("--patches", "p", "--patches needs --snapshot"),
             ("--snapshot", "absent.json", "--snapshot absent.json cannot be read"),
             ("--prometheus", "http://p", "give one of --samples, --prometheus and --policy"),
+        )
+    },
+    **{
+        f"explain {target}": (["explain", target, "--policy", "demo", "--snapshot", EXAMPLE], words)
+        for target, words in (
+            ("ghost", "there is no pod ghost in namespace default; -n names another one; deploy/NAME, "),
+            ("pod/ghost", "there is no pod ghost in namespace default"),
+            ("shop/ghost", "there is no pod ghost in namespace shop"),
+            ("cronjob/ghost", "there is no pod ghost in namespace cronjob"),
+            ("deploy/ghost", "there is no Deployment ghost with pods in namespace default"),
+            ("node/ghost", "no node ghost"),
         )
     },
     "no address": (["recommend", "--prometheus", "ftp://x"], "it is not a URL like http://HOST:PORT"),

@@ -9,6 +9,7 @@ import pytest
 
 from rebalancer.clock import LaterClock, boottime
 from rebalancer.kube.tries import Deadline, Halt, Halted, RetryPolicy
+from tests.commands import run
 
 #: As if the machine had slept for a day: a time namespace moves the clock that counts sleep, and no other.
 SLEPT = ["unshare", "--fork", "--time", "--boottime", "86400"]
@@ -66,8 +67,6 @@ def test_it_counts_the_time_that_a_machine_sleeps() -> None:
     """A laptop that wakes up after a day does not hold yesterday's Lease."""
     slept = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
 
-    done = subprocess.run(
-        [*SLEPT, sys.executable, "-c", SHOWN], capture_output=True, text=True, timeout=300, check=True
-    )
+    done = run(*SLEPT, sys.executable, "-c", SHOWN)
 
     assert round(float(done.stdout) - slept) == 86400
