@@ -176,14 +176,6 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
             environ=environ,
         )
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # as above
-    renew = configuration.refresh_api_key_hook
-
-    def renew_in_time(settings: Any) -> None:  # `renew` itself sets all settings again for each request
-        if loader.token_expires_at <= datetime.now():  # noqa: DTZ005  as the package has it
-            renew(settings)
-            settings.refresh_api_key_hook = renew_in_time
-
-    configuration.refresh_api_key_hook = renew_in_time
     if overrides.insecure:
         configuration.verify_ssl, configuration.ssl_ca_cert = False, None
     return _access(configuration, impersonation({}, overrides))

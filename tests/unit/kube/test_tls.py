@@ -5,7 +5,6 @@ import pytest
 from kubernetes.config import incluster_config
 
 from rebalancer.errors import NoCredentials, Unreachable
-from rebalancer.kube import credentials
 from rebalancer.kube.client import Client
 from rebalancer.kube.config import Overrides, connect
 from tests.fake_api_server import CERTIFICATE
@@ -62,7 +61,6 @@ def test_a_rotated_token_is_read_after_a_minute(in_pod, tmp_path, monkeypatch):
         (tmp_path / "token").write_text(token)
         later = SimpleNamespace(now=lambda at=step * timedelta(minutes=0.7): datetime.now() + at)  # noqa: DTZ005  as the package has it
         monkeypatch.setattr(incluster_config, "datetime", SimpleNamespace(datetime=later, timedelta=timedelta))
-        monkeypatch.setattr(credentials, "datetime", later)
         sent.append(access.headers()["Authorization"][-1])
 
     assert "".join(sent) == "113344"
