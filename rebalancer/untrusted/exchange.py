@@ -11,7 +11,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import urllib3
@@ -26,9 +25,6 @@ HURRIED_SECONDS = 4.0
 _BLINK_SECONDS = 0.1
 
 _here = threading.local()
-#: How many threads have nothing to do, and what they wait for.
-_idle = threading.Semaphore(0)
-_given: "SimpleQueue[Callable[[], bool]]" = SimpleQueue()
 
 
 class GivenUp(Exception):  # noqa: N818  it says what happened
@@ -82,23 +78,15 @@ def begin(work: Callable[[], T], sockets: _Sockets | None = None) -> "Future[T]"
     """Let another thread do the work, which ends by itself; a program that ends does not wait for it."""
     outcome: Future[T] = Future()
 
-    def run() -> bool:
+    def run() -> None:
         _here.sockets = sockets
         try:
             outcome.set_result(work())
         except BaseException as error:  # noqa: BLE001  nothing is swallowed: it is raised where the result is waited for
             outcome.set_exception(error)
-        return not (sockets and sockets.is_cut)  # a thread whose exchange was given up takes no other one
 
-    if not _idle.acquire(blocking=False):
-        threading.Thread(target=_serve, name="request", daemon=True).start()
-    _given.put(run)
+    threading.Thread(target=run, name="request", daemon=True).start()
     return outcome
-
-
-def _serve() -> None:
-    while _given.get()():
-        _idle.release()
 
 
 class _Cuttable:

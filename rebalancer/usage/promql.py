@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -156,19 +157,17 @@ T = TypeVar("T")
 
 def ask_once(ask: Callable[[K], T]) -> Callable[[K], T]:
     """Return a function that asks each question once, and keeps the answer, or the error if there was no answer."""
-    answers: dict[K, T] = {}
-    failures: dict[K, SourceError] = {}
+    outcomes: dict[K, Future[T]] = {}
 
     def answer(question: K) -> T:
-        if question in failures:
-            raise failures[question]
-        if question not in answers:
+        if question not in outcomes:
+            outcome: Future[T] = Future()
             try:
-                answers[question] = ask(question)
+                outcome.set_result(ask(question))
             except SourceError as error:
-                failures[question] = error
-                raise
-        return answers[question]
+                outcome.set_exception(error)
+            outcomes[question] = outcome
+        return outcomes[question].result()
 
     return answer
 

