@@ -19,30 +19,14 @@ def little(cpu, mib, **others):
 @pytest.mark.parametrize(
     ("containers", "whole", "assumed", "of_containers"),
     [
-        pytest.param([{}], {}, little(100, 200), None, id="nothing is requested"),
-        pytest.param([{"cpu": "1"}], {}, little(1000, 200), None, id="what is named counts"),
-        pytest.param([{"cpu": "1"}, {}], {}, little(1100, 400), None, id="of each container by itself"),
-        pytest.param(
-            [{}],
-            {"cpu": "2"},
-            little(2000, 200),
-            little(100, 200),
-            id="what the whole pod names stands for them",
-        ),
-        pytest.param(
-            [{"memory": "1Gi"}, {}],
-            {"cpu": "2"},
-            little(2000, 1024),
-            little(200, 1224),
-            id="then what one container names is not assumed of another",
-        ),
-        pytest.param(
-            [{}, {}],
-            {"hugepages-2Mi": "4Mi"},
-            little(200, 400, **{"hugepages-2Mi": 4 * MIB}),
-            little(200, 400),
-            id="something else of the whole pod says nothing of cpu and memory",
-        ),
+        ([{}], {}, little(100, 200), None),
+        ([{"cpu": "1"}], {}, little(1000, 200), None),
+        ([{"cpu": "1"}, {}], {}, little(1100, 400), None),
+        # what the whole pod names stands for them; then what one container names is not assumed of another
+        ([{}], {"cpu": "2"}, little(2000, 200), little(100, 200)),
+        ([{"memory": "1Gi"}, {}], {"cpu": "2"}, little(2000, 1024), little(200, 1224)),
+        # something else of the whole pod says nothing of cpu and memory
+        ([{}, {}], {"hugepages-2Mi": "4Mi"}, little(200, 400, **{"hugepages-2Mi": 4 * MIB}), little(200, 400)),
     ],
 )
 def test_a_tenth_of_a_core_and_200_mib_are_assumed_of_what_is_not_named(containers, whole, assumed, of_containers):

@@ -1,5 +1,6 @@
 """Objects that cannot be read: reported, left alone, and no harm to the others."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,40 +11,29 @@ from rebalancer.untrusted.documents import Unreadable
 from tests.unit.kube.wire.documents import page, pod_document, read
 
 CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
-
-
 HEAVY = {"weight": 1 << 70, "preference": {}}
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        pytest.param({"spec": CPU}, "cpu: 'lots' is not a valid quantity", id="a bad quantity"),
-        pytest.param(
-            {"spec": {"overhead": {"memory": "1 Gi"}}}, "memory: '1 Gi' is not a valid quantity", id="a bad overhead"
-        ),
-        pytest.param({"creationTimestamp": "yesterday"}, "datetime", id="a bad timestamp"),
-        pytest.param({"labels": {"app": 1}}, "Expected `str`, got `int`", id="bad labels"),
-        pytest.param({"labels": ["app"]}, "Expected `object`, got `array`", id="labels that are a list"),
-        pytest.param(
-            {"annotations": {"kubernetes.io/config.mirror": 1}}, "Expected `str | null`", id="bad annotations"
-        ),
-        pytest.param({"ownerReferences": [{"kind": 1}]}, "Expected `str`, got `int`", id="a bad owner"),
-        pytest.param({"ownerReferences": [{"name": "d", "uid": "u"}]}, "an owner has no kind", id="an owner, no kind"),
-        pytest.param({"ownerReferences": [{"kind": "", "name": "d"}]}, "an owner has no kind", id="a blank kind"),
-        pytest.param({"ownerReferences": ["DaemonSet"]}, "Expected `object`", id="an owner that is a text"),
-        pytest.param({"ownerReferences": [None]}, "Expected `object`", id="an owner that is null"),
-        pytest.param({"spec": {"priority": 2**31}}, "Expected `int`", id="a priority that does not fit"),
-        pytest.param({"spec": {"priorityClassName": 5}}, "Expected `str | null`", id="a class that is a number"),
-        pytest.param({"spec": {"priority": "high"}}, "Expected `int | null`, got `str`", id="a bad priority"),
-        pytest.param({"spec": {"tolerations": {}}}, "Expected `array`", id="bad tolerations"),
-        pytest.param(
-            {"spec": {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [HEAVY]}}}},
-            "Expected `int` <= 2147483647",
-            id="a weight that does not fit",
-        ),
-        pytest.param({"spec": ["nodeName"]}, "Expected `object`", id="a spec that is a list"),
-        pytest.param({"status": "Running"}, "Expected `object | null`", id="a status that is a text"),
+        ({"spec": CPU}, "cpu: 'lots' is not a valid quantity"),
+        ({"spec": {"overhead": {"memory": "1 Gi"}}}, "memory: '1 Gi' is not a valid quantity"),
+        ({"creationTimestamp": "yesterday"}, "datetime"),
+        ({"labels": {"app": 1}}, "Expected `str`, got `int`"),
+        ({"labels": ["app"]}, "Expected `object`, got `array`"),
+        ({"annotations": {"kubernetes.io/config.mirror": 1}}, "Expected `str | null`"),
+        ({"ownerReferences": [{"kind": 1}]}, "Expected `str`, got `int`"),
+        *(({"ownerReferences": [{**each, "name": "d"}]}, "an owner has no kind") for each in ({}, {"kind": ""})),
+        *(({"ownerReferences": [each]}, "Expected `object`") for each in ("DaemonSet", None)),
+        ({"spec": {"priority": 2**31}}, "Expected `int`"),
+        ({"spec": {"priorityClassName": 5}}, "Expected `str | null`"),
+        ({"spec": {"priority": "high"}}, "Expected `int | null`, got `str`"),
+        ({"spec": {"tolerations": {}}}, "Expected `array`"),
+        ({"spec": {"affinity": {"nodeAffinity": {PREFERRED: [HEAVY]}}}}, "Expected `int` <= 2147483647"),
+        ({"spec": ["nodeName"]}, "Expected `object`"),
+        ({"status": "Running"}, "Expected `object | null`"),
     ],
 )
 def test_a_malformed_pod_is_reported_and_left_alone(fields: dict[str, Any], problem: str) -> None:
@@ -70,18 +60,7 @@ def test_a_malformed_pod_keeps_its_place() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        None,
-        5,
-        [],
-        {},
-        {"metadata": None},
-        {"metadata": {"labels": {"app": "web"}}},
-        {"metadata": {"name": None, "labels": 1}},
-    ],
-)
+@pytest.mark.parametrize("item", [None, 5, [], {}, {"metadata": None}, {"metadata": {"name": None, "labels": 1}}])
 def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
     """Nothing can be done with it, and the page is read all the same."""
     snapshot = read("Pod", pod_document("good"), item)
@@ -128,37 +107,19 @@ def test_the_same_trouble_of_many_is_one_line() -> None:
     assert one.startswith("Node x is malformed")
 
 
+LOWEST = "counts as the lowest, so that no priority is below it"
+CLAIM = {"metadata": {"name": "x"}, "spec": {"storageClassName": 1}}
+
+
 @pytest.mark.parametrize(
     ("kind", "item", "known", "warning"),
     [
-        pytest.param(
-            "PriorityClass",
-            {"metadata": {"name": "x"}, "value": "high"},
-            {"x": -(2**31)},
-            "PriorityClass x is malformed and counts as the lowest, so that no priority is below it: Expected `int`",
-            id="a class whose value is a text",
+        *(
+            ("PriorityClass", {"metadata": {"name": "x"}, **each}, {"x": -(2**31)}, f"{LOWEST}: {problem}")
+            for each, problem in (({"value": "high"}, "Expected `int`"), ({}, "Object missing"))
         ),
-        pytest.param(
-            "PriorityClass",
-            {"metadata": {"name": "x"}},
-            {"x": -(2**31)},
-            "PriorityClass x is malformed and counts as the lowest, so that no priority is below it: Object missing",
-            id="a class without a value",
-        ),
-        pytest.param(
-            "Namespace",
-            {"metadata": {"name": "x", "labels": {"a": 1}}},
-            {},
-            "Namespace x is malformed and its labels count as unknown: Expected `str`",
-            id="a namespace",
-        ),
-        pytest.param(
-            "PersistentVolumeClaim",
-            {"metadata": {"name": "x", "namespace": "shop"}, "spec": {"storageClassName": 1}},
-            {},
-            "PersistentVolumeClaim shop/x is malformed and its storage class counts as unknown: Expected `str | null`",
-            id="a claim",
-        ),
+        ("Namespace", {"metadata": {"name": "x", "labels": {"a": 1}}}, {}, "labels count as unknown: Expected `str`"),
+        ("PersistentVolumeClaim", CLAIM, {}, "storage class counts as unknown: Expected `str | null`"),
     ],
 )
 def test_other_malformed_objects_mean_the_safest_that_they_may(
@@ -169,7 +130,8 @@ def test_other_malformed_objects_mean_the_safest_that_they_may(
 
     maps = {"Namespace": "namespaces", "PriorityClass": "priority_classes", "PersistentVolumeClaim": "claims"}
     assert getattr(snapshot, maps[kind]) == known
-    assert snapshot.warnings[0].startswith(warning)
+    assert snapshot.warnings[0].startswith(f"{kind} x is malformed and ")
+    assert warning in snapshot.warnings[0]
 
 
 def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
@@ -178,34 +140,30 @@ def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
     assert collector.add_page(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"<html>",
-        b"[]",
-        b"null",
-        b"{}",
-        b'{"items": []}',
-        b'{"items": null}',
-        b'{"kind": "PodList"}',
-        b'{"kind": "PodList", "items": 5}',
-        b'{"kind": "PodList", "items": {}}',
-        b'{"kind": "PodList", "metadata": null, "items": []}',
-        b'{"kind": "PodList", "metadata": {"continue": "more"}, "items": null}',
-        b'{"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": null}',
-        b'{"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": []}',
-        b'{"kind": "Pod", "metadata": {"name": "a"}}',
-        b'{"kind": "NodeList", "apiVersion": "v1", "items": []}',
-        b'{"kind": "PodList", "apiVersion": "example.com/v1", "items": []}',
-        b'{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500}',
-        b'{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "items": []}',
-    ],
-)
-def test_what_is_not_a_list_of_the_kind_is_an_error(content: bytes) -> None:
-    """It must not pass for a cluster without such objects."""
+@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b"null", b"{}"])
+def test_what_is_not_json_of_an_object_is_an_error(content: bytes) -> None:
     with pytest.raises(ValueError):
         Collection().collector("Pod").add_page(content)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *({"items": each} for each in ([], None)),
+        *({"kind": "PodList", **each} for each in ({}, {"items": 5}, {"items": {}}, {"metadata": None, "items": []})),
+        {"kind": "PodList", "metadata": {"continue": "more"}, "items": None},
+        *({"kind": "PodList", "metadata": {"remainingItemCount": 3}, "items": each} for each in ([], None)),
+        {"kind": "Pod", "metadata": {"name": "a"}},
+        {"kind": "NodeList", "apiVersion": "v1", "items": []},
+        {"kind": "PodList", "apiVersion": "example.com/v1", "items": []},
+        {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500},
+        {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "items": []},
+    ],
+)
+def test_what_is_not_a_list_of_the_kind_is_an_error(document: Any) -> None:
+    """It must not pass for a cluster without such objects."""
+    with pytest.raises(ValueError):
+        Collection().collector("Pod").add_page(json.dumps(document).encode())
 
 
 def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:

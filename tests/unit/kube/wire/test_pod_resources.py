@@ -6,53 +6,35 @@ import pytest
 
 from tests.unit.kube.wire.documents import container, read_pod
 
-BOTH = {"cpu": "1", "memory": "1Gi"}
+BOTH, TWICE, LEAST = {"cpu": "1", "memory": "1Gi"}, {"cpu": "2", "memory": "2Gi"}, {"cpu": "1m", "memory": 1}
+GUARANTEED = container(requests=BOTH, limits=BOTH)
 
 
 @pytest.mark.parametrize(
-    ("spec", "quality"),
+    ("quality", "containers", "init"),
     [
-        pytest.param({"containers": [container()]}, "BestEffort", id="nothing is asked for"),
-        pytest.param({"containers": [container(requests={"cpu": "0"})]}, "BestEffort", id="zero is nothing"),
-        pytest.param({"containers": [container(requests={"example.com/x": "1"})]}, "BestEffort", id="devices"),
-        pytest.param({"containers": [container(requests={"cpu": "1"})]}, "Burstable", id="a request alone"),
-        pytest.param({"containers": [container(limits=BOTH)]}, "Burstable", id="limits alone"),
-        pytest.param({"containers": [container(requests=BOTH, limits=BOTH)]}, "Guaranteed", id="both, and equal"),
-        pytest.param({"containers": [container(requests={"cpu": "1m"})]}, "Burstable", id="a thousandth of a core"),
-        pytest.param(
-            {"containers": [container(requests=BOTH, limits={**BOTH, "cpu": "2"})]}, "Burstable", id="unequal cpu"
-        ),
-        pytest.param(
-            {"containers": [container(requests={"cpu": "1"}, limits={"cpu": "1"})]}, "Burstable", id="memory is missing"
-        ),
-        pytest.param(
-            {"containers": [container(requests=BOTH, limits=BOTH), container()]},
-            "Burstable",
-            id="one container lacks them",
-        ),
-        pytest.param(
-            {"containers": [container(requests=BOTH, limits=BOTH)], "initContainers": [container()]},
-            "Burstable",
-            id="init containers count",
-        ),
-        pytest.param(
-            {"containers": [container(requests=BOTH, limits={"cpu": "2", "memory": "2Gi"})] * 2},
-            "Burstable",
-            id="two that may use twice what they ask for",
-        ),
-        pytest.param(
-            {"containers": [container(requests=BOTH), container(limits=BOTH)]}, "Burstable", id="only their sums agree"
-        ),
-        pytest.param({"containers": [container(limits={"cpu": "1m"})]}, "Burstable", id="the least limit there is"),
-        pytest.param(
-            {"containers": [container(requests={"cpu": "1m", "memory": 1}, limits={"cpu": "1m", "memory": 1})]},
-            "Guaranteed",
-            id="the least of both",
-        ),
+        # zero is nothing, and so are devices
+        *(("BestEffort", [container(requests=each)], []) for each in ({}, {"cpu": "0"}, {"example.com/x": "1"})),
+        # both, and equal
+        ("Guaranteed", [GUARANTEED], []),
+        ("Guaranteed", [container(requests=LEAST, limits=LEAST)], []),
+        # one of the two alone, and the least of it
+        *(("Burstable", [container(**{each: BOTH})], []) for each in ("requests", "limits")),
+        *(("Burstable", [container(**{each: {"cpu": "1m"}})], []) for each in ("requests", "limits")),
+        # unequal cpu, and no memory
+        ("Burstable", [container(requests=BOTH, limits={**BOTH, "cpu": "2"})], []),
+        ("Burstable", [container(requests={"cpu": "1"}, limits={"cpu": "1"})], []),
+        # every container counts, by itself
+        ("Burstable", [GUARANTEED, container()], []),
+        ("Burstable", [GUARANTEED], [container()]),
+        ("Burstable", [container(requests=BOTH, limits=TWICE)] * 2, []),
+        ("Burstable", [container(requests=BOTH), container(limits=BOTH)], []),
     ],
 )
-def test_quality_of_service_is_derived_from_cpu_and_memory(spec: dict[str, Any], quality: str) -> None:
+def test_quality_of_service_is_derived_from_cpu_and_memory(quality: str, containers: Any, init: Any) -> None:
     """By the rules of Kubernetes, where the status does not say."""
+    spec = {"containers": containers, "initContainers": init}
+
     assert read_pod(spec=spec).qos == quality
     assert read_pod(spec=spec, status={"qosClass": "Burstable"}).qos == "Burstable"
 

@@ -16,15 +16,14 @@ APPS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Deployment": "apps/v
 
 
 def workload(name: str = "web", *, owner: tuple[str, str] | None = None, status: Any = None, **spec: Any) -> Any:
-    """A ReplicaSet, or another kind like it; its uid is its name's."""
+    """A ReplicaSet, or another kind like it; its uid is its name's, and what is None in its status is left out."""
     metadata: dict[str, Any] = {"name": name, "namespace": "shop", "uid": f"uid of {name}", "generation": 2}
     if owner:
-        metadata["ownerReferences"] = [
-            {"kind": owner[0], "name": owner[1], "uid": f"uid of {owner[1]}", "controller": True}
-        ]
+        kind, its = owner
+        metadata["ownerReferences"] = [{"kind": kind, "name": its, "uid": f"uid of {its}", "controller": True}]
     fields = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE, **spec}
-    settled = {"replicas": 2, "updatedReplicas": 2, "observedGeneration": 2}
-    return {"metadata": metadata, "spec": fields, "status": {**settled, **(status or {})}}
+    known = {"replicas": 2, "updatedReplicas": 2, "observedGeneration": 2, **(status or {})}
+    return {"metadata": metadata, "spec": fields, "status": {k: v for k, v in known.items() if v is not None}}
 
 
 def read(**kinds: list[Any]) -> Snapshot:
@@ -60,14 +59,9 @@ def test_a_template_is_read_as_pods_are() -> None:
     assert found is not None
     assert (found.labels, found.spec.requests, found.claims) == ({"app": "web"}, {"cpu": 100}, ("data",))
     assert (found.makes_claims, found.changing, found.only_failed) == (True, False, False)
-
-
-@pytest.mark.parametrize("made", [{"spec": SPEC}, {"metadata": {"labels": None}, "spec": SPEC}])
-def test_a_template_may_have_no_labels(made: Any) -> None:
-    found = template("Job", workload(template=made))
-
-    assert found is not None
-    assert found.labels == {}
+    for bare in ({"spec": SPEC}, {"metadata": {"labels": None}, "spec": SPEC}):
+        assert (found := template("Job", workload(template=bare)))
+        assert found.labels == {}
 
 
 @pytest.mark.parametrize("kind", ["Service", "ReplicationController"])
@@ -77,12 +71,10 @@ def test_a_template_may_have_no_labels(made: Any) -> None:
 def test_a_selector_that_is_a_map_of_labels(kind: str, labels: Any, expected: Any) -> None:
     """An empty one selects nothing; what names no namespace is in the default one."""
     document = {"metadata": {"name": "web", "namespace": None}, "spec": {"selector": labels}}
-    scheduler_inputs = read(**{kind: [document]}).scheduler_inputs
+    found = read(**{kind: [document]}).scheduler_inputs
 
-    found = {"Service": scheduler_inputs.services, "ReplicationController": scheduler_inputs.replication_controllers}[
-        kind
-    ]
-    assert found == {("default", "web"): expected}
+    services = found.services if kind == "Service" else found.replication_controllers
+    assert services == {("default", "web"): expected}
 
 
 def test_objects_of_two_namespaces_are_told_apart() -> None:
@@ -125,6 +117,7 @@ def test_a_replica_set(item: Any, expected: str) -> None:
     [
         pytest.param({}, "known", id="all are new"),
         pytest.param({"updatedReplicas": 1}, "changing", id="an old one is left"),
+        pytest.param({"replicas": 1, "updatedReplicas": None}, "changing", id="no new one yet: a zero is left out"),
         pytest.param({"observedGeneration": 1}, "changing", id="not seen by its controller"),
         pytest.param({"replicas": 1, "updatedReplicas": 1}, "known", id="one has just gone"),
     ],
@@ -134,14 +127,6 @@ def test_a_deployment_says_whether_its_replica_sets_change(status: Any, expected
     item = workload("web-1", owner=("Deployment", "web"))
 
     assert known("ReplicaSet", item, Deployment=[workload("web", status=status)]) == expected
-
-
-def test_a_rollout_that_has_made_no_pod_yet_is_under_way() -> None:
-    """The API server leaves a count of zero out."""
-    rolling = workload("web", status={"replicas": 1})
-    del rolling["status"]["updatedReplicas"]
-
-    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[rolling]) == "changing"
 
 
 @pytest.mark.parametrize(("generation", "expected"), [({"generation": 1}, "changing"), ({}, "known")])
@@ -209,9 +194,7 @@ def test_what_else_looks_after_replica_sets_shows_in_these(sibling_pods: int, ex
         pytest.param({"status": {"currentRevision": "a", "updateRevision": "b"}}, "changing", id="two revisions"),
         pytest.param({"status": {"observedGeneration": 1}}, "changing", id="not seen by its controller"),
         pytest.param({"replicas": 1}, "changing", id="one pod too many"),
-        pytest.param(
-            {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}}, "known", id="a partition"
-        ),
+        pytest.param({"updateStrategy": {"rollingUpdate": {"partition": 1}}}, "known", id="a partition"),
     ],
 )
 def test_a_stateful_set(fields: Any, expected: str) -> None:
@@ -297,11 +280,7 @@ def test_our_annotations_count_whatever_the_template() -> None:
     ("kind", "item", "field"),
     [
         ("Service", {"metadata": {"name": "bad", "namespace": "shop"}, "spec": {"selector": []}}, "services"),
-        (
-            "ReplicaSet",
-            workload("bad", selector={"matchExpressions": [{"key": "a", "operator": "Near"}]}),
-            "replica_sets",
-        ),
+        ("ReplicaSet", workload("bad", selector={"matchExpressions": [{"operator": "Near"}]}), "replica_sets"),
         ("StatefulSet", workload("bad", selector=[]), "stateful_sets"),
         ("ReplicationController", workload("bad", template=[]), "replication_controllers"),
         ("PersistentVolume", {"metadata": {"name": "bad"}, "spec": {"capacity": {"storage": "lots"}}}, "volumes"),
