@@ -43,17 +43,19 @@ def test_a_host_is_a_node_by_name_or_address(host):
     assert measure({host: BUSY, "n2": BUSY, "stranger": BUSY}).nodes.keys() == {"n1", "n2"}
 
 
-def test_the_average_counts_before_the_latest():
-    """Spreads are not averages, whatever their place in the list."""
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_average_counts_before_the_latest(order):
+    """Spreads are not averages, whatever their place in the list; a host may have no figures, or only a spread."""
     figures = "CPU STD 99, CPU AVG 20, CPU Latest 70, cpu Unknown 80, Memory Latest 30, memory  90, Bandwidth AVG 1e12"
     keys = ("type", "operator", "value")
     metrics = [dict(zip(keys, each.split(" "), strict=True)) for each in figures.split(", ")]
-    metrics = [{**each, "value": float(each["value"])} for each in metrics]
+    metrics = [{**each, "value": float(each["value"])} for each in metrics][::order]
     window = {"duration": "15m", "start": 0, "end": int(NOW.timestamp())}
-    answer = {"window": window, "data": {"NodeMetricsMap": {"n1": {"metrics": metrics, "new": 1}}}, "more": []}
-    found = measure({}, count=1, reply=Reply(200, answer))
+    hosts = {"n1": {"metrics": metrics, "new": 1}, "n2": {}, "n3": {"metrics": None}, "n4": {"metrics": metrics[:1]}}
+    answer = {"window": window, "data": {"NodeMetricsMap": hosts}, "more": []}
+    found = measure({}, count=4, reply=Reply(200, answer), min_fresh=0)
 
-    assert found.nodes["n1"] == {"cpu": 800, "memory": round(0.3 * 16 * GI)}
+    assert found.nodes == {"n1": {"cpu": 800, "memory": round(0.3 * 16 * GI)}}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_pods_come_from_metrics_server_where_there_is_one():
         (Reply(404, "No metrics found"), "has nothing at this address .*No metrics found"),
         (Reply(200, "hello"), "is not load-watcher"),
         (Reply(200, {"data": {"NodeMetricsMap": 3}}), "is not load-watcher"),
-        (Reply(200, {}), "ended .* ago"),
+        *((Reply(200, each), "ended .* ago") for each in ({}, {"data": {}}, {"data": {"NodeMetricsMap": None}})),
         (Reply(200, {"window": {"end": 1e300}}), "is not a time"),
     ],
 )

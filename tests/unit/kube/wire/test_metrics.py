@@ -1,14 +1,12 @@
-"""What metrics.k8s.io and load-watcher write, and what becomes of it."""
+"""What metrics.k8s.io writes, and what becomes of it."""
 
 import json
 from datetime import UTC, datetime
 
-import msgspec
 import pytest
 
-from rebalancer.cluster.measured import LoadFigure, NodeMetrics, PodMetrics
+from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.kube.wire.collect import Collection, add_document
-from rebalancer.usage.load_watcher import LoadWatcherAnswer
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 
@@ -59,39 +57,3 @@ def test_samples_tell_the_time_of_a_file():
     assert collected(node).newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
     pod = of_pod(timestamp="2026-01-15T11:30:00Z")
     assert collected(node, pod).newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
-
-
-@pytest.mark.parametrize("text", ["{}", '{"data": {}}', '{"data": {"NodeMetricsMap": null}}'])
-def test_an_empty_answer_of_load_watcher(text):
-    """It knows no host, and its window ended long ago."""
-    answer = msgspec.json.decode(text, type=LoadWatcherAnswer)
-
-    assert (answer.percents, answer.figures, answer.window.end) == ({}, {}, 0)
-
-
-def test_a_host_of_load_watcher_without_figures_stands_there_without_any():
-    text = (
-        '{"data": {"NodeMetricsMap": {"n1": {}, "n2": {"metrics": [{"type": "CPU", "operator": "AVG", "value": 5}]}}}}'
-    )
-    answer = msgspec.json.decode(text, type=LoadWatcherAnswer)
-
-    assert answer.percents == {"n1": {}, "n2": {"cpu": 5}}
-    assert answer.figures == {"n1": [], "n2": [LoadFigure("CPU", "AVG", 5)]}
-
-
-@pytest.mark.parametrize(
-    ("operators", "value"),
-    [
-        (["AVG", "Latest", ""], 0),
-        (["", "Latest", "AVG"], 2),
-        (["Latest", "", "Std"], 0),
-        (["", "Std"], 0),
-        (["Std"], None),
-    ],
-)
-def test_of_load_watchers_figures_the_steadiest_counts(operators, value):
-    """The average, else the latest, else the one that does not say, in whatever order; a spread is not a load."""
-    metrics = [{"type": "CPU", "operator": each, "value": number} for number, each in enumerate(operators)]
-    text = json.dumps({"data": {"NodeMetricsMap": {"n1": {"metrics": metrics}}}})
-
-    assert msgspec.json.decode(text, type=LoadWatcherAnswer).percents["n1"].get("cpu") == value

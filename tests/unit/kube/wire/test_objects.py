@@ -31,27 +31,21 @@ def test_unknown_fields_of_a_later_version_are_ignored(kind: str, fields: Any) -
 
 
 def test_a_node() -> None:
-    (node,) = read(
-        "Node",
-        {
-            "metadata": {"name": "n1", "labels": {"zone": "a"}},
-            "spec": {
-                "unschedulable": True,
-                "taints": [{"key": "k", "value": None, "effect": "NoSchedule"}, {"key": "bare", "effect": None}],
-            },
-            "status": {
-                "nodeInfo": {"kubeletVersion": "v1.36.1"},
-                "allocatable": {"cpu": "3500m", "memory": "1Gi"},
-                "capacity": {"cpu": "4"},
-                "images": [{"names": ["web:1", "web@sha256:0"], "sizeBytes": 1000}, {"names": None, "sizeBytes": 7}],
-                "addresses": [{"type": "InternalIP", "address": each} for each in ("10.0.0.1", "fd00::1")],
-                "conditions": [
-                    {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-02T00:00:00Z"},
-                    {"type": "DiskPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
-                ],
-            },
-        },
-    ).nodes
+    taints = [{"key": "k", "value": None, "effect": "NoSchedule"}, {"key": "bare", "effect": None}]
+    images = [{"names": ["web:1", "web@sha256:0"], "sizeBytes": 1000}, {"names": None, "sizeBytes": 7}]
+    conditions = [
+        {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-02T00:00:00Z"},
+        {"type": "DiskPressure", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+    ]
+    status = {
+        "nodeInfo": {"kubeletVersion": "v1.36.1"},
+        "allocatable": {"cpu": "3500m", "memory": "1Gi"},
+        "capacity": {"cpu": "4"},
+        "addresses": [{"type": "InternalIP", "address": each} for each in ("10.0.0.1", "fd00::1")],
+    }
+    spec = {"unschedulable": True, "taints": taints}
+    written = {"metadata": {"name": "n1", "labels": {"zone": "a"}}, "spec": spec}
+    (node,) = read("Node", {**written, "status": {**status, "images": images, "conditions": conditions}}).nodes
 
     assert (node.name, node.labels, node.unschedulable, node.ready) == ("n1", {"zone": "a"}, True, True)
     assert node.taints == (Taint("k", "", "NoSchedule"), Taint("bare"))
