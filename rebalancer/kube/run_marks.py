@@ -14,7 +14,6 @@ before its first taint, and removes the note when nothing of it can be left on a
 """
 
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -97,7 +96,7 @@ class RunMarks:
             return problems
         # Until then an unanswered request of ours can still have an effect.
         left = max(self._doubts.values()) + _DOUBT_SECONDS - self.retry_policy.clock()
-        (self.retry_policy.sleep or time.sleep)(max(0.0, left))
+        self.retry_policy.wait(max(0.0, left))
         settled = {name: error for name, error in problems.items() if name not in self._doubts}
         return settled | on_each(self._doubts, take_off)
 

@@ -127,17 +127,6 @@ def test_many_threads_load_the_credentials_once(server, client_as, tmp_path, plu
     assert (tmp_path / "calls").read_text() == "xx"
 
 
-def test_a_plugin_that_fails_on_a_401_ends_the_read(server, client_as, tmp_path, plugin):
-    """The second run of the plugin is as explicit as the first."""
-    (tmp_path / "token").write_text("the-token")
-    client = client_as(plugin)
-    (tmp_path / "token").write_text("")
-    server.token = "another"
-
-    with pytest.raises(NoCredentials, match="log in"):
-        client.get(PODS)
-
-
 def test_a_plugin_that_hangs_does_not_outlast_the_time_that_is_left(client_as, tmp_path, plugin):
     """After a signal a last look has 5 s, and so has giving back a lease; a plugin alone may take a minute."""
     (tmp_path / "token").write_text("the-token")

@@ -9,7 +9,7 @@ import pytest
 from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks
 from rebalancer.kube.node_marks import CONFLICTS, clear_leftovers
 from rebalancer.kube.run_marks import RunMarks, Taken
-from rebalancer.kube.tries import Halt, Halted, RetryPolicy
+from rebalancer.kube.tries import Halt, Halted
 from tests.fake_http import Reply
 from tests.unit.kube.marked_nodes import keys_on
 from tests.unit.kube.marked_nodes import on_server as node
@@ -229,18 +229,6 @@ def test_a_change_that_conflicts_is_made_again_almost_at_once(of_run, server, ti
 
     assert marks.adjust({"n1": 1}) == {}
     assert time.waits == [0.05]
-
-
-def test_a_doubt_is_waited_for_by_the_clock_on_the_wall_too(of_run, server, monkeypatch):
-    """Nobody has to say how to wait."""
-    waited = []
-    monkeypatch.setattr("rebalancer.kube.run_marks.time.sleep", waited.append)
-    marks = of_run(policy=RetryPolicy(seconds=0))
-    server.reset("PATCH", "*", processed=True)
-    marks.adjust({"n1": 1})
-
-    assert marks.take_off() == {}
-    assert [0 < seconds <= 5 for seconds in waited] == [True]
 
 
 def test_the_taint_of_a_held_node_counts_as_one_of_steerings(of_run, server):
