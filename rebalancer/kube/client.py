@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
-from http.client import BadStatusLine
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
@@ -21,7 +20,7 @@ from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
 from rebalancer.kube.config import Connection, named, unauthorised
 from rebalancer.kube.tries import Deadline, Ending, RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
-from rebalancer.untrusted.exchange import GivenUp, begin, within
+from rebalancer.untrusted.exchange import GivenUp, begin, within, words_of
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access  # importing it costs half a second
@@ -64,7 +63,7 @@ def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) 
             f"the certificate of {server} is not trusted: {cut(cause.verify_message)}. "
             "Check certificate-authority in the kubeconfig, or tls-server-name."
         )
-    words, connected = _in_words(error), _is_connected(error)
+    words, connected = cut(words_of(error)), _is_connected(error)
     if proxy and "Tunnel connection failed: 407" in words:  # in the words of `http.client`
         return Unreachable(unauthorised(proxy))
     if proxy and isinstance(error, ProxyError):
@@ -80,23 +79,6 @@ def _is_connected(error: HTTPError) -> bool:
         # When a server dies, TLS ends without a closing message; any other TLS error comes from wrong settings.
         return bool(error.args) and isinstance(error.args[0], ssl.SSLEOFError)
     return not isinstance(error, NewConnectionError | ConnectTimeoutError)
-
-
-def _in_words(error: HTTPError) -> str:
-    for each in _causes_of(error):
-        if isinstance(each, OSError):
-            return cut(each.strerror or str(each))
-        if isinstance(each, BadStatusLine):
-            return cut(f"the answer is not HTTP, but begins with {str(each)!r}")
-    return cut(str(error.args[0]) if error.args else type(error).__name__)
-
-
-def _causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield what an error was made of, the nearest first: urllib3 wraps errors more than once."""
-    for each in (*error.args, error.__cause__, error.__context__):
-        if isinstance(each, BaseException):
-            yield each
-            yield from _causes_of(each)
 
 
 #: The longest that one GET may take from its first byte to its last, when the caller sets no deadline.

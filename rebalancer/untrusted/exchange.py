@@ -7,10 +7,11 @@ an error, closes the connection and ends.  Only a DNS lookup cannot be cut short
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
+from http.client import BadStatusLine
 from typing import Any, TypeVar
 
 import urllib3
@@ -122,3 +123,21 @@ def _cuttable_pool(pool: Any) -> Any:
         return pool
     connection = type(pool.ConnectionCls.__name__, (_Cuttable, pool.ConnectionCls), {})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})
+
+
+def words_of(error: BaseException) -> str:
+    """Return the system's words for what went wrong, without those of the layers in between."""
+    for each in _causes_of(error):
+        if isinstance(each, OSError):
+            return each.strerror or str(each)
+        if isinstance(each, BadStatusLine):
+            return f"the answer is not HTTP, but begins with {str(each)!r}"
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+def _causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield what an error was made of, the nearest first: urllib3 wraps errors more than once."""
+    for each in (*error.args, error.__cause__, error.__context__):
+        if isinstance(each, BaseException):
+            yield each
+            yield from _causes_of(each)

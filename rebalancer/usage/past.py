@@ -52,7 +52,8 @@ def read_owners(ask: AskRange, span: Span) -> tuple[Owners, list[str]]:
     try:
         for query, _, series in _day_by_day(ask, span, _OWNERS_STEP, PODS_QUERY, REPLICA_SETS_QUERY):
             label, into = ("pod", pods) if query == PODS_QUERY else ("replicaset", replica_sets)
-            found = [series.labels.get(name, "") for name in ("namespace", label, "owner_kind", "owner_name")]
+            labels = series.labels
+            found = [labels.get(name, "") for name in ("namespace", label, "owner_kind", "owner_name")]
             if all(found):
                 into[found[0], found[1]] = found[2], found[3]
     except SourceError as error:

@@ -19,7 +19,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.usage import Prometheus, SecretReference
 from rebalancer.untrusted.address import Address, read_address, without_userinfo
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size, read_bounded
-from rebalancer.untrusted.exchange import GivenUp, cuttable, within
+from rebalancer.untrusted.exchange import GivenUp, cuttable, within, words_of
 
 T = TypeVar("T")
 
@@ -150,14 +150,14 @@ class Session(requests.Session):
         try:
             yield
         except requests.exceptions.SSLError as error:
-            raise SourceError(f"{self._server} is not trusted: {_innermost(error)}{self._distrust_cure}") from error
+            raise SourceError(f"{self._server} is not trusted: {words_of(error)}{self._distrust_cure}") from error
         except (requests.Timeout, TimeoutError, ReadTimeoutError) as error:
             raise SourceError(self._too_slow()) from error
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, LocationParseError):
             # Their text repeats the URL, or that of a proxy, which may contain a password.
             raise SourceError(f"{self._server} cannot be asked: its URL or that of a proxy cannot be used") from None
         except (requests.ConnectionError, HTTPError) as error:  # the latter while a body is read
-            raise _TransientError(f"{self._server} does not answer: {_innermost(error)}") from error
+            raise _TransientError(f"{self._server} does not answer: {without_userinfo(words_of(error))}") from error
         except (requests.RequestException, OSError) as error:
             raise SourceError(f"{self._server} cannot be asked: {without_userinfo(str(error))}") from error
         except Unreadable as error:
@@ -183,15 +183,6 @@ def plain(body: bytes) -> str:
     """Return the first line of a body that is plain text; empty if it is a page or a document."""
     lines = body.decode(errors="replace").strip().splitlines()
     return "" if not lines or lines[0].startswith(("<", "{")) else lines[0]
-
-
-def _innermost(error: BaseException) -> str:
-    """Return the system's message for an error, without the object names of the layers in between."""
-    reason = getattr(error.args[0], "reason", None) if error.args else None
-    cause: BaseException = reason if isinstance(reason, BaseException) else error
-    while (deeper := cause.__cause__ or cause.__context__) is not None:
-        cause = deeper
-    return (cause.strerror if isinstance(cause, OSError) else None) or without_userinfo(str(cause))
 
 
 def credentials(prometheus: Prometheus, service_account: Path | None, read_secret: ReadSecret) -> Auth | None:
