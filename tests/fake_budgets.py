@@ -29,10 +29,7 @@ def _too_many(cause: str, *, retry_after: int = 0) -> Reply:
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     body = failure(429, message, reason="TooManyRequests")
     body["details"] = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
-    if retry_after:
-        body["details"]["retryAfterSeconds"] = retry_after
-        return Reply(429, body, {"Retry-After": str(retry_after)})
-    return Reply(429, body)
+    return Reply(429, body, {"Retry-After": str(retry_after)} if retry_after else {})
 
 
 def _is_ready(pod: Object) -> bool:

@@ -59,10 +59,9 @@ class _Kinded(msgspec.Struct):
     kind: str = ""
 
 
-class _Details(msgspec.Struct, frozen=True, rename="camel"):
+class _Details(msgspec.Struct, frozen=True):
     kind: str = ""  # of what is refused, as the server calls it: `pods`, `poddisruptionbudget`
     causes: tuple[_Cause, ...] = ()
-    retry_after_seconds: float = 0  # the older place of `Retry-After`; 0 means that it is not set
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -142,9 +141,7 @@ class HttpAnswer:
     def retry_after(self) -> float | None:
         """Return the seconds to wait before the next try (RFC 9110, 10.2.3); None where the server does not say."""
         text = self.headers.get("Retry-After", "").strip()
-        is_number = text.isascii() and text.isdigit()
-        asked = float(text) if is_number else self.explanation().details.retry_after_seconds
-        return asked if asked > 0 else None
+        return float(text) or None if text.isascii() and text.isdigit() else None
 
 
 def is_not_found(answer: HttpAnswer, plural: str = "pods") -> bool:

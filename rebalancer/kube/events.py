@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 CONTROLLER = "kube-rebalancer"
 #: The API's limits: of a note in bytes, of a name, and of the reporting instance and a reason in characters.
 _NOTE_LIMIT, _NAME_LIMIT, _WORD_LIMIT = 1024, 253, 128
-_QUEUE_LENGTH = 10_000  # events that may wait for delivery; more are dropped, and counted
 _BLINK_SECONDS = 0.1  # how often `close` checks whether it has to hurry, in seconds
 
 
@@ -76,10 +75,7 @@ class Events:
     def publish(self, event: Event) -> None:
         """Hand one Event over for delivery."""
         self._published += 1
-        if self._waiting.qsize() < _QUEUE_LENGTH:
-            self._waiting.put(event)
-        else:
-            self._note_problem("too many Events were waiting for delivery")
+        self._waiting.put(event)
 
     def close(
         self, seconds: float, hurried: Callable[[], bool] = lambda: False, seconds_hurried: float = math.inf
