@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902) for `FakeApiServer`: test, add, replace and remove, as kube-apiserver applies them.
+"""JSON patches (RFC 6902) for `FakeApiServer`: test, add and remove, as kube-apiserver applies them.
 
 A test for null passes where nothing is there; a test below a map that is not there fails.  Nothing is kept of a patch
 of which one part fails.
@@ -35,12 +35,10 @@ def _apply(document: Object, operation: Object) -> None:
                 raise FailedError(f"testing value {operation['path']} failed")
         case "add":
             place[last] = copy.deepcopy(operation["value"])
-        case "replace" | "remove" if last not in place:
-            raise FailedError(f"missing key {last}")
-        case "replace":
-            place[last] = copy.deepcopy(operation["value"])
-        case "remove":
+        case "remove" if last in place:
             del place[last]
+        case _:
+            raise FailedError(f"{operation['op']} of {last} cannot be done")
 
 
 def _unescaped(part: str) -> str:

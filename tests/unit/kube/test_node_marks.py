@@ -82,18 +82,11 @@ def test_the_patch_names_nothing_but_taints_and_our_annotation(change, server):
     change(setting(MIDDLING))
 
     (request,) = server.sent("PATCH", NODE)
-    tests = [each for each in request.body if each["op"] == "test"]
+    annotation = "/metadata/annotations/kube-rebalancer~1avoid"
+    read = {"/metadata/uid": "uid-of-n1", "/spec/taints": [SPOT], annotation: None}
     assert request.headers["content-type"] == "application/json-patch+json"
-    assert tests == request.body[: len(tests)]
-    assert tests == [
-        {"op": "test", "path": "/metadata/uid", "value": "uid-of-n1"},
-        {"op": "test", "path": "/spec/taints", "value": [SPOT]},
-        {"op": "test", "path": "/metadata/annotations/kube-rebalancer~1avoid", "value": None},
-    ]
-    assert {each["path"] for each in request.body[3:]} == {
-        "/spec/taints",
-        "/metadata/annotations/kube-rebalancer~1avoid",
-    }
+    assert request.body[:3] == [{"op": "test", "path": path, "value": value} for path, value in read.items()]
+    assert [(each["op"], each["path"]) for each in request.body[3:]] == [("add", "/spec/taints"), ("add", annotation)]
 
 
 def test_what_another_writes_in_between_survives(change, server):

@@ -1,8 +1,4 @@
-from datetime import datetime, timedelta
-from types import SimpleNamespace
-
 import pytest
-from kubernetes.config import incluster_config
 
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.kube.client import Client
@@ -51,19 +47,6 @@ def test_a_pod_reaches_its_own_cluster(in_pod, secure, tmp_path, time):
 
     assert b"PodList" in client.get(PODS)
     assert len(secure.requests) == 3
-
-
-def test_a_rotated_token_is_read_after_a_minute(in_pod, tmp_path, monkeypatch):
-    """Before the server refuses the old one; after that minute as well."""
-    access = in_pod("1").access()
-    sent = []
-    for step, token in enumerate("223345"):
-        (tmp_path / "token").write_text(token)
-        later = SimpleNamespace(now=lambda at=step * timedelta(minutes=0.7): datetime.now() + at)  # noqa: DTZ005  as the package has it
-        monkeypatch.setattr(incluster_config, "datetime", SimpleNamespace(datetime=later, timedelta=timedelta))
-        sent.append(access.headers()["Authorization"][-1])
-
-    assert "".join(sent) == "113344"
 
 
 def test_the_command_line_goes_above_a_service_account(in_pod, secure, time):

@@ -121,8 +121,3 @@ def test_the_oldest_of_a_cycle_is_told_last(told, by_prometheus):
 def test_a_sample_from_the_future_does_not_count(by_prometheus, age, missing):
     """A minute is forgiven."""
     assert by_prometheus(of_cpu(), cpu_ratio=age).missing == missing
-
-
-def test_a_time_that_is_none_fails_the_strategy(by_prometheus):
-    with pytest.raises(StrategyError, match="seconds since 1970 is not a time"):
-        by_prometheus(of_cpu(), cpu_ratio=-1e300)

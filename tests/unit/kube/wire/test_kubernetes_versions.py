@@ -16,27 +16,11 @@ Object = dict[str, Any]
 
 #: The versions (1.x) whose fields stand below.
 VERSIONS = range(29, 37)
-REQUESTS = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
 BASE: dict[str, Object] = {
-    "Node": {
-        "metadata": {"name": "n1"},
-        "status": {"allocatable": {"cpu": "4", "pods": "110"}, "nodeInfo": {"kubeletVersion": "v1.30.0"}},
-    },
-    "Pod": pod_document(
-        "web-1",
-        spec={"nodeName": "n1", "containers": [{"name": "web", **REQUESTS}]},
-        status={
-            "phase": "Running",
-            "conditions": [{"type": "Ready", "status": "True"}],
-            "containerStatuses": [{"name": "web", "restartCount": 2, "state": {"running": {}}}],
-        },
-    ),
-    "ReplicaSet": {
-        "metadata": {"name": "web", "namespace": "default", "uid": "1"},
-        "spec": {"replicas": 2, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{}]}}},
-        "status": {"replicas": 2},
-    },
-    "CSIDriver": {"metadata": {"name": "disk"}, "spec": {"storageCapacity": True}},
+    "Node": {"metadata": {"name": "n1"}},
+    "Pod": pod_document(spec={"containers": [{}]}, status={"conditions": [{}], "containerStatuses": [{}]}),
+    "ReplicaSet": {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {}}},
+    "CSIDriver": {"metadata": {"name": "disk"}},
 }
 
 #: Kind, where, and what some of these versions have there; nothing of this decides where a pod goes.
@@ -72,7 +56,7 @@ def put(there: Any, path: tuple[Any, ...], value: Any) -> Object:
     """A copy with a value at a path."""
     changed = place = deepcopy(there)
     for step in path[:-1]:
-        place = place[step]
+        place = place[step] if isinstance(place, list) else place.setdefault(step, {})
     place[path[-1]] = value
     return changed
 
