@@ -1,11 +1,10 @@
-"""What pods request and may use, and the quality of service that follows."""
-
-from typing import Any
+"""What pods request and may use, the quality of service that follows, and what kube-scheduler assumes besides."""
 
 import pytest
 
 from tests.unit.kube.wire.documents import container, read_pod
 
+MIB = 1 << 20
 BOTH, TWICE, LEAST = {"cpu": "1", "memory": "1Gi"}, {"cpu": "2", "memory": "2Gi"}, {"cpu": "1m", "memory": 1}
 GUARANTEED = container(requests=BOTH, limits=BOTH)
 
@@ -31,7 +30,7 @@ GUARANTEED = container(requests=BOTH, limits=BOTH)
         ("Burstable", [container(requests=BOTH), container(limits=BOTH)], []),
     ],
 )
-def test_quality_of_service_is_derived_from_cpu_and_memory(quality: str, containers: Any, init: Any) -> None:
+def test_quality_of_service_is_derived_from_cpu_and_memory(quality, containers, init):
     """By the rules of Kubernetes, where the status does not say."""
     spec = {"containers": containers, "initContainers": init}
 
@@ -39,7 +38,7 @@ def test_quality_of_service_is_derived_from_cpu_and_memory(quality: str, contain
     assert read_pod(spec=spec, status={"qosClass": "Burstable"}).qos == "Burstable"
 
 
-def test_requests_of_containers_sidecars_pod_and_overhead_come_together() -> None:
+def test_requests_of_containers_sidecars_pod_and_overhead_come_together():
     """100m beside a sidecar of 50m; an init container of 400m beside that sidecar; 7m on top."""
     init = [{"restartPolicy": "Always", **container(requests={"cpu": "50m"})}, container(requests={"cpu": "400m"})]
     spec = {"containers": [container(requests={"cpu": "100m"})], "initContainers": init, "overhead": {"cpu": "7m"}}
@@ -47,3 +46,75 @@ def test_requests_of_containers_sidecars_pod_and_overhead_come_together() -> Non
     assert read_pod(spec=spec).spec.requests == {"cpu": 457}
     assert read_pod(spec={**spec, "resources": {"requests": {"cpu": "300m"}}}).spec.requests == {"cpu": 307}
     assert read_pod(spec=spec).spec.requested == {"cpu"}
+
+
+def placement(container=None, **pod):
+    spec = {"containers": [{"image": "web", "resources": container or {}}], **pod}
+    return read_pod(spec=spec).spec.placement
+
+
+def little(cpu, mib, **others):
+    return {"cpu": cpu, "memory": mib * MIB, **others}
+
+
+@pytest.mark.parametrize(
+    ("containers", "whole", "assumed", "of_containers"),
+    [
+        ([{}], {}, little(100, 200), None),
+        ([{"cpu": "1"}], {}, little(1000, 200), None),
+        ([{"cpu": "1"}, {}], {}, little(1100, 400), None),
+        # what the whole pod names stands for them; then what one container names is not assumed of another
+        ([{}], {"cpu": "2"}, little(2000, 200), little(100, 200)),
+        ([{"memory": "1Gi"}, {}], {"cpu": "2"}, little(2000, 1024), little(200, 1224)),
+        # something else of the whole pod says nothing of cpu and memory
+        ([{}, {}], {"hugepages-2Mi": "4Mi"}, little(200, 400, **{"hugepages-2Mi": 4 * MIB}), little(200, 400)),
+    ],
+)
+def test_a_tenth_of_a_core_and_200_mib_are_assumed_of_what_is_not_named(containers, whole, assumed, of_containers):
+    """The figures of the containers alone are kept beside, where they differ."""
+    spec = {"containers": [container(requests=each) for each in containers], "resources": {"requests": whole}}
+
+    found = read_pod(spec=spec).spec.placement
+
+    assert (found.assumed, found.assumed_of_containers) == (assumed, of_containers)
+
+
+def test_requests_without_sidecars_and_without_those_of_the_whole_pod_are_kept_beside():
+    """Trimaran takes a sidecar for an init container that ends; kept only where there is one or the other."""
+    main, sidecar = {"requests": {"cpu": "1"}}, {"resources": {"requests": {"cpu": "500m"}}, "restartPolicy": "Always"}
+    start = {"resources": {"requests": {"cpu": "1200m", "memory": "1Gi"}}}
+    whole = {"requests": {"cpu": "4"}}
+
+    assert placement(main, initContainers=[start]).requests_of_containers is None
+    assert placement(main, initContainers=[sidecar]).requests_of_containers == {"cpu": 1000}
+    assert placement(main, resources=whole, overhead={"cpu": "50m"}).requests_of_containers == {"cpu": 1050}
+    found = placement(main, initContainers=[sidecar, start], overhead={"cpu": "50m"})
+    assert found.requests_of_containers == {"cpu": 1250, "memory": 1 << 30}
+
+
+def test_what_older_schedulers_assume_of_a_running_pod_leaves_sidecars_out():
+    """The larger of all containers, and of sidecars together or beside an init container; kept only with sidecars."""
+    sidecar = {"resources": {"requests": {"cpu": "500m"}}, "restartPolicy": "Always"}
+    start = {"resources": {"requests": {"cpu": "300m", "memory": "1Gi"}}}
+
+    assert placement(initContainers=[start]).assumed_without_sidecars is None
+    assert placement({"requests": {"cpu": "1"}}, initContainers=[sidecar]).assumed_without_sidecars == {
+        "cpu": 1000,
+        "memory": 200 * MIB,
+    }
+    found = placement({}, initContainers=[sidecar, start], overhead={"cpu": "50m"})
+    assert found.assumed_without_sidecars == {"cpu": 850, "memory": 1 << 30}
+    assert placement({}, initContainers=[start, sidecar]).assumed_without_sidecars == {"cpu": 500, "memory": 1 << 30}
+
+
+def test_images_and_ports_are_kept_by_what_has_them():
+    """Which of them count, the version of the scheduler says."""
+    port = {"ports": [{"hostPort": 80}]}
+    found = placement(
+        initContainers=[{"image": "tool:2", **port}, {"image": "side", "restartPolicy": "Always", **port}],
+        volumes=[{"name": "v", "image": {"reference": "model:1"}}],
+    )
+
+    assert (found.images, found.init_images) == (("web:latest",), ("tool:2", "side:latest"))
+    assert found.volume_images == ("model:1",)
+    assert ([each.port for each in found.host_ports], [each.port for each in found.sidecar_ports]) == ([], [80])
