@@ -231,12 +231,7 @@ class FakeApiServer:
         self.on(method, pattern, act, times=times)
 
     def stall(
-        self,
-        method: str,
-        pattern: str,
-        *,
-        times: float | None = 1,
-        when: Callable[[Request], bool] = lambda _: True,
+        self, method: str, pattern: str, *, times: float | None = 1, when: Callable[[Request], bool] = lambda _: True
     ) -> threading.Event:
         """Keep answers back until the returned Event is set (or the server closes)."""
         release = threading.Event()

@@ -139,11 +139,7 @@ def _sum(containers: list[_UsedContainer]) -> Resources:
 _TAKEN = At("timestamp", datetime, aware)
 _NODE_METRICS = Reader(NodeMetrics, name=NAME, usage=At("usage", Quantities, _sampled, {}), taken=_TAKEN)
 _POD_METRICS = Reader(
-    PodMetrics,
-    namespace=NAMESPACE,
-    name=NAME,
-    usage=At("containers", list[_UsedContainer], _sum, {}),
-    taken=_TAKEN,
+    PodMetrics, namespace=NAMESPACE, name=NAME, usage=At("containers", list[_UsedContainer], _sum, {}), taken=_TAKEN
 )
 
 

@@ -125,10 +125,7 @@ def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo, wor
 
 def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, client_of):
     """To a server without TLS a proxy passes on each request, and answers it itself."""
-    with (
-        FakeProxy("me:secret") as proxy,
-        pytest.raises(Unreachable, match="asks for a user and a password"),
-    ):
+    with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable, match="asks for a user and a password"):
         client_of(server, **{"proxy-url": proxy.url}).get("/api/v1/pods")
     assert server.requests == []
 

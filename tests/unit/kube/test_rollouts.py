@@ -47,8 +47,7 @@ def sent(server):
 
 
 @pytest.mark.parametrize(
-    "template",
-    [{"metadata": {}}, {"metadata": {"annotations": {"a": "b"}}}, {"metadata": {"labels": {"app": "w"}}}],
+    "template", [{"metadata": {}}, {"metadata": {"annotations": {"a": "b"}}}, {"metadata": {"labels": {"app": "w"}}}]
 )
 def test_only_the_annotation_of_the_template_changes(client, server, template):
     """And only of the version that was read; all else in the template stays."""
