@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shutil import which
-from typing import Any
 
 import msgspec
 
@@ -67,20 +66,20 @@ def answered(chosen: ChosenContext, seconds: float) -> tuple[ChosenContext, date
 
 
 class _Variable(msgspec.Struct):
-    name: Any
-    value: Any
+    name: str
+    value: str
 
 
 class _Settings(msgspec.Struct, rename="camel"):
     """What a kubeconfig says about a plugin."""
 
-    command: Any
-    api_version: Any
-    args: list[Any] | None = None
+    command: str
+    api_version: str
+    args: list[str] | None = None
     env: list[_Variable] | None = None
-    interactive_mode: Any = None
-    provide_cluster_info: Any = None
-    install_hint: Any = None
+    interactive_mode: str | None = None
+    provide_cluster_info: bool = False
+    install_hint: str | None = None
 
 
 class _Plugin:
@@ -96,13 +95,11 @@ class _Plugin:
             ) from None
         self._chosen = chosen
         self._given = given
-        self._command = str(given.command)
-        self._version = str(given.api_version)
-        self._environment = {str(each.name): str(each.value) for each in given.env or ()}
-        self._hint = f" {cut(str(given.install_hint))}" if given.install_hint else ""
-        if which(self._command, path=self._environment.get("PATH")) is None:
+        self._environment = {each.name: each.value for each in given.env or ()}
+        self._hint = f" {cut(given.install_hint)}" if given.install_hint else ""
+        if which(given.command, path=self._environment.get("PATH")) is None:
             raise NoCredentials(
-                f"{chosen.files}: the user of context {chosen.context!r} needs the exec plugin {self._command}, which "
+                f"{chosen.files}: the user of context {chosen.context!r} needs the exec plugin {given.command}, which "
                 f"is not installed or not on PATH.{self._hint}"
             )
 
@@ -126,10 +123,10 @@ class _Plugin:
     def _start(self, *, interactive: bool) -> subprocess.Popen[bytes]:
         spec: Document = {"interactive": interactive}
         spec |= {"cluster": _cluster(self._chosen)} if self._given.provide_cluster_info else {}
-        asked = json.dumps({"apiVersion": self._version, "kind": "ExecCredential", "spec": spec})
+        asked = json.dumps({"apiVersion": self._given.api_version, "kind": "ExecCredential", "spec": spec})
         try:
             return subprocess.Popen(  # noqa: S603  the kubeconfig's own command, as kubectl runs it
-                [self._command, *map(str, self._given.args or ())],
+                [self._given.command, *(self._given.args or ())],
                 env={**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": asked},
                 stdin=None if interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -150,7 +147,7 @@ class _Plugin:
             _LOG.warning(
                 "the exec plugin %s of context %r has not answered for %g s; it is given up after %g s "
                 "(--exec-timeout)",
-                *(self._command, self._chosen.context, named, seconds),
+                *(self._given.command, self._chosen.context, named, seconds),
             )
             return process.communicate(timeout=seconds - named)
         except subprocess.TimeoutExpired:
@@ -165,8 +162,8 @@ class _Plugin:
             found = decode_json(printed, _Answer)
         except ValueError:
             raise self._none("what it printed is not an ExecCredential") from None
-        if (found.api_version, found.kind) != (self._version, "ExecCredential"):
-            raise self._none(f"what it printed is not an ExecCredential of {self._version}")
+        if (found.api_version, found.kind) != (self._given.api_version, "ExecCredential"):
+            raise self._none(f"what it printed is not an ExecCredential of {self._given.api_version}")
         status = found.status
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._none("it gave a client certificate without its key, or a key without its certificate")
@@ -175,7 +172,7 @@ class _Plugin:
         return status
 
     def _none(self, why: str) -> NoCredentials:
-        place = f"{self._chosen.files}: the exec plugin {self._command} of context {self._chosen.context!r}"
+        place = f"{self._chosen.files}: the exec plugin {self._given.command} of context {self._chosen.context!r}"
         return NoCredentials(f"{place} gave no credentials: {why.rstrip('.')}.{self._hint}")
 
 
