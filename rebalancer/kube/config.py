@@ -215,12 +215,12 @@ class Connection:
     The context is None inside a cluster, where the credentials are a pod's service account.
     """
 
-    def __init__(self, load: Callable[[float], "Access"], *, context: str | None, in_cluster: bool) -> None:
+    def __init__(self, load: Callable[[float], "Access"], *, context: str | None) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._access = load(math.inf)
         self.context = context
-        self.in_cluster = in_cluster
+        self.in_cluster = context is None
 
     @property
     def server(self) -> str:
@@ -274,7 +274,7 @@ def connect(
     if found := find(kubeconfig, environ):
         name = found.only(context).context
         load = partial(credentials.from_files, kubeconfig, name, environ, overrides)
-        return Connection(load, context=name, in_cluster=False)
+        return Connection(load, context=name)
     if context or not environ.get("KUBERNETES_SERVICE_HOST"):
         absent = [str(path) for path in _usual_places(environ) if environ.get("KUBECONFIG") and not path.exists()]
         if absent:
@@ -285,4 +285,4 @@ def connect(
             + (f" The context {context!r} needs a kubeconfig." if context else "")
         )
     from_pod = partial(credentials.from_pod, environ, service_account, overrides)
-    return Connection(from_pod, context=None, in_cluster=True)
+    return Connection(from_pod, context=None)

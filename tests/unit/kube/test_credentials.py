@@ -40,7 +40,7 @@ def counted(connection):
         given.append(seconds)
         return good
 
-    return Connection(load, context="fake", in_cluster=False), given
+    return Connection(load, context="fake"), given
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_nobody_waits_longer_than_that_for_another_thread_that_loads_them(connec
             go_on.wait(60.0)
         return good
 
-    shared = Connection(load, context="fake", in_cluster=False)
+    shared = Connection(load, context="fake")
     other = threading.Thread(target=shared.reload, args=(good, 60.0))
     other.start()
     try:

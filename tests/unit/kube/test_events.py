@@ -99,7 +99,7 @@ def test_nothing_is_sent_and_no_credentials_are_loaded_once_the_time_is_up(conne
         loads.append(seconds)
         return replace(connection.access(), expires=datetime(2020, 1, 1, tzinfo=UTC))
 
-    events = Events(Client(Connection(load, context="fake", in_cluster=False)), "host")
+    events = Events(Client(Connection(load, context="fake")), "host")
     release = begin_and_stall(server, events)
     events.close(0.05)
     before = len(loads)

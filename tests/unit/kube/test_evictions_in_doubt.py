@@ -192,7 +192,7 @@ def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(evict, con
         ends.reload(ends.access())
         return Reply(0, None, lost=True)
 
-    ends = Connection(load, context="fake", in_cluster=False)
+    ends = Connection(load, context="fake")
     server.on("POST", EVICTION, lose)
 
     verdict = evict(by=Evictions(Client(ends, retry_policy=time.retry_policy()), time.retry_policy(), Halt()))

@@ -79,7 +79,7 @@ def test_no_credentials_are_loaded_for_a_page_ahead(connection, server, three):
         loaded.append(threading.current_thread())
         return replace(connection.present, expires=LONG_AGO)
 
-    expired = Client(Connection(load, context=None, in_cluster=False))
+    expired = Client(Connection(load, context=None))
 
     assert read_list(expired, PODS, Names, page_size=1).names == ["a", "b", "c"]
     assert set(loaded) == {threading.current_thread()}
