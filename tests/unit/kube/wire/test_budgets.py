@@ -13,10 +13,11 @@ from tests.unit.kube.wire.documents import read
 WEB = {"matchLabels": {"app": "web"}}
 STATUS = {"disruptionsAllowed": 5, "observedGeneration": 1, "currentHealthy": 9, "desiredHealthy": 4}
 
+NAMED = {"name": "web", "namespace": "shop"}
+
 
 def pdb(**fields: Any) -> dict[str, Any]:
-    metadata = {"name": "web", "namespace": "shop", "generation": 1}
-    return {"metadata": metadata, "spec": {"selector": WEB}, "status": STATUS, **fields}
+    return {"metadata": {**NAMED, "generation": 1}, "spec": {"selector": WEB}, "status": STATUS, **fields}
 
 
 def spec(**fields: Any) -> dict[str, Any]:
@@ -76,24 +77,12 @@ def test_what_a_status_does_not_say_is_zero(status: Any) -> None:
 @pytest.mark.parametrize(
     "item",
     [
-        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": None}), id="disruptionsAllowed that is null"),
-        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": "5"}), id="a number as text"),
-        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": True}), id="a number that is true"),
-        pytest.param(pdb(status={**STATUS, "disruptionsAllowed": 1 << 31}), id="a number that does not fit"),
-        pytest.param(pdb(status={**STATUS, "currentHealthy": -(1 << 31) - 1}), id="a number below all that fit"),
-        pytest.param(pdb(status={**STATUS, "observedGeneration": None}), id="no word on the generation"),
-        pytest.param(pdb(status={**STATUS, "currentHealthy": []}), id="a count that is a list"),
-        pytest.param(pdb(status={**STATUS, "disruptedPods": ["a"]}), id="disruptedPods that are a list"),
-        pytest.param(pdb(status=[]), id="a status that is a list"),
-        pytest.param(spec(unhealthyPodEvictionPolicy="Always"), id="an unknown unhealthyPodEvictionPolicy"),
-        pytest.param(spec(unhealthyPodEvictionPolicy=""), id="a blank one"),
-        pytest.param(spec(unhealthyPodEvictionPolicy=1), id="one that is a number"),
-        pytest.param(
-            pdb(metadata={"name": "web", "namespace": "shop", "labels": {"release": 7}}), id="a label that is a number"
-        ),
-        pytest.param(
-            pdb(metadata={"name": "web", "namespace": "shop", "generation": "x"}), id="a generation that is a text"
-        ),
+        *(pdb(status={**STATUS, "disruptionsAllowed": each}) for each in (None, "5", True, 1 << 31)),
+        *(pdb(status={**STATUS, "currentHealthy": each}) for each in ([], -(1 << 31) - 1)),
+        *(pdb(status={**STATUS, **each}) for each in ({"observedGeneration": None}, {"disruptedPods": ["a"]})),
+        pdb(status=[]),
+        *(spec(unhealthyPodEvictionPolicy=each) for each in ("Always", "", 1)),
+        *(pdb(metadata={**NAMED, **each}) for each in ({"labels": {"release": 7}}, {"generation": "x"})),
     ],
 )
 def test_one_whose_selector_can_be_read_counts_for_the_pods_that_it_selects(item: dict[str, Any]) -> None:
@@ -107,20 +96,13 @@ def test_one_whose_selector_can_be_read_counts_for_the_pods_that_it_selects(item
 @pytest.mark.parametrize(
     "item",
     [
-        pytest.param(spec(selector={"matchLabels": {"app": 1}}), id="a label that is a number"),
-        pytest.param(spec(selector={"matchLabels": {"app": "web", "x": None}}), id="a label that is null"),
-        pytest.param(spec(selector={"matchLabels": []}), id="labels that are a list"),
-        pytest.param(spec(selector={"matchLabels": False}), id="labels that are false"),
-        pytest.param(spec(selector={"matchExpressions": ""}), id="expressions that are a text"),
-        pytest.param(spec(selector={"matchLabel": {"app": "web"}}), id="an unknown key"),
-        pytest.param(spec(selector="app=web"), id="a selector that is a text"),
-        pytest.param(expression(operator="Like"), id="an unknown operator"),
-        pytest.param(expression(operator="in"), id="an operator in small letters"),
-        pytest.param(expression(values="web"), id="values that are a text"),
-        pytest.param(expression(values=[]), id="no values"),
-        pytest.param(expression(key=None), id="no key"),
-        pytest.param(pdb(spec=None), id="a spec that is null"),
-        pytest.param({"metadata": {"name": "web", "namespace": "shop"}}, id="no spec"),
+        *(spec(selector={"matchLabels": each}) for each in ({"app": 1}, {"app": "web", "x": None}, [], False)),
+        *(spec(selector=each) for each in ({"matchExpressions": ""}, {"matchLabel": {"app": "web"}}, "app=web")),
+        *(expression(operator=each) for each in ("Like", "in")),
+        *(expression(values=each) for each in ("web", [])),
+        expression(key=None),
+        pdb(spec=None),
+        {"metadata": NAMED},
     ],
 )
 def test_one_whose_selector_cannot_be_read_counts_for_its_namespace(item: dict[str, Any]) -> None:
