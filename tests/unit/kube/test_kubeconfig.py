@@ -98,12 +98,6 @@ def test_what_leads_nowhere_is_told(tmp_path, environ, kubeconfig, context, acco
         connect(kubeconfig and str(tmp_path / kubeconfig), context, environ=environ, service_account=tmp_path / account)
 
 
-def test_nothing_at_all_names_the_ways_in(tmp_path):
-    """No file, no pod: the message is the way out."""
-    with pytest.raises(NoCredentials, match=r"--kubeconfig FILE, set KUBECONFIG, or .* --snapshot FILE"):
-        connect(None, None, environ={"HOME": str(tmp_path)})
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
