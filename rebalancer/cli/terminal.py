@@ -1,8 +1,8 @@
 """What a person sees on standard error: signs of life, and the question before a live run.
 
-Signs of life are a line that moves on a terminal, and a line of log now and then elsewhere.  The run writes down how
-far it is and goes on; a thread looks at that from time to time, so that the run waits for nothing, and a short run
-shows nothing.  rich is imported as a line that moves is first shown, for the same reason.
+Signs of life are a line that moves on a terminal.  The run writes down how far it is and goes on; a thread looks at
+that from time to time, so that the run waits for nothing, and a short run shows nothing.  rich is imported as the line
+is first shown, for the same reason.
 
 Only `--yes` and a pod go without the question.
 """
@@ -14,6 +14,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -29,20 +31,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 
-_LOG = logging.getLogger(__name__)
-
-
-class Lines:
-    """A line of log every five seconds: `first` until the first one, `every` between two."""
-
-    first = every = 5.0
-
-    def show(self, standing: Stage) -> None:
-        """Write it."""
-        _LOG.info("%s", standing.words)
-
-    def close(self) -> None:
-        """Leave the lines where they are."""
+_FIRST_SECONDS, _EVERY_SECONDS = 0.5, 0.2  # until the line is first shown, and between two looks
 
 
 @contextmanager
@@ -62,17 +51,25 @@ def _retries_told(tell: Callable[[Stage], None]) -> Iterator[None]:
         log.setLevel(level)
 
 
-class ProgressWatch(Progress):
-    """Shows from time to time how far a run is, and, if it hears retries, requests that are tried again."""
+def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color = "auto") -> Progress:
+    """Return what shows signs of life beside a report: nothing with one for programs, or where no line can move."""
+    is_for_people = output in ("table", "wide") and not log_as_json
+    # A dumb terminal cannot overwrite a line.
+    if is_for_people and _is_terminal(sys.stderr) and os.environ.get("TERM") not in ("dumb", "unknown"):
+        return MovingLine(colored=color != "never", hears_retries=not verbosity)
+    return Progress()
 
-    def __init__(self, display: "Lines | MovingLine", *, hears_retries: bool = False) -> None:
+
+class MovingLine(Progress):
+    """Shows how far a run is: a bar where that is known, and words; if it hears retries, requests tried again too."""
+
+    def __init__(self, *, colored: bool, hears_retries: bool) -> None:
         super().__init__()
-        self._display = display
-        self._standing: Stage | None = None
-        self._hears_retries = hears_retries
+        self._colored, self._hears_retries = colored, hears_retries
+        self._standing = Stage("")
 
     def tell(self, standing: Stage) -> None:
-        """Remember it until the next refresh."""
+        """Remember it until the next look."""
         self._standing = standing
 
     @contextmanager
@@ -89,60 +86,18 @@ class ProgressWatch(Progress):
             watcher.join()
 
     def _look(self, over: threading.Event) -> None:
-        pause = self._display.first
-        while not over.wait(pause):
-            if self._standing:
-                self._display.show(self._standing)
-            pause = self._display.every
-        self._display.close()
+        if over.wait(_FIRST_SECONDS):
+            return
+        with self._line() as bar:
+            while not over.is_set():
+                now = self._standing
+                bar.update(bar.task_ids[0], description=now.words, completed=now.done or 0, total=now.of)
+                bar.refresh()
+                over.wait(_EVERY_SECONDS)
 
-
-def progress_for(output: str, verbosity: int, *, log_as_json: bool, color: Color = "auto") -> Progress:
-    """Return what shows signs of life beside a report: none with one for programs, lines where a verbosity asks."""
-    if output not in ("table", "wide") or log_as_json:
-        return Progress()
-    # A dumb terminal cannot overwrite a line.
-    if _is_terminal(sys.stderr) and os.environ.get("TERM") not in ("dumb", "unknown"):
-        return ProgressWatch(MovingLine(colored=color != "never"), hears_retries=not verbosity)
-    return ProgressWatch(Lines()) if verbosity else Progress()
-
-
-class MovingLine:
-    """A bar where it is known how far it goes, and words; log lines are written above it, whole."""
-
-    first = 0.5
-    every = 0.2
-
-    def __init__(self, *, colored: bool) -> None:
-        self._colored = colored
-        self._bar: Bar | None = None
-        self._stream: TextIO = sys.stderr
-        self._logs: list[logging.StreamHandler[Any]] = []
-
-    def show(self, standing: Stage) -> None:
-        """Show the line in place of the one before."""
-        bar = self._bar or self._open()
-        bar.update(bar.task_ids[0], description=standing.words, completed=standing.done or 0, total=standing.of)
-        bar.refresh()
-
-    def close(self) -> None:
-        """Take the line away, and give the log back to standard error."""
-        if self._bar:
-            self._bar.stop()
-            for each in self._logs:
-                each.setStream(self._stream)
-            self._bar = None
-
-    def write(self, text: str) -> None:
-        """Write what is logged above the line (this is the stream of the log meanwhile)."""
-        assert self._bar is not None
-        self._bar.console.out(text, end="", highlight=False)
-
-    def flush(self) -> None:
-        """Let standard error be written."""
-        self._stream.flush()
-
-    def _open(self) -> "Bar":
+    @contextmanager
+    def _line(self) -> Iterator["Bar"]:
+        """Show the line; meanwhile what is logged is written above it, whole."""
         from rich.console import Console  # noqa: PLC0415  see the module's docstring
         from rich.progress import BarColumn, SpinnerColumn, TextColumn  # noqa: PLC0415
         from rich.progress import Progress as Bar  # noqa: PLC0415
@@ -154,17 +109,17 @@ class MovingLine:
             TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
             BarColumn(bar_width=None, table_column=Column(max_width=40)),
         )
-        bar = self._bar = Bar(
-            *columns, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        )
-        bar.start()
-        bar.add_task("", total=None)
-        self._stream = sys.stderr
-        logs = (each for each in logging.getLogger().handlers if isinstance(each, logging.StreamHandler))
-        self._logs = [each for each in logs if each.stream is sys.stderr]
-        for each in self._logs:
-            each.setStream(self)
-        return bar
+        hides: Any = {"auto_refresh": False, "transient": True, "redirect_stdout": False, "redirect_stderr": False}
+        stream, above = sys.stderr, partial(console.out, end="", highlight=False)
+        handlers = (each for each in logging.getLogger().handlers if isinstance(each, logging.StreamHandler))
+        logs = [each for each in handlers if each.stream is stream]
+        with Bar(*columns, console=console, **hides) as bar:
+            bar.add_task("", total=None)
+            for each in logs:
+                each.setStream(SimpleNamespace(write=above, flush=stream.flush))
+            yield bar
+        for each in logs:
+            each.setStream(stream)
 
 
 _AGREED, _SHOW = ("y", "yes"), ("show", "s")

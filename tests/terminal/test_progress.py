@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyte
 import pytest
 
-from rebalancer.cli.terminal import Lines, ProgressWatch, progress_for
+from rebalancer.cli.terminal import MovingLine, progress_for
 from rebalancer.run.progress import Progress, Stage
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
@@ -107,28 +107,6 @@ def test_requests_that_are_tried_again_stand_in_the_line_that_moves(crowded, at_
     assert on_screen(shown) == []
 
 
-def test_elsewhere_lines_come_every_five_seconds_if_asked_for(crowded, at_home, monkeypatch):
-    """A log file is no place for a line that moves; -v 1 asks for lines."""
-    assert (Lines.first, Lines.every) == (5.0, 5.0)
-    reading = crowded.stall("GET", "/api/v1/pods", when=second_pages)
-
-    class Hasty(Lines):
-        first = every = 0.01
-
-        def show(self, standing):
-            super().show(standing)
-            if standing.words == "reading pods: 500 of 600":
-                reading.set()
-
-    monkeypatch.setattr("rebalancer.cli.terminal.Lines", Hasty)
-
-    outcome = at_home(*live(at_home, "--dry-run", "-v", "1"))
-
-    assert outcome.exit_code == 0
-    assert "INFO rebalancer.cli.terminal: reading pods: 500 of 600\n" in outcome.stderr
-    assert at_home(*live(at_home, "--dry-run")).stderr == ""
-
-
 @pytest.mark.parametrize(
     ("output", "log_as_json", "term", "shown"),
     [
@@ -147,7 +125,7 @@ def test_programs_and_dumb_terminals_see_nothing_of_it(monkeypatch, output, log_
 
     found = progress_for(output, 0, log_as_json=log_as_json)
 
-    assert type(found) is (ProgressWatch if shown else Progress)
+    assert type(found) is (MovingLine if shown else Progress)
 
 
 def test_a_snapshot_shows_what_it_reads_without_colors_where_nobody_wants_them(crowded, at_home):
@@ -164,27 +142,15 @@ def test_a_snapshot_shows_what_it_reads_without_colors_where_nobody_wants_them(c
     assert not re.search(r"\x1b\[[0-9;]+m", shown + outcome.stderr)
 
 
-class Recorder:
-    first = every = 60.0
+def test_a_short_run_shows_nothing(monkeypatch):
+    """The line comes after a while, and a run that is over by then does not wait for it."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    line = MovingLine(colored=False, hears_retries=False)
+    with line.shown():
+        line.tell(Stage("reading pods"))
 
-    def __init__(self):
-        self.calls = []
-
-    def show(self, standing):
-        self.calls.append(standing)
-
-    def close(self):
-        self.calls.append("closed")
-
-
-def test_a_short_run_shows_nothing():
-    """The display is looked for after a while, and a run that is over by then does not wait for it."""
-    display = Recorder()
-    watch = ProgressWatch(display)
-    with watch.shown():
-        watch.tell(Stage("reading pods"))
-
-    assert display.calls == ["closed"]
+    assert screen.getvalue() == ""
 
 
 @pytest.mark.parametrize(
