@@ -42,8 +42,13 @@ def spelled(arguments: Sequence[str], switches: Collection[str]) -> Iterator[str
 
 
 def with_command(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments beginning with a command: `run` where there is none, unless one is the program's own."""
+    """Return the arguments beginning with a command: `run` where there is none, unless one is the program's own.
+
+    `help COMMAND` is `COMMAND --help`, as programs in Go have it.
+    """
     first = arguments[0] if arguments else ""
+    if first == "help":
+        return [*arguments[1:], "--help"]
     return ["run", *arguments] if first.startswith("-") and first not in _OWN else arguments
 
 
@@ -51,7 +56,7 @@ _OWN = ("--help", "-h", "--version")
 
 
 class Spelled(click.Group):
-    """A group that understands `--policy_config_file`, `--dry-run=true`, `-vv`, and flags without a command: `run`."""
+    """A group that understands `--policy_config_file`, `--dry-run=true`, `-vv`, `help`, and flags without a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, each in the spelling that is declared."""

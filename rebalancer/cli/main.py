@@ -153,23 +153,6 @@ def version() -> None:
     click.echo(f"rebalancer {__version__}")
 
 
-@main.command("help")
-@click.argument("command", required=False)
-@click.pass_context
-def help_(context: click.Context, command: str | None) -> None:
-    """Explain the program, or one of its commands."""
-    parent = context.find_root()
-    group = parent.command
-    assert isinstance(group, click.Group)
-    if command is None:
-        click.echo(group.get_help(parent))
-        return
-    found = group.get_command(parent, command)
-    if found is None:
-        raise click.UsageError(f"there is no command {command!r}: {', '.join(group.list_commands(parent))}")
-    click.echo(found.get_help(click.Context(found, info_name=command, parent=parent)))
-
-
 @main.command(short_help="Print what makes a shell complete commands and options.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context

@@ -92,7 +92,7 @@ def test_version_and_help_are_options_and_commands_and_help_lists_all_of_them():
     assert "Exit codes: 0" in " ".join(invoke("--help").stdout.split())
     assert invoke("help").stdout == invoke("--help").stdout
     assert invoke("help", "validate").stdout == invoke("validate", "--help").stdout
-    assert "there is no command 'validat'" in invoke("help", "validat").stderr
+    assert "No such command 'validat'" in invoke("help", "validat").stderr
     listed = invoke("--help").stdout.partition("Commands:\n")[2].splitlines()
     assert (len(listed), [line for line in listed if line.endswith("...")]) == (len(main.commands), [])
 

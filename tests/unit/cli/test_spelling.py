@@ -35,6 +35,8 @@ def test_each_spelling_means_the_one_that_is_declared(given, meant):
         (["--policy-config-file", "p"], ["run", "--policy-config-file", "p"]),
         (["validate", "--policy", "p"], ["validate", "--policy", "p"]),
         (["--help"], ["--help"]),
+        (["help"], ["--help"]),
+        (["help", "recommend", "nodes"], ["recommend", "nodes", "--help"]),
         (["-h"], ["-h"]),
         ([], []),
         (["validat"], ["validat"]),
