@@ -15,6 +15,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.engine.closures import Closures
 from rebalancer.engine.gate import Recheck
 from rebalancer.engine.ledger import Entry
+from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import CycleStopped
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Failed, Granted, Refused, Unknown, Verdict
@@ -22,6 +23,7 @@ from rebalancer.kube.client import LONGEST_READ_SECONDS, Client, Observe
 from rebalancer.kube.config import Overrides, connect, find
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
+from rebalancer.kube.rollouts import Rollouts
 from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
@@ -81,30 +83,39 @@ def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> l
 
 
 class LiveSink:
-    """Evicts through the API server until told to halt; may be used by several threads, if it is shared."""
+    """Evicts through the API server until told to halt, or restarts rollouts; several threads may share it."""
 
     def __init__(
-        self, cluster: Client, grace_period_seconds: int | None, halt: Halt, *, is_shared: bool = False
+        self,
+        client: Client,
+        grace_period_seconds: int | None,
+        halt: Halt,
+        restarted: Restarted = lambda _: "",
+        *,
+        is_shared: bool = False,
     ) -> None:
+        self.client, self.halt, self.restarted = client, halt, restarted
         self.is_denied = False  # whether a pod that the cycle's own rules allow to go was not evicted
         self.closures = Closures()  # the namespaces where no further pod is evicted
-        self._learning, self._halt = Lock(), halt
+        self._learning = Lock()
         #: Waits for so many seconds, or until a signal comes.
-        self.sleep: Callable[[float], object] = cluster.retry_policy.sleep or halt.signalled.wait
+        self.sleep: Callable[[float], object] = client.retry_policy.sleep or halt.signalled.wait
         retry_policy = replace(
-            cluster.retry_policy,
+            client.retry_policy,
             seconds=RETRY_FOR_SECONDS,
             # The server has answered in this run: if it is unreachable now, it is probably restarting.
             tries_unconnected=sys.maxsize,
             stop=halt.signalled,
             sleep=self.sleep,
         )
-        self._evictions = Evictions(cluster, retry_policy, halt, grace_period_seconds, is_shared=is_shared)
+        self._evictions = Evictions(client, retry_policy, halt, grace_period_seconds, is_shared=is_shared)
 
     def evict(self, pod: Pod, profile: str, strategy: str, because: Cause, recheck: Recheck) -> Verdict:
         """Evict a pod; raise CycleStopped once the run is told to halt, or where no eviction succeeds."""
-        if reason := self._halt.reason or self.closures.ended:
+        if reason := self.halt.reason or self.closures.ended:
             raise CycleStopped(reason)
+        if name := self.restarted(pod):
+            return Rollouts(self.client, self.halt).restart(pod, name, recheck)
         with self._learning:
             refusal = self.closures.refusal(pod)
         if refusal:

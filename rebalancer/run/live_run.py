@@ -125,7 +125,7 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
     left, diary = work.cluster(view.snapshot, view.measure), view.diary
     watch = Watch(run, work, diary, restarting(work.trust, left), turn.permit, view.taken_at)
-    closures = watch.sink.closures
+    closures = watch.closures
     run.interruption.then(watch.halt.signal)
     events = live.EventLog(run.client, watch.halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(watch, view.snapshot, before) as steer:
@@ -173,7 +173,7 @@ def _compare(ledger: Ledger, work: Work, view: LiveView, watch: Watch) -> str:
     Record what a patient run did not reach; name the pods that went since the API server did not let others go.
     """
     is_cut_short = bool(ledger.stopped and work.trust) and not watch.halt.signalled.is_set()
-    is_denied = watch.sink.is_denied and not watch.halt.reason
+    is_denied = watch.is_denied and not watch.halt.reason
     if not (is_cut_short or is_denied):
         return ""
     listed = plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions

@@ -18,14 +18,12 @@ from dataclasses import dataclass
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.engine.pdbs import DisruptionBudgets
-from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.steering import ActualPlacement, Move, Steer, Wave
 from rebalancer.eviction.verdict import Granted, Refused, Unknown, Verdict
-from rebalancer.kube.client import Client
 from rebalancer.kube.node_marks import Problems
 from rebalancer.kube.run_marks import RunMarks
-from rebalancer.kube.tries import Deadline, Halt
+from rebalancer.kube.tries import Deadline
 from rebalancer.policy.moving import Steering, avoid_keys
 from rebalancer.run.live import LiveSink
 from rebalancer.run.watch import budgets_now, ending_owners, siblings_now, why_closed
@@ -119,21 +117,13 @@ class LiveSteer(Steer):
     """
 
     def __init__(
-        self,
-        client: Client,
-        marks: RunMarks,
-        halt: Halt,
-        sink: LiveSink,
-        steering: Steering,
-        snapshot: Snapshot,
-        barred: Mapping[str, str],
-        restarted: Restarted,
+        self, sink: LiveSink, marks: RunMarks, steering: Steering, snapshot: Snapshot, barred: Mapping[str, str]
     ) -> None:
         super().__init__(steering.min_gain, avoid_keys(steering.key))
         self.left: Problems = {}  # why marks could not be taken off, by the node's name
         self.marks = marks
-        self._client, self._halt, self._sleep, self._closures = client, halt, sink.sleep, sink.closures
-        self._barred, self._restarted = barred, restarted
+        self._sink, self._client, self._halt = sink, sink.client, sink.halt
+        self._barred = barred
         self._budgets = DisruptionBudgets(snapshot.budgets or ())
         self._nodes = {each.name: each for each in snapshot.nodes}
         self._settle_seconds = steering.settle.total_seconds()
@@ -168,7 +158,7 @@ class LiveSteer(Steer):
         if problems:
             raise CycleStopped(f"nodes could not be marked, so nothing more is evicted: {in_words(problems)}")
         _LOG.info("a wave of %d pods begins; %d nodes are avoided", len(wave.moves), len(wave.avoid))
-        self._sleep(_WATCHERS_SECONDS)
+        self._sink.sleep(_WATCHERS_SECONDS)
 
     def settle(self, wave: Wave, moved: Sequence[tuple[Move, Verdict]]) -> tuple[ActualPlacement, ...]:
         """Wait until the replacements are bound and Ready, their time is up, or the run ends; return where they are."""
@@ -184,7 +174,7 @@ class LiveSteer(Steer):
             seconds = clock() - began
             if self._halt.reason or all(each.is_over(seconds) for each in arrivals):
                 break
-            self._sleep(pause)
+            self._sink.sleep(pause)
             pause = min(2 * pause, _LONGEST_LOOK_SECONDS)
         is_over = not self._halt.reason
         found = tuple(each.placement(is_over=is_over) for each in arrivals)
@@ -200,7 +190,7 @@ class LiveSteer(Steer):
         new = [pod for pod in pods if owner_uid(pod) and not (pod.uid in self._known or _is_out(pod))]
         for each in (each for each in arrivals if each.is_expected):
             free = (pod for pod in new if pod.uid not in taken)
-            each.seen = each.seen or each.first(free, self._restarted(each.move.pod))
+            each.seen = each.seen or each.first(free, self._sink.restarted(each.move.pod))
             if each.seen:
                 taken.add(each.seen.uid)
                 if _is_ready(each.seen) and each.ready_seconds is None:
@@ -244,7 +234,7 @@ class LiveSteer(Steer):
             if self._halt.reason or not until.left():
                 names = sorted({str(move.pod) for move in wave.moves if owner_uid(move.pod) in unready})
                 raise CycleStopped(f"a replacement is not Ready, and its owner would lose another pod: {names[0]}")
-            self._sleep(_LONGEST_LOOK_SECONDS)
+            self._sink.sleep(_LONGEST_LOOK_SECONDS)
         self._unready -= waited_for
 
     def _close_changed(self, wave: Wave) -> None:
@@ -252,9 +242,11 @@ class LiveSteer(Steer):
         pods = [move.pod for move in wave.moves]
         with _looking("the PodDisruptionBudgets"), suppress(Forbidden):  # they were not read for the snapshot either
             budgets = budgets_now(self._client, {pod.namespace for pod in pods}, self._look_until())
-            self._closures.budgets_changed({pod.uid for pod in pods if budgets.names(pod) != self._budgets.names(pod)})
+            self._sink.closures.budgets_changed(
+                {pod.uid for pod in pods if budgets.names(pod) != self._budgets.names(pod)}
+            )
         with _looking("the owners of pods"):
-            self._closures.owners_end(ending_owners(self._client, pods, self._look_until()))
+            self._sink.closures.owners_end(ending_owners(self._client, pods, self._look_until()))
 
     def _look_until(self) -> Deadline:
         seconds = _HURRIED_LOOK_SECONDS if self._halt.signalled.is_set() else _LOOK_SECONDS
@@ -265,7 +257,7 @@ class LiveSteer(Steer):
             return self._see(wave, self._halt.deadline)
 
     def _see(self, wave: Wave, until: Deadline) -> list[Pod]:
-        return siblings_now(self._client, (move.pod for move in wave.moves), self._restarted, lambda: until)
+        return siblings_now(self._client, (move.pod for move in wave.moves), self._sink.restarted, lambda: until)
 
 
 def in_words(problems: Problems) -> str:

@@ -130,7 +130,7 @@ def steering(watch: Watch, snapshot: Snapshot, before: CleanUp) -> Iterator[Live
     kind, may_replace = SteeringMarks.of(wanted.key, before.noted), is_over(before.noted, before.permit)
     marks = RunMarks(client, kind, mark, halt, may_replace, note=before.record.note)
     barred = {name: f"it keeps a soft taint of another run: {error}" for name, error in before.left.items()}
-    steer = LiveSteer(client, marks, halt, watch.sink, wanted, snapshot, barred, watch.restarted)
+    steer = LiveSteer(watch, marks, wanted, snapshot, barred)
     try:
         yield steer
     finally:

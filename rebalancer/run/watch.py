@@ -36,7 +36,6 @@ from rebalancer.kube.answers import NotFound
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.lists import path_within, read_list
 from rebalancer.kube.node_marks import NODES
-from rebalancer.kube.rollouts import Rollouts
 from rebalancer.kube.tries import Deadline, Halt, Permit
 from rebalancer.kube.wire import collect
 from rebalancer.kube.wire.annotations import OwnerMetadata
@@ -58,7 +57,7 @@ _LOOK_SECONDS, _LOOK_AT_ALL_SECONDS = 2.0, 10.0
 _READ_SECONDS = 10.0  # for one look
 
 
-class Watch:
+class Watch(LiveSink):
     """Looks again before each eviction, and makes the pod go then (`evict` is a `rebalancer.engine.gate.Sink`).
 
     The diary knows the moves of this cycle, and learns what became of them; without it only windows count.  The permit
@@ -68,15 +67,15 @@ class Watch:
     def __init__(
         self, run: LiveRun, work: Work, diary: Diary | None, restarted: Restarted, permit: Permit, began: float
     ) -> None:
-        self.client, self.work, self.diary, self.restarted = run.client, work, diary, restarted
+        self.work, self.diary = work, diary
         self._telemetry, self._clock = run.telemetry, run.client.retry_policy.clock
 
         def either() -> str:
             return permit() or self.reason()
 
-        self.halt = Halt(run.options.deadline, self._clock, either, began, run.client.ending)
+        halt = Halt(run.options.deadline, self._clock, either, began, run.client.ending)
         is_shared = run.options.max_parallel > 1
-        self.sink = LiveSink(run.client, work.policy.grace_period_seconds, self.halt, is_shared=is_shared)
+        super().__init__(run.client, work.policy.grace_period_seconds, halt, restarted, is_shared=is_shared)
         self.rested = ""  # why the run rests; empty while it goes on
         self._looking = Lock()
         self._seen: dict[tuple[str, str], tuple[Any, float]] = {}
@@ -102,11 +101,7 @@ class Watch:
                 refusal = self._refusal(pod, profile) or self._not_ready(pod)
                 if reason := self.reason():
                     raise CycleRests(reason)
-            if refusal:
-                return refusal
-            if name := self.restarted(pod):
-                return Rollouts(self.client, self.halt).restart(pod, name, recheck)
-            return self.sink.evict(pod, profile, strategy, because, recheck)
+            return refusal or super().evict(pod, profile, strategy, because, recheck)
 
     def _refusal(self, pod: Pod, profile: str) -> Refused | None:
         schedules = {each.name: each.schedule for each in self.work.plans}
@@ -153,7 +148,7 @@ class Watch:
                 return refused(Code.NOT_READY)
             self._look(diary, [each for each in diary.gone if owner_key(each) == key])
             if self._is_awaited(diary, key):
-                self.sink.sleep(_LOOK_SECONDS)
+                self.sleep(_LOOK_SECONDS)
         if any(each.failed and each.key == key for each in diary.moves):
             self._unready.add(key)
         return refused(Code.NOT_READY) if key in self._unready else None

@@ -47,4 +47,4 @@ def sink(cluster, halt):
 def steer(cluster, time, halt, sink):
     marks = RunMarks(cluster, KEYS, Mark("run-1", (), BORN), halt, lambda _: False, time.retry_policy())
     before = make.snapshot([make.node(name) for name in ("n1", "n2", "n3")], ())
-    return LiveSteer(cluster, marks, halt, sink, Steering(), before, {}, lambda _: "")
+    return LiveSteer(sink, marks, Steering(), before, {})

@@ -55,9 +55,9 @@ def test_landings_tell_where_replacements_are(evicted, server, time):
     assert second.ready_seconds >= 5
 
 
-def test_after_a_rollout_the_replacement_is_of_another_replica_set(evicted, steer, server):
+def test_after_a_rollout_the_replacement_is_of_another_replica_set(evicted, sink, server):
     """It has the Deployment's name and another hash; pods of other Deployments, however new, are not taken for it."""
-    steer._restarted = lambda _: "web"
+    sink.restarted = lambda _: "web"
     server.add(as_object("web-5d9-old", owner="web-5d9", node="n2", ready=True))
 
     def then():

@@ -25,9 +25,8 @@ def noted(cluster):
 
 def steering(cluster, halt):
     before = steered.CleanUp(steered.record_of(cluster, LeaseOptions()), always)
-    work = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
-    sink = LiveSink(cluster, None, halt)
-    watch = SimpleNamespace(client=cluster, work=work, halt=halt, sink=sink, restarted=lambda _: "")
+    watch = LiveSink(cluster, None, halt)
+    watch.work = SimpleNamespace(policy=SimpleNamespace(steering=Steering()))
     return steered.steering(watch, make.snapshot((), ()), before)
 
 
