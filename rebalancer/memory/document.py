@@ -47,8 +47,6 @@ class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     cycle: _Time  # when that cycle read the cluster; moves of one cycle have the same
     namespace: _Name
     owner: _Name  # as `owner_of` names it
-    controller: _Name = ""  # UID of the pod's controller, such as its ReplicaSet
-    template: _Name = ""  # the hash of its template, as its label has it; empty where it has none
     pod: _Name = ""
     source: _Name = ""
     foretold: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=64)] = ()  # where its replacement was expected

@@ -146,7 +146,7 @@ def _evict(
     run: LiveRun, work: Work, left: Cluster, watch: Watch, events: live.EventLog, steer: LiveSteer | None
 ) -> Ledger:
     telemetry, diary, halt = run.telemetry, watch.diary, watch.halt
-    telemetry.progress.evicting(work.policy.max_total, halt.deadline.left)
+    telemetry.progress.left = halt.deadline.left
     hearers = [live.log_verdict, telemetry.observe, events.observe, *([diary.observe] if diary else [])]
 
     def observe(entry: Entry) -> None:

@@ -136,14 +136,12 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
 
 def past_move(entry: Entry, at: datetime, cycle: datetime) -> PastMove:
     """Return an eviction as it is remembered."""
-    pod, owner = entry.pod, entry.pod.controller
+    pod = entry.pod
     return PastMove(
         at=at,
         cycle=cycle,
         namespace=pod.namespace,
         owner=owner_of(pod),
-        controller=owner.uid if owner else "",
-        template=pod.labels.get("pod-template-hash", ""),
         pod=pod.uid,
         source=pod.node,
         foretold=tuple(entry.destination.nodes[:64]) if entry.destination else (),

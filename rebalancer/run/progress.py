@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rebalancer.engine.ledger import Entry
-from rebalancer.policy.moving import Share
 
 _MINUTE = 60
 
@@ -17,7 +16,6 @@ class Stage:
     doing: str  # what it does, like `reading pods`
     done: int | None = None  # how many so far; None if nothing is counted
     of: int | None = None  # of how many; None if that is not known
-    at_most: int | None = None  # an upper bound, if `of` is not known
     left: Callable[[], float] | None = None  # returns the seconds until the deadline
 
     @property
@@ -25,8 +23,7 @@ class Stage:
         """The line: `reading pods: 1,500 of 3,000`."""
         text = self.doing
         if self.done is not None:
-            bound = f", at most {self.at_most:,}" if self.at_most is not None else ""
-            text += f": {self.done:,}" + (f" of {self.of:,}" if self.of is not None else bound)
+            text += f": {self.done:,}" + (f" of {self.of:,}" if self.of is not None else "")
         if self.left is None:
             return text
         minutes, seconds = divmod(int(self.left()), _MINUTE)
@@ -43,8 +40,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.planned: int | None = None  # how many evictions the plan has
-        self._limit: int | None = None
-        self._left: Callable[[], float] | None = None
+        self.left: Callable[[], float] | None = None  # returns the seconds until the deadline of evictions
         self._stage = self._strategy = ""
         self._gone = 0
 
@@ -70,10 +66,6 @@ class Progress:
         """Report a page: how many objects were read so far, and how many are to come if the server says so."""
         self.tell(Stage(f"reading {resource}", count, None if more is None else count + more))
 
-    def evicting(self, limit: int | Share | None, left: Callable[[], float]) -> None:
-        """Record what bounds the evictions to come: the policy's limit, and the seconds until the deadline."""
-        self._limit, self._left = limit if isinstance(limit, int) else None, left
-
     def around(self, _profile: str, strategy: str) -> AbstractContextManager[object]:
         """Report that a strategy runs (a `rebalancer.engine.cycle.Around`)."""
         self._strategy = strategy
@@ -88,5 +80,5 @@ class Progress:
 
     def _tell_strategy(self) -> None:
         doing = f"{_RUNNING.get(self._stage, self._stage)}: {self._strategy}"
-        counted = (f"{doing}, pods", self._gone, self.planned, self._limit, self._left)
-        self.tell(Stage(*counted) if self._stage == "evict" else Stage(doing))
+        counted = Stage(f"{doing}, pods", self._gone, self.planned, self.left)
+        self.tell(counted if self._stage == "evict" else Stage(doing))

@@ -67,16 +67,6 @@ def test_reading_and_evicting_are_shown_on_a_terminal(crowded, at_home):
     assert re.fullmatch(r"Evict pods from context fake \(.*\)\? \[y/N/show\]: y", left[-1])
 
 
-def test_without_a_plan_that_was_shown_the_limit_is(crowded, at_home):
-    """`--yes`: nobody knows yet how many it will be."""
-    allowed = crowded.stall("POST", "*/eviction", when=lambda _: len(crowded.evicted) == 1)
-
-    with Terminal(at_home, *live(at_home, "--yes")) as terminal:
-        terminal.read_until("evicting: PodLifeTime, pods: 1, at most 3; 4:")
-        allowed.set()
-        assert terminal.finish().exit_code == 0
-
-
 def test_log_lines_stand_above_the_line_that_moves(crowded, at_home):
     """Whole, and nothing of that line is left between them."""
     reading = crowded.stall("GET", "/api/v1/nodes")
@@ -159,9 +149,8 @@ def test_a_short_run_shows_nothing(monkeypatch):
         (Stage("reading the cluster"), "reading the cluster"),
         (Stage("reading pods", 500), "reading pods: 500"),
         (Stage("reading pods", 1500, 3000), "reading pods: 1,500 of 3,000"),
-        (Stage("evicting: PodLifeTime, pods", 3, at_most=20), "evicting: PodLifeTime, pods: 3, at most 20"),
         (
-            Stage("evicting: PodLifeTime, pods", 3, 5, 20, lambda: 245.9),
+            Stage("evicting: PodLifeTime, pods", 3, 5, lambda: 245.9),
             "evicting: PodLifeTime, pods: 3 of 5; 4:05 left",
         ),
     ],
