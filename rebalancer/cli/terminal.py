@@ -130,7 +130,7 @@ _LOOK_UP_SECONDS = 0.2
 
 
 class Question:
-    """Asks the person at the terminal (a `rebalancer.run.cluster_view.Person`), unless told `yes` or in a pod."""
+    """Asks the person at the terminal (a `rebalancer.run.live_run.Person`), unless told `yes` or in a pod."""
 
     def __init__(self, *, yes: bool) -> None:
         self._is_needless = yes or in_pod()

@@ -29,7 +29,7 @@ from rebalancer.kube.wire.annotations import ANNOTATIONS, NODE_ANNOTATIONS, OWNE
 from rebalancer.kube.wire.pages import KINDS, METRICS_KINDS, PATHS, Items, path_of_list
 from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
-from rebalancer.run.cluster_lists import unread_in_words
+from rebalancer.run.cluster_view import unread_in_words
 from rebalancer.run.live import described, open_cluster
 from rebalancer.run.memory import PAUSE_KEY, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions

@@ -1,29 +1,50 @@
-"""A view of a live cluster: what was read, and when; and the consent of the person who is shown the plan for it."""
+"""A view of a live cluster: lists, real usage and tokens; and the error or warning where they cannot be read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import base64
+import binascii
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
+from rebalancer.engine.closures import EVICTION_RULE
 from rebalancer.engine.patience import Recollection
-from rebalancer.kube.client import Client
-from rebalancer.kube.tries import Halt
-from rebalancer.kube.wire.pages import METRICS_KINDS
+from rebalancer.errors import ClusterError, Forbidden, SourceError, Unreachable
+from rebalancer.kube.answers import NotFound, Rejected
+from rebalancer.kube.client import Client, path_of
+from rebalancer.kube.config import SERVICE_ACCOUNT
+from rebalancer.kube.lists import Tell, read_list
+from rebalancer.kube.permissions import may
+from rebalancer.kube.tries import Deadline, Halt
+from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, ListCollector, path_of_list, resource_of
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
-from rebalancer.report.document import Finished, document
-from rebalancer.report.view import new_pods
-from rebalancer.run.cluster_lists import live_providers, read_cluster
+from rebalancer.policy.usage import SecretReference
+from rebalancer.policy.values import Policy
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.live import described
 from rebalancer.run.memory import Diary, MemorySource
 from rebalancer.run.options import Deliver, Options
 from rebalancer.run.telemetry import Telemetry
-from rebalancer.run.work import Work, plan
+from rebalancer.run.work import Work
+from rebalancer.untrusted.documents import Unreadable, decode_json
+from rebalancer.usage.metrics_server import Metrics
+from rebalancer.usage.sample_age import Sampled
 
-FRESH_SECONDS = 60.0  # A view of the cluster that is older than this is not used: the cluster is read again
+if TYPE_CHECKING:
+    from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
+
+_LOG = logging.getLogger(__name__)
+#: The key of the token in its Secret (the descheduler's).
+_TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,72 +99,140 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     return LiveView(snapshot, measure, taken_at, diary)
 
 
-class Person(Protocol):
-    """The person who is asked before a live run."""
+def read_cluster(
+    live: Client,
+    kinds: Iterable[str],
+    halt: Halt,
+    helpful: Iterable[str] = (),
+    tell: Tell = lambda _resource, _count, _more: None,
+    *,
+    evicts: bool = False,
+) -> Snapshot:
+    """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
-    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Return whether to ask; raise UsageError where nobody is there to answer.  Nothing has been read yet."""
+    `helpful` kinds are read after the pods, so that what pods refer to is there; without the permission for one there
+    is a warning.  If pods are evicted later, an error about a missing permission names that one too.
+    """
+    now = datetime.now(UTC)
+    collection = Collection()
+    needed = {"Node", "Pod", *kinds}
+    for kind in sorted(needed):
+        try:
+            _read_kind(live, collection, kind, halt, tell)
+        except Forbidden as error:
+            raise _with_all_missing(live, needed, kind, halt, error, evicts=evicts) from error
+    unread: dict[str, ClusterError] = {}
+    for kind in sorted(set(helpful) - needed):
+        try:
+            _read_kind(live, collection, kind, halt, tell)
+        except (Forbidden, Rejected) as error:
+            unread[kind] = error
+    warnings = []
+    for what, concerns_scheduler in (("where the scheduler puts pods", True), ("what others scale", False)):
+        of = {kind: error for kind, error in unread.items() if (kind in SCHEDULER_KINDS) == concerns_scheduler}
+        if of:
+            warnings.append(f"{what} is unknown in part: {unread_in_words(of)}")
+    try:
+        return collection.snapshot(now, tuple(warnings))
+    except ValueError as error:
+        raise ClusterError(f"{live.connection.server} does not answer like an API server: {error}") from error
 
-    def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
-        """Show the report of a plan, and ask whether to carry it out; raise Declined if the answer is no.
 
-        When the question is asked again, the pods of the plan that were not shown before are `unseen`.
-        """
+def _with_all_missing(
+    live: Client, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
+) -> Forbidden:
+    """Return the error for all that may not be done, so that its rules are added at once."""
+    may_do = partial(may, live, halt.deadline)
+    others = sorted(set(needed) - {first})
+    try:
+        missing = sorted({first, *(kind for kind in others if not may_do("list", *resource_of(kind)))})
+        cannot_evict = evicts and not may_do("create", "", "pods/eviction")
+    except ClusterError:  # it does not say
+        missing, cannot_evict = [first], False
+    lines = [str(error), unread_in_words(dict.fromkeys(missing, error))]
+    if cannot_evict:
+        lines.append(f"no permission to create pods/eviction: add to the ClusterRole {EVICTION_RULE}")
+    return Forbidden("\n".join(lines))
 
 
-class Unseen(Exception):  # noqa: N818  named like the rest of the tree
-    """The plan of a fresh view has a pod that was not shown before: ask again."""
+def _read_kind(live: Client, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
+    def told(found: ListCollector[Any, Any]) -> None:
+        tell(PATHS[kind].rpartition("/")[2], len(found.items), found.more)
+
+    try:
+        new = partial(collection.collector, kind)
+        collector = read_list(live, PATHS[kind], new, deadline=halt.deadline, after_page=told)
+    except Unreachable as error:
+        if halt.deadline.left():
+            raise
+        raise Unreachable(f"the cluster could not be read in time: {halt.reason} ({error})") from error
+    _LOG.info("read %d objects of kind %s", len(collector.items), kind)
+    collection.replace(kind, collector)
 
 
-@dataclass(slots=True)
-class Consent:
-    """The consent to a live run: the latest view of the cluster, its plan, and the pods that were shown."""
+def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
+    """Return why kinds could not be read, and the rules that the role lacks; empty if all were read."""
+    forbidden = [resource_of(kind) for kind, error in unread.items() if isinstance(error, Forbidden)]
+    told = [str(error) for error in unread.values() if not isinstance(error, Forbidden)]
+    if forbidden:
+        names = ", ".join(f"{plural}.{group}" if group else plural for group, plural in forbidden)  # jobs.batch
+        plurals: defaultdict[str, list[str]] = defaultdict(list)
+        for group, plural in forbidden:
+            plurals[group or '""'].append(plural)  # what roles call the core group
+        rules = (f"{{apiGroups: [{x}], resources: [{', '.join(of)}], verbs: [list]}}" for x, of in plurals.items())
+        told.insert(0, f"no permission to list {names}: add to the ClusterRole {', '.join(rules)}")
+    return "; ".join(told)
 
-    person: Person
-    run: LiveRun
-    work: Work
-    _shown: frozenset[str] = frozenset()
-    _view: LiveView | None = None
-    _plan: Finished | None = None
 
-    def obtain(self, *, for_later: bool = False) -> None:
-        """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
-        report = document(self._planned())
-        if report["evictions"] or for_later:
-            self.person.agree(report, new_pods(report, self._shown) if self._shown else [])
-        self._shown |= {each["uid"] for each in report["evictions"]}
+def live_providers(
+    policy: Policy,
+    live: Client,
+    deadline: Deadline,
+    sampled: Sampled = lambda *_: None,
+    kinds: tuple[str, ...] = ("NodeMetrics",),
+) -> "Providers":
+    """Return the policy's sources; these ask metrics-server for the kinds, and nothing after the deadline."""
+    from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
-    def nothing_to_do(self) -> Finished | None:
-        """Return the plan as the result of the run if it evicts nothing; the cluster is not read again for new pods."""
-        if self._plan is None or self._plan.ledger.evictions:
-            return None
-        warnings = (*self.work.warnings, *filter(None, [self._plan.ledger.stopped]))
-        return replace(self._plan, dry_run=False, warnings=warnings)
+    return Providers(
+        policy,
+        partial(_read_metrics, live, deadline, kinds),
+        partial(_read_secret, live, deadline),
+        service_account=SERVICE_ACCOUNT if live.connection.in_cluster else None,
+        sampled=sampled,
+        is_ending=live.ending.is_set,
+    )
 
-    def fresh_view(self, *, waited: bool) -> LiveView:
-        """Return the view that was agreed to, or a new one if it is too old or another run was waited for.
 
-        Raises Unseen where the plan of the new view has a pod that was not shown.
-        """
-        if waited or self._view is None or not self._is_fresh(self._view):
-            self._view = None
-            if {entry.pod.uid for entry in self._planned().ledger.evictions} - self._shown:
-                raise Unseen
-        assert self._view is not None
-        return self._view
+def _read_metrics(live: Client, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
+    collection = Collection()
+    until = Deadline.after(_SECONDS).or_sooner(deadline)
+    try:
+        for kind in kinds:
+            collector = read_list(live, path_of_list(kind), partial(collection.collector, kind), deadline=until)
+            collector.unique()
+            collection.replace(kind, collector)
+    except NotFound as error:
+        raise SourceError("usage is unknown: there is no metrics-server (nothing serves metrics.k8s.io)") from error
+    except (ClusterError, ValueError, msgspec.MsgspecError) as error:
+        raise SourceError(f"metrics-server cannot be asked: {error}") from error
+    collectors = collection.collectors
+    malformed = (*collectors["NodeMetrics"].warnings, *collectors["PodMetrics"].warnings)
+    return Metrics(collectors["NodeMetrics"].items, collectors["PodMetrics"].items, malformed)
 
-    def _is_fresh(self, view: LiveView) -> bool:
-        age = self.run.client.retry_policy.clock() - view.taken_at
-        return age < min(FRESH_SECONDS, self.run.options.deadline)
 
-    def _planned(self) -> Finished:
-        """Return the plan for the view at hand; take a new view first if there is none or it is too old."""
-        view = self._view
-        if view is None or not self._is_fresh(view):
-            view = self._view = view_cluster(self.run, self.work)
-        left, progress = self.work.cluster(view.snapshot, view.measure), self.run.telemetry.progress
-        with progress.stage("plan"):
-            ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
-        progress.planned = len(ledger.evictions)
-        self._plan = Finished(ledger, left, True, self.run.description, "wall", self.work.warnings)
-        return self._plan
+class _Secret(msgspec.Struct):
+    data: Mapping[str, str] | None = None
+
+
+def _read_secret(live: Client, deadline: Deadline, secret: SecretReference) -> str:
+    name = f"the Secret {secret.namespace}/{secret.name}"
+    path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
+    try:
+        until = Deadline.after(_SECONDS).or_sooner(deadline)
+        document = decode_json(live.get(path, deadline=until), _Secret)
+        return base64.b64decode((document.data or {})[_TOKEN_KEY], validate=True).decode()
+    except KeyError:
+        raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None
+    except (ClusterError, Unreadable, binascii.Error, UnicodeDecodeError) as error:
+        raise SourceError(f"{name} cannot be read: {error}") from error

@@ -1,7 +1,7 @@
 """A live run, from the connection to the report; a dry run on a live cluster goes the same way and evicts nothing.
 
 1. Connect, with metrics, traces and health served beside it (`attended`).
-2. Ask the person at the terminal, if there is one (`rebalancer.run.cluster_view`).
+2. Ask the person at the terminal, if there is one (`Consent`).
 3. Take the turn, look, clear up after others, decide and act, tell (`cycle`).  `rebalancer.run.loop` does this again
    and again.
 4. Count the outcome, show the report of it, and export metrics (`attempt`).
@@ -9,10 +9,11 @@
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,10 +26,11 @@ from rebalancer.errors import MarksLeft
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.verdict import refused
 from rebalancer.kube.tries import Permit, RetryPolicy
-from rebalancer.report.document import Finished
+from rebalancer.report.document import Finished, document
 from rebalancer.report.overview import NO_LIMITS
+from rebalancer.report.view import new_pods
 from rebalancer.run import live, steered
-from rebalancer.run.cluster_view import Consent, LiveRun, LiveView, Person, Unseen, view_cluster
+from rebalancer.run.cluster_view import LiveRun, LiveView, view_cluster
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live_steer import LiveSteer
@@ -41,12 +43,13 @@ from rebalancer.run.watch import Watch
 from rebalancer.run.work import Work, plan, publish
 
 _LOG = logging.getLogger(__name__)
+_FRESH_SECONDS = 60.0  # A view of the cluster that is older than this is not used: the cluster is read again
 
 
 def run_live(
     options: Options,
     work: Work,
-    person: Person,
+    person: "Person",
     interruption: Interruption,
     retry_policy: RetryPolicy | None = None,
     progress: Progress | None = None,
@@ -74,7 +77,7 @@ def run_live(
                 return attempt(run, work, consent=consent)
 
 
-def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Outcome:
+def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: "Consent | None" = None) -> Outcome:
     """Run a cycle, count its outcome, show its report, and only then export metrics: that may take long, or hang."""
     try:
         with run.telemetry.cycle():
@@ -88,7 +91,7 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: Con
         export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
 
-def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: Consent | None = None) -> Finished:
+def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: "Consent | None" = None) -> Finished:
     """Take the turn, look, clear up what other runs have left, and evict what the policy picks; a dry run only plans.
 
     A leader has the permit already.  Raises Unseen where the person has to be asked again.
@@ -211,3 +214,74 @@ def warn_of_no_limits(work: Work) -> None:
     """Warn at the start that nothing limits a live run: at the end it would be too late."""
     if not work.limits:
         _LOG.warning("%s", NO_LIMITS)
+
+
+class Person(Protocol):
+    """The person who is asked before a live run."""
+
+    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
+        """Return whether to ask; raise UsageError where nobody is there to answer.  Nothing has been read yet."""
+
+    def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
+        """Show the report of a plan, and ask whether to carry it out; raise Declined if the answer is no.
+
+        When the question is asked again, the pods of the plan that were not shown before are `unseen`.
+        """
+
+
+class Unseen(Exception):  # noqa: N818  named like the rest of the tree
+    """The plan of a fresh view has a pod that was not shown before: ask again."""
+
+
+@dataclass(slots=True)
+class Consent:
+    """The consent to a live run: the latest view of the cluster, its plan, and the pods that were shown."""
+
+    person: Person
+    run: LiveRun
+    work: Work
+    _shown: frozenset[str] = frozenset()
+    _view: LiveView | None = None
+    _plan: Finished | None = None
+
+    def obtain(self, *, for_later: bool = False) -> None:
+        """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
+        report = document(self._planned())
+        if report["evictions"] or for_later:
+            self.person.agree(report, new_pods(report, self._shown) if self._shown else [])
+        self._shown |= {each["uid"] for each in report["evictions"]}
+
+    def nothing_to_do(self) -> Finished | None:
+        """Return the plan as the result of the run if it evicts nothing; the cluster is not read again for new pods."""
+        if self._plan is None or self._plan.ledger.evictions:
+            return None
+        warnings = (*self.work.warnings, *filter(None, [self._plan.ledger.stopped]))
+        return replace(self._plan, dry_run=False, warnings=warnings)
+
+    def fresh_view(self, *, waited: bool) -> LiveView:
+        """Return the view that was agreed to, or a new one if it is too old or another run was waited for.
+
+        Raises Unseen where the plan of the new view has a pod that was not shown.
+        """
+        if waited or self._view is None or not self._is_fresh(self._view):
+            self._view = None
+            if {entry.pod.uid for entry in self._planned().ledger.evictions} - self._shown:
+                raise Unseen
+        assert self._view is not None
+        return self._view
+
+    def _is_fresh(self, view: LiveView) -> bool:
+        age = self.run.client.retry_policy.clock() - view.taken_at
+        return age < min(_FRESH_SECONDS, self.run.options.deadline)
+
+    def _planned(self) -> Finished:
+        """Return the plan for the view at hand; take a new view first if there is none or it is too old."""
+        view = self._view
+        if view is None or not self._is_fresh(view):
+            view = self._view = view_cluster(self.run, self.work)
+        left, progress = self.work.cluster(view.snapshot, view.measure), self.run.telemetry.progress
+        with progress.stage("plan"):
+            ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
+        progress.planned = len(ledger.evictions)
+        self._plan = Finished(ledger, left, True, self.run.description, "wall", self.work.warnings)
+        return self._plan

@@ -36,11 +36,11 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.events import Event, Events, reporting_instance
 from rebalancer.kube.tries import Permit
-from rebalancer.run.cluster_view import Consent, LiveRun, Person
+from rebalancer.run.cluster_view import LiveRun
 from rebalancer.run.interruption import NAP_SECONDS, Interruption, sleep
 from rebalancer.run.leadership import LEADER, Leadership, candidate
 from rebalancer.run.live import open_cluster
-from rebalancer.run.live_run import attempt, attended, warn_of_no_limits
+from rebalancer.run.live_run import Consent, Person, attempt, attended, warn_of_no_limits
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.policies import policy_text, read_policy
 from rebalancer.run.progress import Progress

@@ -33,8 +33,7 @@ from rebalancer.marking.rules import MarkingRules, PressureRule, Signs, load_mar
 from rebalancer.policy.usage import PROMETHEUS, MetricsUtilization
 from rebalancer.policy.values import LoadedPolicy, Policy
 from rebalancer.report.marking import marking_document, nodes_document, nodes_html, status_document, status_html
-from rebalancer.run.cluster_lists import live_providers
-from rebalancer.run.cluster_view import LiveRun
+from rebalancer.run.cluster_view import LiveRun, live_providers
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live import new_run, open_cluster

@@ -31,7 +31,7 @@ from rebalancer.usage.metrics_server import Metrics
 
 if TYPE_CHECKING:
     from rebalancer.kube.tries import RetryPolicy  # the client of the API server is not needed offline
-    from rebalancer.run.cluster_view import Person
+    from rebalancer.run.live_run import Person
     from rebalancer.usage.providers import Providers  # importing it costs a quarter of a second
 
 

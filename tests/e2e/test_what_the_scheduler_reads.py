@@ -2,7 +2,7 @@
 
 from rebalancer.kube.tries import Halt
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
-from rebalancer.run.cluster_lists import read_cluster
+from rebalancer.run.cluster_view import read_cluster
 from rebalancer.run.live import open_cluster
 from rebalancer.run.options import ClientOptions
 from tests.e2e.api import Object
