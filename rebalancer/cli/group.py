@@ -127,25 +127,17 @@ _WITHOUT_EFFECT = {
         "--log-text-info-buffer-size --log-json-info-buffer-size"
     ),
 }
-#: Flags that very old versions of the descheduler had and v0.36.0 refuses, with what replaces each in a policy.
-GONE = {
-    "--evict-local-storage-pods": "set podProtections.defaultDisabled: [PodsWithLocalStorage] of DefaultEvictor",
-    "--node-selector": "set nodeSelector at the top of the policy",
-    "--max-pods-to-evict-per-node": "set maxNoOfPodsToEvictPerNode at the top of the policy",
-}
 #: Those of them that take no value, or one as programs in Go accept it: `--flag=true`.
 _SWITCHES = {
     *("--enable-http2", "--disable-http2-serving", "--permit-address-sharing", "--permit-port-sharing"),
-    *("--log-text-split-stream", "--log-json-split-stream", *GONE),
+    *("--log-text-split-stream", "--log-json-split-stream"),
 }
 
 
 def _without_meaning(name: str, told: str) -> Decorator:
-    """Return a hidden flag that changes nothing, or that is refused; `told` is what became of it, or its cure."""
+    """Return a hidden flag that changes nothing; `told` is what became of it."""
 
     def hear(context: click.Context, _: click.Parameter, value: Any) -> None:
-        if value is not None and name in GONE:
-            raise click.UsageError(f"{name} is a flag of old versions of the descheduler: {told}")
         if value is not None:
             accept(context, f"{name} changes nothing: {told}")
 
@@ -154,6 +146,5 @@ def _without_meaning(name: str, told: str) -> Decorator:
 
 
 descheduler_flags = options(
-    *(_without_meaning(name, cure) for name, cure in reversed(GONE.items())),
     *(_without_meaning(name, outcome) for outcome, names in _WITHOUT_EFFECT.items() for name in names.split()),
 )

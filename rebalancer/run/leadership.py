@@ -64,21 +64,12 @@ class Timing:
     retry: float  # the time between two tries to take it or to renew it
 
     def __post_init__(self) -> None:
-        flags = ("lease-duration", "renew-deadline", "retry-period")
-        seconds = (self.duration, self.deadline, self.retry)
-        told = [f"--leader-elect-{flag} ({value:g} s)" for flag, value in zip(flags, seconds, strict=True)]
-        duration, deadline, retry = told
-        for is_wrong, message in (
-            (self.duration > LONGEST_SECONDS, f"{duration} is more than {LONGEST_SECONDS:g} s"),
-            (self.retry <= 0, "--leader-elect-retry-period has to be more than 0"),
-            (
-                self.deadline <= _JITTER_FACTOR * self.retry,
-                f"{deadline} has to be more than {_JITTER_FACTOR} times {retry}",
-            ),
-            (self.duration <= self.deadline, f"{duration} has to be more than {deadline}"),
-        ):
-            if is_wrong:
-                raise UsageError(message)
+        if not 0 < _JITTER_FACTOR * self.retry < self.deadline < self.duration <= LONGEST_SECONDS:
+            raise UsageError(
+                f"{_JITTER_FACTOR} times --leader-elect-retry-period ({self.retry:g} s, more than 0) has to be less "
+                f"than --leader-elect-renew-deadline ({self.deadline:g} s), and that less than "
+                f"--leader-elect-lease-duration ({self.duration:g} s, and {LONGEST_SECONDS:g} s at most)"
+            )
 
 
 @dataclass(slots=True)

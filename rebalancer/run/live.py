@@ -95,7 +95,6 @@ class LiveSink:
         is_shared: bool = False,
     ) -> None:
         self.client, self.halt, self.restarted = client, halt, restarted
-        self.is_denied = False  # whether a pod that the cycle's own rules allow to go was not evicted
         self.closures = Closures()  # the namespaces where no further pod is evicted
         self._learning = Lock()
         #: Waits for so many seconds, or until a signal comes.
@@ -119,7 +118,6 @@ class LiveSink:
         with self._learning:
             refusal = self.closures.refusal(pod)
         if refusal:
-            self.is_denied = True
             return refusal
 
         def read_again(raw: bytes) -> Verdict | str:
@@ -133,7 +131,6 @@ class LiveSink:
         verdict = self._evictions.evict(*who, read_again, profile=profile, strategy=strategy, reason=text(because))
         with self._learning:
             self.closures.heard(pod, verdict)
-            self.is_denied = self.is_denied or not verdict.granted
         return verdict
 
 

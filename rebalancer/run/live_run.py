@@ -133,14 +133,13 @@ def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.C
     events = live.EventLog(run.client, watch.halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(watch, view.snapshot, before) as steer:
         ledger = _evict(run, work, left, watch, events, steer)
-    in_place = _compare(ledger, work, view, watch)
+    _defer(ledger, work, view, watch)
     with run.telemetry.stage("events"):
         undelivered = events.close()
     for notice in closures.notices():
         _LOG.warning("%s", notice)
     notes = ["" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *before.told]
-    notes += [*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection)]
-    notes += [in_place, turn.alarm]
+    notes += [*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection), turn.alarm]
     warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
     return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
 
@@ -170,24 +169,15 @@ def _evict(
     return ledger
 
 
-def _compare(ledger: Ledger, work: Work, view: LiveView, watch: Watch) -> str:
-    """Compare with what a dry run would list; not after a signal, when there is no time.
-
-    Record what a patient run did not reach; name the pods that went since the API server did not let others go.
-    """
-    is_cut_short = bool(ledger.stopped and work.trust) and not watch.halt.signalled.is_set()
-    is_denied = watch.is_denied and not watch.halt.reason
-    if not (is_cut_short or is_denied):
-        return ""
-    listed = plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions
+def _defer(ledger: Ledger, work: Work, view: LiveView, watch: Watch) -> None:
+    """Record what a patient run did not reach; not after a signal, when there is no time."""
+    if not (ledger.stopped and work.trust) or watch.halt.signalled.is_set():
+        return
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
-    reached, planned = {entry.pod.key for entry in asked}, {entry.pod.key for entry in listed}
-    for entry in listed if is_cut_short else ():
+    reached = {entry.pod.key for entry in asked}
+    for entry in plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions:
         if entry.pod.key not in reached:
             ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
-    extra = ", ".join("/".join(entry.pod.key) for entry in ledger.evictions if entry.pod.key not in planned)
-    told = f"evicted in place of others, a dry run would not have listed them: {extra}"
-    return told if extra and is_denied else ""
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:

@@ -38,17 +38,13 @@ def test_a_pdb_that_has_run_out_is_a_refusal(three, evict):
     assert len(three.sent("POST", EVICTIONS)) == 3
 
 
-def test_the_next_pod_goes_and_is_marked(three, evict):
-    """What the dry run did not list only comes in by the server's refusal, and the report says so; else nobody is."""
+def test_the_next_pod_goes_in_place_of_one_that_the_server_refuses(three, evict):
     three.fail("POST", eviction_of("a"), status=400, message=DENIED)
 
     outcome = evict(**TWO)
 
     assert three.evicted == outcome.evicted() == ["default/b", "default/c"]
     assert outcome.refused() == {"a": "Webhook"}
-    (warning,) = outcome.report["warnings"]
-    assert warning.endswith("a dry run would not have listed them: default/c")
-    assert evict(maxNoOfPodsToEvictTotal=9).report["warnings"] == []
 
 
 def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evict):

@@ -23,7 +23,6 @@ FLAGS = """
     --logging-format --log-flush-frequency --log-text-split-stream --log-json-split-stream
     --log-text-info-buffer-size --log-json-info-buffer-size
 """
-GONE = ["--evict-local-storage-pods", "--node-selector", "--max-pods-to-evict-per-node"]
 SNAPSHOT = ["--snapshot", "examples/three-nodes.json", "--output", "json"]
 
 
@@ -41,7 +40,7 @@ def documented():
 def test_the_table_and_the_program_have_each_flag():
     known = {name for option in main.commands["run"].params for name in option.opts}
 
-    assert documented() & known >= {*FLAGS.split(), *GONE}
+    assert documented() & known >= {*FLAGS.split()}
 
 
 @pytest.mark.parametrize(
@@ -60,15 +59,6 @@ def test_a_flag_without_effect_is_accepted_with_a_line(flag, line):
 
     assert (given.exit_code, len(given.stderr.splitlines())) == (0, 1)
     assert line in given.stderr
-
-
-@pytest.mark.parametrize("flag", GONE)
-@pytest.mark.parametrize("value", ["", "=true"])
-def test_a_flag_of_old_versions_is_refused_with_the_cure(flag, value):
-    result = invoke("run", "--policy", "demo", *SNAPSHOT, flag + value)
-
-    assert result.exit_code == 2
-    assert f"{flag} is a flag of old versions of the descheduler: set " in result.stderr
 
 
 @pytest.mark.parametrize(
