@@ -1,11 +1,10 @@
 """What stands over from run to run, shown and changed by hand: the memory, pauses, the breaker, and marks on nodes."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -35,36 +34,24 @@ from rebalancer.run.steered import record_of
 _TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PausedPart:
-    """What is paused: everything, a namespace, or one owner in it as `Kind/name`."""
+class _Paused(NamedTuple):
+    """What is paused, in words, and kind and path of the object that is annotated; empty for all runs."""
 
-    namespace: str = ""
-    owner: str = ""
+    words: str
+    kind: str = ""
+    path: str = ""
 
-    def __post_init__(self) -> None:
-        kind, _, name = self.owner.partition("/")
-        if self.owner and (kind not in OWNERS or not name or not self.namespace):
-            raise UsageError(
-                f"--owner {self.owner!r} is not KIND/NAME of a {', '.join(OWNERS[:-1])} or {OWNERS[-1]}, with "
-                "--namespace"
-            )
 
-    def __str__(self) -> str:
-        within = f" in namespace {self.namespace}"
-        return f"{self.owner}{within}" if self.owner else f"namespace {self.namespace}" if self.namespace else "all"
-
-    @property
-    def kind(self) -> str:
-        """Of the object that is annotated."""
-        return self.owner.partition("/")[0] or "Namespace"
-
-    @property
-    def path(self) -> str:
-        """Where the object is."""
-        if not self.owner:
-            return PATHS["Namespace"] + path_of(self.namespace)
-        return path_within(self.kind, self.namespace) + path_of(self.owner.partition("/")[2])
+def _part(namespace: str, owner: str) -> _Paused:
+    """Return the part that is a namespace, or one owner in it as `Kind/name`; without either it is everything."""
+    kind, _, name = owner.partition("/")
+    if owner and (kind not in OWNERS or not name or not namespace):
+        kinds = f"{', '.join(OWNERS[:-1])} or {OWNERS[-1]}"
+        raise UsageError(f"--owner {owner!r} is not KIND/NAME of a {kinds}, with --namespace")
+    if owner:
+        return _Paused(f"{owner} in namespace {namespace}", kind, path_within(kind, namespace) + path_of(name))
+    of_namespace = _Paused(f"namespace {namespace}", "Namespace", PATHS["Namespace"] + path_of(namespace))
+    return of_namespace if namespace else _Paused("all")
 
 
 class _Noted(msgspec.Struct):
@@ -112,15 +99,15 @@ class Standing:
 
     def pause(self, namespace: str, owner: str, lasting: timedelta | None, reason: str) -> str:
         """Pause for so long, or until it is ended; return what was done, in words, as the others do."""
-        target, pause = PausedPart(namespace, owner), Pause(self._now + lasting if lasting else None, reason)
-        self._set_pause(target, pause.text())
-        return paused_in_words(pause, str(target))
+        part, pause = _part(namespace, owner), Pause(self._now + lasting if lasting else None, reason)
+        self._set_pause(part, pause.text())
+        return paused_in_words(pause, part.words)
 
     def resume(self, namespace: str, owner: str) -> str:
         """End a pause."""
-        target = PausedPart(namespace, owner)
-        self._set_pause(target, "")
-        return f"{target} is not paused any more"
+        part = _part(namespace, owner)
+        self._set_pause(part, "")
+        return f"{part.words} is not paused any more"
 
     def status(self) -> Iterator[str]:
         """Yield what stands in the way of runs, and what is remembered, in words."""
@@ -149,9 +136,9 @@ class Standing:
                 yield f"what is paused is not known in full: {error}"
                 continue
             for each in found.items:
-                part = PausedPart(each.name) if kind == "Namespace" else PausedPart(each.key[0], f"{kind}/{each.name}")
+                part = (each.name, "") if kind == "Namespace" else (each.key[0], f"{kind}/{each.name}")
                 if pause := pause_in((each.annotations or {}).get(PAUSE_NOTE, ""), self._now):
-                    yield paused_in_words(pause, str(part))
+                    yield paused_in_words(pause, _part(*part).words)
 
     def _recalled(self) -> Recalled:
         found = self._source.read(self._now)
@@ -162,9 +149,9 @@ class Standing:
     def _change(self, change: Callable[[Memory], Memory]) -> None:
         self._source.change(self._now, lambda found: change(found or Memory(since=self._now)))
 
-    def _set_pause(self, target: PausedPart, text: str) -> None:
-        if target.namespace:
-            self._annotate(target, text)
+    def _set_pause(self, part: _Paused, text: str) -> None:
+        if part.path:
+            self._annotate(part, text)
             return
         for _ in range(_TRIES):
             if self._source.map.write(self._source.map.read(), {PAUSE_KEY: text or None}):
@@ -174,19 +161,19 @@ class Standing:
         if bool(paused(data, notes, self._now)) != bool(text):
             raise ClusterError("the pause was not written: others write to it all the time")
 
-    def _annotate(self, target: PausedPart, text: str) -> None:
+    def _annotate(self, part: _Paused, text: str) -> None:
         for _ in range(_TRIES):
-            found = decoded(self._client.get(target.path), _Noted, target.path, f"a {target.kind}")
+            found = decoded(self._client.get(part.path), _Noted, part.path, f"a {part.kind}")
             before = found.metadata
             changes = changed_entries("/metadata/annotations", before.annotations, {PAUSE_NOTE: text or None})
             if not changes:
                 return
             version = {"op": "test", "path": "/metadata/resourceVersion", "value": before.resource_version}
-            answer = self._client.write("PATCH", target.path, msgspec.json.encode([version, *changes]))
+            answer = self._client.write("PATCH", part.path, msgspec.json.encode([version, *changes]))
             if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
-                answer.confirm(target.kind)
+                answer.confirm(part.kind)
                 return
-        raise ClusterError(f"others write to {target} all the time")
+        raise ClusterError(f"others write to {part.words} all the time")
 
 
 def unmark(
