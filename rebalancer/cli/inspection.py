@@ -70,7 +70,7 @@ def doctor(output: str, **options: Any) -> None:
 
 @click.command(short_help="Say why a pod goes or stays, and where it could go.")
 @click.argument("target", metavar="NAMESPACE/POD|deploy/NAME|node/NAME")
-@flags.value("-n --namespace", "NAME", "Of the pod or owner.", flags.NAMESPACE, default="default", show_default=True)
+@flags.value("-n --namespace", "NAME", "Of the pod or owner.", default="default", show_default=True)
 @flags.policy_option
 @flags.cluster_options
 @flags.file_option

@@ -22,12 +22,10 @@ Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 Given = dict[str, Any]
 _LOG = logging.getLogger(__name__)
-#: A completion never fails, and waits for a cluster or a credentials plugin for so long at most.
-_COMPLETION_SECONDS = 2.0
 
 
 class Completed(click.ParamType[str]):
-    """A text that a shell completes by the words that are `known`, given the other parameters.
+    """A text that a shell completes by the words that are `known`, given the other parameters; it never fails.
 
     With `missing`, which is said where it is required and not given, it may also be a file.
     """
@@ -52,11 +50,6 @@ def _of(module: str) -> Any:
     return import_module(f"rebalancer.run.{module}")  # `--help` answers at once
 
 
-def _namespaces(given: Given) -> Iterable[str]:
-    found: Iterable[str] = _of("live").namespaces(given.get("kubeconfig"), given.get("context"), _COMPLETION_SECONDS)
-    return found
-
-
 FILE = click.Path(readable=False)
 PRESET = Completed("preset", lambda _: _of("policies").presets())
 POLICY = Completed(
@@ -64,7 +57,6 @@ POLICY = Completed(
 )
 STRATEGY = Completed("strategy", lambda _: _of("policies").known_plugins())
 CONTEXT = Completed("context", lambda given: _of("live").contexts(given.get("kubeconfig")))
-NAMESPACE = Completed("namespace", _namespaces)
 
 
 class _Parsed(click.ParamType[Any]):

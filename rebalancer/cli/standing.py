@@ -113,7 +113,7 @@ _WHERE = flags.options(
     ),
 )
 _target = flags.options(
-    flags.value("-n --namespace", "NAMESPACE", "Only pods of this namespace.", flags.NAMESPACE, default=""),
+    flags.value("-n --namespace", "NAMESPACE", "Only pods of this namespace.", default=""),
     flags.value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web.", default=""),
 )
 

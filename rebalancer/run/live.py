@@ -1,6 +1,5 @@
 """A live cluster: the client that speaks to it, and how evictions and Events reach it."""
 
-import json
 import logging
 import os
 import secrets
@@ -24,7 +23,7 @@ from rebalancer.kube.config import Overrides, connect, find
 from rebalancer.kube.events import Event, Events, note_of, reporting_instance
 from rebalancer.kube.evictions import RETRY_FOR_SECONDS, Evictions
 from rebalancer.kube.rollouts import Rollouts
-from rebalancer.kube.tries import Deadline, Halt, RetryPolicy
+from rebalancer.kube.tries import Halt, RetryPolicy
 from rebalancer.kube.wire.collect import read_pod
 from rebalancer.report.words import text
 from rebalancer.run.options import ClientOptions, LeaseOptions
@@ -36,7 +35,6 @@ _LOG = logging.getLogger(__name__)
 #: has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 3.0
 _EVENTS_SECONDS = 25.0
-_LARGEST_NAMESPACES = 16 << 20
 #: The refusals that get an Event, in the descheduler's words, and the cause in ours.
 _TOLD = {
     Code.TOTAL_LIMIT: "total eviction limit exceeded ({})",
@@ -72,14 +70,6 @@ def contexts(kubeconfig: str | None) -> Iterable[str]:
     """Return the names of the contexts of the kubeconfig that kubectl would use."""
     found = find(kubeconfig, os.environ)
     return found.contexts if found else ()
-
-
-def namespaces(kubeconfig: str | None, context: str | None, seconds: float) -> list[str]:
-    """Return the names of the namespaces of a cluster that answers within so many seconds."""
-    cluster = open_cluster(ClientOptions(kubeconfig, context, request_timeout=seconds, exec_timeout=seconds))
-    deadline = Deadline.after(seconds, cluster.retry_policy.clock)
-    answer = cluster.get("/api/v1/namespaces", deadline=deadline, largest=_LARGEST_NAMESPACES)
-    return [str(each["metadata"]["name"]) for each in json.loads(answer)["items"]]
 
 
 class LiveSink:

@@ -31,7 +31,6 @@ WORDS = {
     "run --max-e": ["--max-evictions"],
     "run --policy dem": ["demo"],
     "run --kubeconfig config --context sta": ["staging"],
-    "explain --kubeconfig config -n sh": ["shop"],
     "strategies PodL": ["PodLifeTime"],
     "presets dem": ["demo"],
 }
@@ -89,17 +88,16 @@ BARE = {
 
 @pytest.fixture
 def folder(tmp_path: Path, server: FakeApiServer) -> Path:
-    """Where one types: with a cluster file, and the kubeconfig of a server that has a namespace `shop`."""
+    """Where one types: with a cluster file, and the kubeconfig of a server."""
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "cluster.json").touch()
-    server.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "shop"}})
     server.kubeconfig(tmp_path, context="staging").rename(tmp_path / "config")
     return tmp_path
 
 
 @pytest.mark.parametrize(("typed", "offered"), WORDS.items())
 def test_words_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: list[str]) -> None:
-    """Commands, options, presets, strategies, and contexts and namespaces of the kubeconfig that is named."""
+    """Commands, options, presets, strategies, and contexts of the kubeconfig that is named."""
     monkeypatch.chdir(folder)
     *before, begun = typed.split()
 
