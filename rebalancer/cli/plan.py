@@ -16,7 +16,7 @@ from rebalancer.cli.logs import complain
 from rebalancer.errors import UsageError
 from rebalancer.report.layout import plural
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import CHANGES, Options, Outcome
+from rebalancer.run.options import CHANGES, Options, Outcome, in_pod
 from rebalancer.untrusted.printable import printable
 
 if TYPE_CHECKING:
@@ -250,11 +250,10 @@ def dry_options(**given: Any) -> Options:
 
 def dry_run(asked: Options) -> tuple[Outcome, "Cluster", "Work"]:
     """Run one cycle that changes nothing and asks nobody."""
-    from rebalancer.cli.terminal import Question  # noqa: PLC0415  as above
-    from rebalancer.run import start  # noqa: PLC0415
+    from rebalancer.run import start  # noqa: PLC0415  as above
 
     with Interruption() as interruption:
-        outcome = start.run(asked, Question(yes=True), interruption)
+        outcome = start.run(asked, None, interruption)
     assert outcome.cluster is not None
     assert outcome.work is not None
     return outcome, outcome.cluster, outcome.work
@@ -262,7 +261,7 @@ def dry_run(asked: Options) -> tuple[Outcome, "Cluster", "Work"]:
 
 def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: bool, color: "Color" = "auto") -> int:
     """Run cycles, show each report, and return the exit code; a lost report fails no run that has evicted."""
-    from rebalancer.cli.terminal import Question, progress_for  # noqa: PLC0415  as above
+    from rebalancer.cli.terminal import progress_for, question  # noqa: PLC0415  as above
     from rebalancer.report.delivery import deliver, undelivered  # noqa: PLC0415
     from rebalancer.run import start  # noqa: PLC0415
 
@@ -280,13 +279,13 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
         return outcome.exit_code if report["evictions"] and not report["dryRun"] else 1
 
     log_as_json = click.get_current_context().params.get("log_format") == "json"
-    question = Question(yes=yes)
+    person = None if yes or in_pod() else question
     progress = progress_for(output, flags.verbosity(), log_as_json=log_as_json, color=color)
     if not asked.interval:
-        return start.run(asked, question, interruption, progress=progress, deliver=delivered).exit_code
+        return start.run(asked, person, interruption, progress=progress, deliver=delivered).exit_code
     from rebalancer.run.loop import run_loop  # noqa: PLC0415  the API client is not needed offline
 
-    run_loop(asked, question, delivered, interruption, progress)
+    run_loop(asked, person, delivered, interruption, progress)
     return 0
 
 

@@ -23,7 +23,6 @@ import click
 from rebalancer.errors import Declined, UsageError
 from rebalancer.report.layout import hanging, listed
 from rebalancer.report.view import Color, lines, move_lines, question_lines
-from rebalancer.run.options import in_pod
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.untrusted.printable import printable, printable_lines
 
@@ -129,45 +128,37 @@ _USUAL_WIDTH, _USUAL_HEIGHT = 80, 24
 _LOOK_UP_SECONDS = 0.2
 
 
-class Question:
-    """Asks the person at the terminal (a `rebalancer.run.live_run.Person`), unless told `yes` or in a pod."""
+def question(cluster: Mapping[str, str | None]) -> Callable[[Mapping[str, Any], Sequence[str]], None]:
+    """Return what asks the person at the terminal (a `rebalancer.run.live_run.Person`)."""
+    server = str(cluster["server"])
+    where = printable(f"context {cluster['context']} ({server})" if cluster["context"] else server)
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+        raise UsageError(
+            f"this run would evict pods from {where}, and there is no terminal to ask on: "
+            "say so with --yes, or look first with --dry-run"
+        )
+    return partial(_ask, where)
 
-    def __init__(self, *, yes: bool) -> None:
-        self._is_needless = yes or in_pod()
-        self._where = ""
 
-    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Say whether there is a question."""
-        if self._is_needless:
-            return False
-        server = str(cluster["server"])
-        self._where = printable(f"context {cluster['context']} ({server})" if cluster["context"] else server)
-        if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
-            raise UsageError(
-                f"this run would evict pods from {self._where}, and there is no terminal to ask on: "
-                "say so with --yes, or look first with --dry-run"
-            )
-        return True
-
-    def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
-        """Show a plan, and ask; `show` pages through all that a dry run says of it."""
-        told = list(question_lines(report))
-        if unseen:
-            new = f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before"
-            told.append(("new", new))
-        labels = [((label if label == "!" else f"{label}:").ljust(_LABEL), text) for label, text in told]
-        shown = [line for lines_ in _laid_out(labels) for line in lines_]
-        click.echo("\n".join(shown), err=True)
-        _show_moves(list(move_lines(report)), _size()[1] - len(shown) - _LINES_OF_QUESTION)
-        question = "The plan has changed. Evict" if unseen else "Evict"
-        answer = _SHOW[0]
-        while answer in _SHOW:
-            click.echo(f"{question} pods from {self._where}? [y/N/show]: ", nl=False, err=True)
-            answer = _typed(sys.stdin).strip().lower()
-            if answer in _SHOW:
-                _page(lines(report, sys.stderr, everything=True))
-        if answer not in _AGREED:
-            raise Declined("Nothing was evicted: the answer was not yes.")
+def _ask(where: str, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
+    """Show a plan, and ask; `show` pages through all that a dry run says of it."""
+    told = list(question_lines(report))
+    if unseen:
+        new = f"{listed(unseen, _MOST_NAMES)} {'was' if len(unseen) == 1 else 'were'} not shown before"
+        told.append(("new", new))
+    labels = [((label if label == "!" else f"{label}:").ljust(_LABEL), text) for label, text in told]
+    shown = [line for lines_ in _laid_out(labels) for line in lines_]
+    click.echo("\n".join(shown), err=True)
+    _show_moves(list(move_lines(report)), _size()[1] - len(shown) - _LINES_OF_QUESTION)
+    changed = "The plan has changed. " if unseen else ""
+    answer = _SHOW[0]
+    while answer in _SHOW:
+        click.echo(f"{changed}Evict pods from {where}? [y/N/show]: ", nl=False, err=True)
+        answer = _typed(sys.stdin).strip().lower()
+        if answer in _SHOW:
+            _page(lines(report, sys.stderr, everything=True))
+    if answer not in _AGREED:
+        raise Declined("Nothing was evicted: the answer was not yes.")
 
 
 def _laid_out(rows: Sequence[tuple[str, str]]) -> Iterator[list[str]]:

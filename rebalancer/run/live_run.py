@@ -9,11 +9,11 @@
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -45,11 +45,17 @@ from rebalancer.run.work import Work, plan, publish
 _LOG = logging.getLogger(__name__)
 _FRESH_SECONDS = 60.0  # A view of the cluster that is older than this is not used: the cluster is read again
 
+#: Shows the report of a plan, and asks whether to carry it out; raises Declined if the answer is no.  When the question
+#: is asked again, it is given the pods of the plan that were not shown before.
+Agree = Callable[[Mapping[str, Any], Sequence[str]], None]
+#: Returns how the person is asked about a cluster, of which nothing was read yet; a UsageError where nobody can answer.
+Person = Callable[[Mapping[str, str | None]], Agree]
+
 
 def run_live(
     options: Options,
     work: Work,
-    person: "Person",
+    person: Person | None,
     interruption: Interruption,
     retry_policy: RetryPolicy | None = None,
     progress: Progress | None = None,
@@ -64,13 +70,12 @@ def run_live(
         client = live.open_cluster(options.client, retry_policy, telemetry.request)
         interruption.ending = client.ending
         run = LiveRun(options, client, telemetry, interruption, show)
-        if options.dry_run:
+        if person is None or options.dry_run:
+            warn_of_no_limits(work, options)
             return attempt(run, work)
-        if not person.must_be_asked(run.description):
-            warn_of_no_limits(work)
-            return attempt(run, work)
+        agree = person(run.description)
         steered.demand_permissions(client, work)
-        consent = Consent(person, run, work)
+        consent = Consent(agree, run, work)
         while True:  # the Lease is not held while waiting for the answer
             consent.obtain()
             with suppress(Unseen):
@@ -200,23 +205,10 @@ def attended(options: Options, progress: Progress | None = None) -> Iterator[Tel
             yield telemetry
 
 
-def warn_of_no_limits(work: Work) -> None:
+def warn_of_no_limits(work: Work, options: Options) -> None:
     """Warn at the start that nothing limits a live run: at the end it would be too late."""
-    if not work.limits:
+    if not (work.limits or options.dry_run):
         _LOG.warning("%s", NO_LIMITS)
-
-
-class Person(Protocol):
-    """The person who is asked before a live run."""
-
-    def must_be_asked(self, cluster: Mapping[str, str | None]) -> bool:
-        """Return whether to ask; raise UsageError where nobody is there to answer.  Nothing has been read yet."""
-
-    def agree(self, report: Mapping[str, Any], unseen: Sequence[str]) -> None:
-        """Show the report of a plan, and ask whether to carry it out; raise Declined if the answer is no.
-
-        When the question is asked again, the pods of the plan that were not shown before are `unseen`.
-        """
 
 
 class Unseen(Exception):  # noqa: N818  named like the rest of the tree
@@ -227,7 +219,7 @@ class Unseen(Exception):  # noqa: N818  named like the rest of the tree
 class Consent:
     """The consent to a live run: the latest view of the cluster, its plan, and the pods that were shown."""
 
-    person: Person
+    agree: Agree
     run: LiveRun
     work: Work
     _shown: frozenset[str] = frozenset()
@@ -238,7 +230,7 @@ class Consent:
         """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
         report = document(self._planned())
         if report["evictions"] or for_later:
-            self.person.agree(report, new_pods(report, self._shown) if self._shown else [])
+            self.agree(report, new_pods(report, self._shown) if self._shown else [])
         self._shown |= {each["uid"] for each in report["evictions"]}
 
     def nothing_to_do(self) -> Finished | None:

@@ -57,7 +57,7 @@ _CLOSE_SECONDS = 5.0  # to deliver the last Events
 
 
 def run_loop(
-    options: Options, person: Person, deliver: Deliver, interruption: Interruption, progress: Progress | None = None
+    options: Options, person: Person | None, deliver: Deliver, interruption: Interruption, progress: Progress
 ) -> None:
     """Run cycles until a signal comes; arguments and errors are those of `rebalancer.run.start.run`."""
     options.demand_no_conflict()
@@ -85,10 +85,10 @@ def run_loop(
             _LOG.warning("policy %s: %s", options.policy, warning)
         if is_live:
             demand_permissions(cluster, work())
-            if person.must_be_asked(run.description):
-                Consent(person, run, work()).obtain(for_later=True)
+            if person:
+                Consent(person(run.description), run, work()).obtain(for_later=True)
             reporter.open(stack, cluster, options.lease.resource_namespace)  # a dry run writes not even an Event
-            warn_of_no_limits(work())
+            warn_of_no_limits(work(), options)
         Rounds(run, policy.refresh, act, "--descheduling-interval").run()
 
 

@@ -45,7 +45,7 @@ _MEBIBYTE = 1 << 20
 
 def run(
     options: Options,
-    person: "Person",
+    person: "Person | None",
     interruption: Interruption,
     retry_policy: "RetryPolicy | None" = None,
     progress: Progress | None = None,
@@ -53,7 +53,7 @@ def run(
 ) -> Outcome:
     """Run one cycle, and return its outcome, with the exit code that `deliver` returns.
 
-    The person is asked before the first eviction.  The interruption is entered, and told what a signal does once
+    A person is asked before the first eviction.  The interruption is entered, and told what a signal does once
     evictions may have begun.  `deliver` shows the outcome; after that the metrics are exported, which may take long.
     """
     options.demand_no_conflict()

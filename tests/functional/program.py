@@ -13,7 +13,6 @@ from typing import Any
 from click.testing import CliRunner
 
 from rebalancer.cli.main import main
-from rebalancer.cli.terminal import Question
 from rebalancer.kube.tries import RetryPolicy
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions, Options
@@ -24,9 +23,6 @@ from tests.fake_api_server import FakeApiServer
 
 #: How long a process of the tests may take; only a broken program comes near it.
 TIMEOUT_SECONDS = 300.0
-
-#: Who agrees to every question.
-YES = Question(yes=True)
 
 #: What decides in the environment on where the cluster is.
 _CLUSTER_VARIABLES = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
@@ -91,7 +87,7 @@ class Program:
         options = Options(str(self.policy(policy)), client=client, lease=LeaseOptions(no_lease=True), **more)
         retry_policy = time and RetryPolicy(clock=time.clock, sleep=time.sleep)
         with Interruption() as interruption:
-            return run_cycle(options, interruption=interruption, retry_policy=retry_policy, **{"person": YES, **given})
+            return run_cycle(options, interruption=interruption, retry_policy=retry_policy, **{"person": None, **given})
 
     def cluster(self, *objects: Mapping[str, Any], name: str = "cluster.json", **more: Any) -> Path:
         path = self.folder / name

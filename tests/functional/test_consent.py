@@ -159,8 +159,8 @@ class SlowPerson(Time):
         self._agrees = agrees
         self._meanwhile = meanwhile
 
-    def must_be_asked(self, _):
-        return True
+    def __call__(self, _):
+        return self.agree
 
     def agree(self, _, unseen):
         self.unseen.append(unseen)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from rebalancer.cli.terminal import Question
+from rebalancer.cli.terminal import question
 from rebalancer.errors import Interrupted
 from rebalancer.run.interruption import Interruption
 
@@ -42,5 +42,5 @@ def test_a_signal_that_another_thread_hears_ends_it(monkeypatch):
         monkeypatch.setattr("sys.stderr", shown)
         sender.start()
         with Interruption(), pytest.raises(Interrupted):
-            Question(yes=False).agree(PLAN, [])
+            question({"context": "fake", "server": "s"})(PLAN, [])
         sender.join(10)

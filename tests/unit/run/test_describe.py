@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from rebalancer.cli.terminal import Question
 from rebalancer.errors import UsageError
 from rebalancer.policy.load import load_policy
 from rebalancer.run.interruption import Interruption
@@ -26,7 +25,7 @@ def test_the_example_of_a_manual_runs_without_a_single_warning(name, tmp_path):
     policy.write_text(example(name))
     asked = Options(policy=str(policy), snapshot="examples/cluster.json", strict=True)
 
-    outcome = run(asked, Question(yes=True), Interruption())
+    outcome = run(asked, None, Interruption())
 
     assert outcome.exit_code == 0
     assert [each["error"] for each in outcome.report["strategies"]] == [None]
