@@ -37,8 +37,7 @@ from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.memory import told
 from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
 from rebalancer.run.progress import Progress
-from rebalancer.run.serve import served
-from rebalancer.run.telemetry import Telemetry, export, traced
+from rebalancer.run.telemetry import Telemetry, export, served, traced
 from rebalancer.run.watch import Watch
 from rebalancer.run.work import Work, plan, publish
 

@@ -40,9 +40,8 @@ from rebalancer.run.live import new_run, open_cluster
 from rebalancer.run.loop import PolicyReporter, Rounds, Watched
 from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
 from rebalancer.run.policies import policy_text, read_policy, settings_text
-from rebalancer.run.serve import REFRESH_SECONDS, served
 from rebalancer.run.steered import record_of
-from rebalancer.run.telemetry import Health, Telemetry, export, traced
+from rebalancer.run.telemetry import REFRESH_SECONDS, Health, Telemetry, export, served, traced
 from rebalancer.telemetry.checks import PageOf, ServedPage
 from rebalancer.untrusted.documents import decode_json
 from rebalancer.usage.promql import NodeNames, PromQL, UsageWindow

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from rebalancer.cli.main import main
 from rebalancer.run.options import Options
-from rebalancer.run.serve import pages
-from rebalancer.run.telemetry import Telemetry
+from rebalancer.run.telemetry import Telemetry, pages
 from rebalancer.telemetry.metrics import MOST_SERIES, ProcessMetrics
 
 TEXT = (Path(__file__).parents[2] / "docs" / "running.md").read_text()

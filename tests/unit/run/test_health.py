@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from rebalancer.run.options import LeaseOptions, Options, ServingOptions
-from rebalancer.run.serve import served
-from rebalancer.run.telemetry import Health, Telemetry
+from rebalancer.run.telemetry import Health, Telemetry, served
 from tests.functional.probing import ask
 from tests.ports import free_port
 
