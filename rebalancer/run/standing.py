@@ -127,7 +127,7 @@ class Standing:
         yield told if found.memory else "nothing is remembered"
 
     def _pauses(self) -> Iterator[str]:
-        for kind in ("Namespace", "Deployment", "StatefulSet"):
+        for kind in ("Namespace", *OWNERS):
             try:
                 found = read_list(self._client, PATHS[kind], partial(Items, kind, _Noted, lambda each: each.metadata))
             except (Unreachable, NoCredentials):
