@@ -62,18 +62,18 @@ def run(
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
-        outcome = _run_offline(options, options.snapshot, work, progress)
+        progress = progress or Progress()
+        with progress.stage("read"):
+            file = read_snapshot_file(options.snapshot)
+        outcome = _run_offline(options, file, work, progress)
         return replace(outcome, exit_code=deliver(outcome), work=work)
     from rebalancer.run.live_run import run_live  # noqa: PLC0415  the API client is not needed offline
 
     return replace(run_live(options, work, person, interruption, retry_policy, progress, deliver), work=work)
 
 
-def _run_offline(options: Options, path: str, work: Work, progress: Progress | None = None) -> Outcome:
-    progress = progress or Progress()
-    with progress.stage("read"):
-        file = read_snapshot_file(path)
-        snapshot = file.collection.snapshot(datetime.now(UTC))
+def _run_offline(options: Options, file: SnapshotFile, work: Work, progress: Progress) -> Outcome:
+    snapshot = file.collection.snapshot(datetime.now(UTC))
     now, clock = _clock_of(file, snapshot, options.now)
     warnings = (*work.warnings, *_gaps(file.collection.seen, work))
     if options.chosen:
@@ -91,7 +91,7 @@ def _run_offline(options: Options, path: str, work: Work, progress: Progress | N
     finally:
         gc.unfreeze()
     warnings += tuple(told(recollection, ledger))
-    return publish(Finished(ledger, cluster, True, {"file": path}, clock, warnings), options)
+    return publish(Finished(ledger, cluster, True, {"file": options.snapshot}, clock, warnings), options)
 
 
 def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
@@ -161,7 +161,7 @@ def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]
         "nodes": nodes,
         "peaks": list(_peaks(cluster, nodes)),
         "room": list(_room(cluster)),
-        "presets": [_preset(name, path) for name in policies.presets()],
+        "presets": [_preset(name, path, file) for name in policies.presets()],
         "warnings": [] if snapshot.node_metrics else ["no usage was read: is there a metrics-server?"],
     }
 
@@ -196,14 +196,14 @@ def _room(cluster: Cluster) -> Iterator[dict[str, Any]]:
         yield {"requests": requests, "pods": kinds[cpu, memory], "nodesWithRoom": nodes}
 
 
-def _preset(name: str, path: str) -> dict[str, Any]:
+def _preset(name: str, path: str, file: SnapshotFile) -> dict[str, Any]:
     """Return what a preset would do; usage is not asked of any other source than the file."""
     options = Options(policy=name, snapshot=path, dry_run=True)
     try:
         work = work_maker(options)(policies.read_policy(name, strict=False))
         if others := [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]:
             raise UsageError(f"it asks {', '.join(others)}, which is not asked here")
-        report = _run_offline(options, path, work).report
+        report = _run_offline(options, file, work, Progress()).report
     except RebalancerError as error:
         return {"name": name, "evictions": None, "says": str(error).splitlines()[0]}
     errors = [run["error"] for run in report["strategies"] if run["error"]]
