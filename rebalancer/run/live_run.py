@@ -35,7 +35,7 @@ from rebalancer.run.interruption import Interruption
 from rebalancer.run.leadership import Turn, turn
 from rebalancer.run.live_steer import LiveSteer
 from rebalancer.run.memory import told
-from rebalancer.run.options import Deliver, Options, Outcome, in_pod, show_nothing
+from rebalancer.run.options import Deliver, Options, Outcome, in_pod
 from rebalancer.run.progress import Progress
 from rebalancer.run.telemetry import Telemetry, export, served, traced
 from rebalancer.run.watch import Watch
@@ -56,9 +56,9 @@ def run_live(
     work: Work,
     person: Person | None,
     interruption: Interruption,
-    retry_policy: RetryPolicy | None = None,
-    progress: Progress | None = None,
-    deliver: Deliver = show_nothing,
+    retry_policy: RetryPolicy | None,
+    progress: Progress,
+    deliver: Deliver,
 ) -> Outcome:
     """Run one cycle on a live cluster; arguments and errors are those of `rebalancer.run.start.run`."""
 
@@ -196,7 +196,7 @@ def _exit_code(outcome: Outcome, interruption: Interruption) -> int:
 
 
 @contextmanager
-def attended(options: Options, progress: Progress | None = None) -> Iterator[Telemetry]:
+def attended(options: Options, progress: Progress) -> Iterator[Telemetry]:
     """Serve health and metrics and send traces while this is entered, if the options say so or by default in a pod."""
     with traced(options.tracing) as span:
         telemetry = Telemetry(options, span, progress)

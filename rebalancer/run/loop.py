@@ -19,6 +19,7 @@ from the fourth on.  If the cycle of tick 0 ends at 700 s, ticks 300 and 600 are
 
 import gc
 import logging
+import math
 import random
 import socket
 import time
@@ -161,14 +162,13 @@ class Rounds:
     def _wait_for(self, leadership: Leadership) -> None:
         while True:
             try:
-                if leadership.take():
-                    sleep(leadership.pause())
+                if leadership.acquire(math.inf):
                     return
             except (Forbidden, NotFound):
                 raise  # waiting brings neither the permission nor the namespace; no process could lead without them
             except ClusterError as error:
                 _LOG.warning("the lease %s cannot be had: %s", leadership.name, error)
-            sleep(leadership.timing.retry)
+                sleep(leadership.timing.retry)
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
         self.refresh()

@@ -293,12 +293,8 @@ class _Marking:
             export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
     def _evaluated(self, outcome: MarkingOutcome, turn: Turn) -> MarkingOutcome:
-        policy, rules, client, telemetry = (
-            self.policy.value.policy,
-            self.rules.value,
-            self.run.client,
-            self.run.telemetry,
-        )
+        policy, rules = self.policy.value.policy, self.rules.value
+        client, telemetry = self.run.client, self.run.telemetry
         record = record_of(client, self.run.options.lease)
         with telemetry.stage("read"):
             seen = see_nodes(client)

@@ -170,8 +170,3 @@ class Outcome:
 
 #: Shows the outcome of a cycle, and returns the exit code of a run that consists of it.
 Deliver = Callable[[Outcome], int]
-
-
-def show_nothing(outcome: Outcome) -> int:
-    """Show nothing (a `Deliver`)."""
-    return outcome.exit_code

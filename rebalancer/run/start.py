@@ -23,7 +23,7 @@ from rebalancer.report.document import Finished, timestamp
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.memory import NOTHING, Recalled, recalled, recollect, told
-from rebalancer.run.options import Deliver, Options, Outcome, show_nothing
+from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.progress import Progress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.work import Work, plan, publish, work_maker
@@ -49,7 +49,7 @@ def run(
     interruption: Interruption,
     retry_policy: "RetryPolicy | None" = None,
     progress: Progress | None = None,
-    deliver: Deliver = show_nothing,
+    deliver: Deliver = lambda outcome: outcome.exit_code,
 ) -> Outcome:
     """Run one cycle, and return its outcome, with the exit code that `deliver` returns.
 
@@ -57,12 +57,12 @@ def run(
     evictions may have begun.  `deliver` shows the outcome; after that the metrics are exported, which may take long.
     """
     options.demand_no_conflict()
+    progress = progress or Progress()
     live, text = not options.dry_run and options.snapshot is None, options.policy_text
     work = work_maker(options)(policies.read_policy(options.policy, text, strict=options.strict, live=live))
     for warning in work.warnings:
         _LOG.warning("policy %s: %s", options.policy, warning)
     if options.snapshot is not None:
-        progress = progress or Progress()
         with progress.stage("read"):
             file = read_snapshot_file(options.snapshot)
         outcome = _run_offline(options, file, work, progress)
