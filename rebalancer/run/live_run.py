@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -214,29 +214,41 @@ class Unseen(Exception):  # noqa: N818  named like the rest of the tree
     """The plan of a fresh view has a pod that was not shown before: ask again."""
 
 
-@dataclass(slots=True)
 class Consent:
     """The consent to a live run: the latest view of the cluster, its plan, and the pods that were shown."""
 
-    agree: Agree
-    run: LiveRun
-    work: Work
-    _shown: frozenset[str] = frozenset()
-    _view: LiveView | None = None
-    _plan: Finished | None = None
+    def __init__(self, agree: Agree, run: LiveRun, work: Work) -> None:
+        self._agree, self._run, self._work = agree, run, work
+        self._shown: frozenset[str] = frozenset()
+        self._look()
+
+    def _look(self) -> None:
+        run, work, progress = self._run, self._work, self._run.telemetry.progress
+        self._view = view = view_cluster(run, work)
+        left = work.cluster(view.snapshot, view.measure)
+        with progress.stage("plan"):
+            ledger = plan(left, work, around=progress.around, recollection=view.recollection)
+        progress.planned = len(ledger.evictions)
+        self._plan = Finished(ledger, left, True, run.description, "wall", work.warnings)
+
+    def _is_old(self) -> bool:
+        age = self._run.client.retry_policy.clock() - self._view.taken_at
+        return age >= min(_FRESH_SECONDS, self._run.options.deadline)
 
     def obtain(self, *, for_later: bool = False) -> None:
-        """View, plan, show and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
-        report = document(self._planned())
+        """Show the plan and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
+        if self._is_old():
+            self._look()
+        report = document(self._plan)
         if report["evictions"] or for_later:
-            self.agree(report, new_pods(report, self._shown) if self._shown else [])
+            self._agree(report, new_pods(report, self._shown) if self._shown else [])
         self._shown |= {each["uid"] for each in report["evictions"]}
 
     def nothing_to_do(self) -> Finished | None:
         """Return the plan as the result of the run if it evicts nothing; the cluster is not read again for new pods."""
-        if self._plan is None or self._plan.ledger.evictions:
+        if self._plan.ledger.evictions:
             return None
-        warnings = (*self.work.warnings, *filter(None, [self._plan.ledger.stopped]))
+        warnings = (*self._work.warnings, *filter(None, [self._plan.ledger.stopped]))
         return replace(self._plan, dry_run=False, warnings=warnings)
 
     def fresh_view(self, *, waited: bool) -> LiveView:
@@ -244,25 +256,8 @@ class Consent:
 
         Raises Unseen where the plan of the new view has a pod that was not shown.
         """
-        if waited or self._view is None or not self._is_fresh(self._view):
-            self._view = None
-            if {entry.pod.uid for entry in self._planned().ledger.evictions} - self._shown:
+        if waited or self._is_old():
+            self._look()
+            if {entry.pod.uid for entry in self._plan.ledger.evictions} - self._shown:
                 raise Unseen
-        assert self._view is not None
         return self._view
-
-    def _is_fresh(self, view: LiveView) -> bool:
-        age = self.run.client.retry_policy.clock() - view.taken_at
-        return age < min(_FRESH_SECONDS, self.run.options.deadline)
-
-    def _planned(self) -> Finished:
-        """Return the plan for the view at hand; take a new view first if there is none or it is too old."""
-        view = self._view
-        if view is None or not self._is_fresh(view):
-            view = self._view = view_cluster(self.run, self.work)
-        left, progress = self.work.cluster(view.snapshot, view.measure), self.run.telemetry.progress
-        with progress.stage("plan"):
-            ledger = plan(left, self.work, around=progress.around, recollection=view.recollection)
-        progress.planned = len(ledger.evictions)
-        self._plan = Finished(ledger, left, True, self.run.description, "wall", self.work.warnings)
-        return self._plan
