@@ -102,14 +102,13 @@ def snapshot(path: str, *, client: ClientOptions) -> None:
 @flags.cluster_options
 @flags.value("--out", "FOLDER", "Where to; a file for each day is in it.", flags.FILE, required=True)
 @flags.duration("--keep", "Remove files of days longer ago.", "720h")
-@exit_on_error
+@flags.logged
 def record(out: str, keep: float, *, client: ClientOptions) -> None:
     """Append to a folder what containers use now.
 
     metrics-server is asked, and `recommend --samples` reads the folder. Run it every five minutes, for example as a
     CronJob. Several may write to one folder.
     """
-    flags.warn_of_insecurity(client)
     from rebalancer.run.sample_folder import record as record_now  # noqa: PLC0415
 
     with Interruption():

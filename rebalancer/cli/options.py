@@ -143,6 +143,10 @@ class _Verbosity(click.IntRange):
 
 
 _ACCEPTED = "rebalancer.accepted"
+_INSECURE = (
+    "--insecure-skip-tls-verify: the API server's certificate is not looked at; whoever stands in between can take the "
+    "credentials and make up the answers"
+)
 
 
 def accept(context: click.Context, told: str) -> None:
@@ -158,8 +162,8 @@ def logged(command: Command) -> Command:
         set_up(given.pop("verbosity"), as_json=given.get("log_format") == "json")
         for line in click.get_current_context().meta.get(_ACCEPTED, ()):
             _LOG.warning("%s", line)
-        if "client" in given:
-            warn_of_insecurity(given["client"])
+        if "client" in given and given["client"].insecure_skip_tls_verify:
+            _LOG.warning("%s", _INSECURE)
         command(*args, **given)
 
     return verbosity_option(exit_on_error(logging_))
@@ -168,15 +172,6 @@ def logged(command: Command) -> Command:
 def verbosity() -> int:
     """Return how much the command at work is to say."""
     return int(click.get_current_context().params["verbosity"])
-
-
-def warn_of_insecurity(client: ClientOptions) -> None:
-    """Say what it means that the API server's certificate is not looked at."""
-    if client.insecure_skip_tls_verify:
-        _LOG.warning(
-            "--insecure-skip-tls-verify: the API server's certificate is not looked at; whoever stands in between can "
-            "take the credentials and make up the answers"
-        )
 
 
 def _one(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str:  # noqa: ARG001  click's
