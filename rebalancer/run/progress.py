@@ -30,9 +30,8 @@ class Stage:
         return f"{text}; {minutes}:{seconds:02} left"
 
 
-#: The stages that run strategies, in words.
-_RUNNING = {"plan": "planning", "evict": "evicting"}
-_STARTING = {"read": "reading the cluster", "events": "writing Events"}
+#: Stages in words.
+_WORDS = {"read": "reading the cluster", "plan": "planning", "evict": "evicting", "events": "writing Events"}
 
 
 class Progress:
@@ -55,12 +54,10 @@ class Progress:
     def stage(self, name: str) -> Iterator[None]:
         """Show signs of life of a stage: `read`, `plan`, `evict` or `events`."""
         self._stage, self._strategy, self._gone = name, "", 0
-        self.tell(Stage(_STARTING.get(name, _RUNNING.get(name, name))))
-        try:
-            with self.shown():
-                yield
-        finally:
-            self.planned = None if name == "evict" else self.planned
+        self.planned = None if name == "read" else self.planned
+        self.tell(Stage(_WORDS.get(name, name)))
+        with self.shown():
+            yield
 
     def reading(self, resource: str, count: int, more: int | None) -> None:
         """Report a page: how many objects were read so far, and how many are to come if the server says so."""
@@ -79,6 +76,6 @@ class Progress:
             self._tell_strategy()
 
     def _tell_strategy(self) -> None:
-        doing = f"{_RUNNING.get(self._stage, self._stage)}: {self._strategy}"
+        doing = f"{_WORDS.get(self._stage, self._stage)}: {self._strategy}"
         counted = Stage(f"{doing}, pods", self._gone, self.planned, self.left)
         self.tell(counted if self._stage == "evict" else Stage(doing))
