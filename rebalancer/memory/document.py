@@ -40,13 +40,21 @@ _Figure = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
-class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class _OfOwner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    namespace: _Name
+    owner: _Name  # as `owner_of` names it
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The owner with its namespace."""
+        return (self.namespace, self.owner)
+
+
+class PastMove(_OfOwner, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An eviction of an earlier cycle, and what became of it."""
 
     at: _Time  # when the pod was evicted
     cycle: _Time  # when that cycle read the cluster; moves of one cycle have the same
-    namespace: _Name
-    owner: _Name  # as `owner_of` names it
     pod: _Name = ""
     source: _Name = ""
     foretold: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=64)] = ()  # where its replacement was expected
@@ -58,26 +66,14 @@ class PastMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     undone: bool = False  # whether it came back, or its new node was relieved of it
     was_unready: bool = False  # whether the pod was not Ready: then nothing is waited for or held against it
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """The owner with its namespace."""
-        return (self.namespace, self.owner)
 
-
-class OwnerStop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class OwnerStop(_OfOwner, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An owner that loses no pod for a while, since a replacement of it failed: `times` in a row, the last by `why`."""
 
-    namespace: _Name
-    owner: _Name
     since: _Time
     until: _Time
     times: _Count = 1
     why: _Name = ""
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The owner with its namespace."""
-        return (self.namespace, self.owner)
 
 
 class Tripped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

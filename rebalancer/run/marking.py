@@ -18,7 +18,6 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import ClusterError, StrategyError, UsageError
-from rebalancer.kube.client import Client
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.marks import MarkedNode, Wanted
 from rebalancer.kube.node_marks import CONFLICTS, NODES, NodeMarks, NodeObject, Problems, on_each, patch
@@ -89,7 +88,6 @@ class SeenNodes:
     """Nodes as they were read at one time: as rules and sources see them, and what each carries, by name."""
 
     def __init__(self) -> None:
-        self.nodes: tuple[Node, ...] = ()
         self.carried: dict[str, MarkedNode] = {}
         self.collector = Collection().collector("Node")
 
@@ -99,15 +97,12 @@ class SeenNodes:
         self.carried |= {each.metadata.name: each.marked() for each in items_of(decoded, "Node")}
         return self.collector.add_page(page)
 
-
-def see_nodes(client: Client) -> SeenNodes:
-    """Read all nodes."""
-    seen = read_list(client, NODES, SeenNodes, deadline=Deadline.after(_SECONDS))
-    try:
-        seen.nodes = seen.collector.unique()
-    except ValueError as error:
-        raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
-    return seen
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the nodes; raise ClusterError where two of a name differ."""
+        try:
+            return self.collector.unique()
+        except ValueError as error:
+            raise ClusterError(f"the API server does not answer GET {NODES} with a list of nodes: {error}") from error
 
 
 def answers(
@@ -297,8 +292,8 @@ class _Marking:
         client, telemetry = self.run.client, self.run.telemetry
         record = record_of(client, self.run.options.lease)
         with telemetry.stage("read"):
-            seen = see_nodes(client)
-        usable = (each for each in seen.nodes if each.ready and not each.unschedulable and not each.problem)
+            seen = read_list(client, NODES, SeenNodes, deadline=Deadline.after(_SECONDS))
+        usable = (each for each in seen.nodes() if each.ready and not each.unschedulable and not each.problem)
         now, part = _now(), tuple(each for each in usable if policy.node_selector.matches(each.labels))
         with telemetry.stage("plan"):
             providers = live_providers(policy, client, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
