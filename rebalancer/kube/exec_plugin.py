@@ -10,11 +10,14 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext, suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from shutil import which
+from types import FrameType
 
 import msgspec
 
@@ -29,6 +32,7 @@ NAMED_AFTER_SECONDS = 5.0  # after so many seconds a warning names the plugin: i
 _OWN_SETTINGS = "client.authentication.k8s.io/exec"
 #: What a plugin may be told about the cluster, as a kubeconfig spells it.
 _CLUSTER = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class _Credentials(msgspec.Struct, rename="camel"):
@@ -109,8 +113,10 @@ class _Plugin:
         interactive = self._given.interactive_mode != "Never" and has_terminal
         if self._given.interactive_mode == "Always" and not interactive:
             raise self._none("it wants to ask somebody (interactiveMode: Always), and there is no terminal")
-        with self._start(interactive=interactive) as process:
+        # A signal that ends the program during the start would leave the plugin behind.
+        with held_signals() as release, self._start(interactive=interactive) as process:
             try:
+                release()
                 printed, complaint = self._wait(process, seconds)
             finally:
                 if process.poll() is None:  # its child processes end too, unless it shares our process group
@@ -187,3 +193,30 @@ def _cluster(chosen: ChosenContext) -> Document:
     for body in extensions(chosen.cluster, _OWN_SETTINGS):
         cluster["config"] = body
     return cluster
+
+
+@contextmanager
+def held_signals() -> Iterator[Callable[[], None]]:
+    """Let no signal raise while this is entered; what came takes effect when it is left, or what is yielded is called.
+
+    Only the main thread hears signals, so in any other there is nothing to hold.
+    """
+    before: dict[signal.Signals, Callable[[int, FrameType | None], object]] = {}
+    came: list[int] = []
+
+    def release() -> None:
+        while before:
+            number, handler = before.popitem()
+            signal.signal(number, handler)
+        while came:
+            signal.raise_signal(came.pop(0))
+
+    try:
+        for number in _SIGNALS if threading.current_thread() is threading.main_thread() else ():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                before[number] = handler
+                signal.signal(number, lambda number, _frame: came.append(number))
+        yield release
+    finally:
+        release()
