@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from rebalancer.cluster.pod import Pod
@@ -87,6 +96,12 @@ class Part(Args):
     """The base of an object inside arguments: like `Args`, without the tolerated keys."""
 
     ignored_keys = frozenset()
+
+
+def part(*carried: str, **fields: Any) -> Any:
+    """Return a model of an object with these keys; those that are only carried over may have any value."""
+    anything: Any = (object, None)
+    return create_model("Part", __base__=Part, **dict.fromkeys(carried, anything), **fields)
 
 
 class IncludeOrExclude(Part):

@@ -7,13 +7,17 @@ kubernetes-sigs/scheduler-plugins, its values.yaml and the ConfigMap that it mak
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from types import GenericAlias
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from pydantic import Field
 
 from rebalancer.errors import Problem
+from rebalancer.policy.arguments import Int, part
 from rebalancer.policy.document import DocumentNode, WantedDocument, at, items, node_of, wanted_document
-from rebalancer.policy.findings import Findings, did_you_mean
+from rebalancer.policy.findings import Findings
+from rebalancer.policy.validation import read
 from rebalancer.scheduling.simulator import configuration as simulated
 from rebalancer.scheduling.simulator.profile import ARGUMENTS
 
@@ -26,16 +30,19 @@ _OLDER = tuple(f"{simulated.API_VERSION}beta{number}" for number in (1, 2, 3))
 #: How the chart as-a-second-scheduler calls its scheduler where its values do not say.
 _SECOND_SCHEDULER = "scheduler-plugins-scheduler"
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-_PERCENT = 100
-_TOP_KEYS = (
-    *("apiVersion", "kind", "parallelism", "leaderElection", "clientConnection", "healthzBindAddress"),
-    *("metricsBindAddress", "enableProfiling", "enableContentionProfiling", "percentageOfNodesToScore"),
-    *("podInitialBackoffSeconds", "podMaxBackoffSeconds", "profiles", "extenders", "delayCacheUntilActive"),
-)
-_PROFILE_KEYS = ("schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig")
-_POINTS = (
+_PERCENTAGE: Any = (Annotated[Int, Field(ge=0, le=100)] | None, None)
+_POINTS = part(
     *("preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit"),
     *("preBind", "bind", "postBind", "multiPoint"),
+)
+_PROFILE = part("schedulerName", "pluginConfig", plugins=(_POINTS | None, None), percentageOfNodesToScore=_PERCENTAGE)
+_CONFIGURATION = part(
+    *("apiVersion", "kind", "parallelism", "leaderElection", "clientConnection", "healthzBindAddress"),
+    *("metricsBindAddress", "enableProfiling", "enableContentionProfiling", "podInitialBackoffSeconds"),
+    *("podMaxBackoffSeconds", "delayCacheUntilActive"),
+    percentageOfNodesToScore=_PERCENTAGE,
+    extenders=(list[Any] | None, None),
+    profiles=(GenericAlias(list, _PROFILE) | None, None),
 )
 
 
@@ -106,19 +113,15 @@ def _is_configuration(node: DocumentNode, findings: Findings) -> bool:
 
 
 def _check(node: DocumentNode, findings: Findings) -> None:
-    _check_keys(node, _TOP_KEYS, findings)
-    _check_percentage(node, findings)
-    _check_list(node, "extenders", findings)
+    read(_CONFIGURATION, node, findings, lenient=True)
     for each in items(node, "extenders"):
         extender = _read(each, simulated.Extender, findings)
         if extender and (extender.filter_verb or extender.prioritize_verb):
             findings.notice(each.place, "nothing is known of what an extender says: where pods go is unknown")
-    _check_list(node, "profiles", findings)
     names: dict[str, DocumentNode] = {}
     for profile in items(node, "profiles"):
         if not isinstance(profile.value, Mapping):
-            findings.error(profile.place, "a profile is a map of keys")
-            continue
+            continue  # an error already
         name = profile.at("schedulerName")
         called = str(name.value) if name else simulated.DEFAULT_SCHEDULER
         if names.setdefault(called, profile) is not profile:
@@ -128,16 +131,11 @@ def _check(node: DocumentNode, findings: Findings) -> None:
 
 
 def _check_profile(profile: DocumentNode, name: str, findings: Findings) -> None:
-    _check_keys(profile, _PROFILE_KEYS, findings)
-    _check_percentage(profile, findings)
-    plugins = profile.at("plugins")
-    if plugins:
-        _check_keys(plugins, _POINTS, findings)
-    read = _read(profile, simulated.ProfileConfig, findings)
-    if read is None:
+    config, plugins = _read(profile, simulated.ProfileConfig, findings), profile.at("plugins")
+    if config is None:
         return
     _check_arguments(profile, findings)
-    for plugin in simulated.unknown_plugins(read):
+    for plugin in simulated.unknown_plugins(config):
         points = plugins.entries().values() if plugins else ()
         listed = (each for point in points for each in items(point, "enabled") if at(each, "name").value == plugin)
         place = next(listed, profile).place
@@ -157,25 +155,6 @@ def _check_arguments(profile: DocumentNode, findings: Findings) -> None:
                 simulated.converted(name, args.plain(nulls=False), ARGUMENTS[name])
             except simulated.ConfigurationError as error:
                 _misread(args, str(error).removeprefix(f"{name}: "), findings)
-
-
-def _check_keys(node: DocumentNode, known: tuple[str, ...], findings: Findings) -> None:
-    for key, each in node.entries().items():
-        if key not in known:
-            findings.ignored(each.place, f"{key!r} has no meaning here{did_you_mean(key, known)}")
-
-
-def _check_percentage(node: DocumentNode, findings: Findings) -> None:
-    found = node.at("percentageOfNodesToScore")
-    value = found.value if found else 0
-    if found and not (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _PERCENT):
-        findings.error(found.place, "must be a whole number from 0 to 100; 0 leaves it to the scheduler")
-
-
-def _check_list(node: DocumentNode, key: str, findings: Findings) -> None:
-    found = node.at(key)
-    if found and not isinstance(found.value, tuple):
-        findings.error(found.place, "must be a list")
 
 
 def _read(node: DocumentNode, kind: type[T], findings: Findings) -> T | None:

@@ -6,75 +6,19 @@ the descheduler's conversion: strategies keep the order of the document (in the 
 """
 
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from types import GenericAlias
 from typing import Any
 
-from pydantic import Field, create_model
+from pydantic import Field
 
-from rebalancer.policy.arguments import Int, Part, Plugin
+from rebalancer.policy.arguments import Int, Plugin, part
 from rebalancer.policy.document import DocumentNode, at, node_of
 from rebalancer.policy.findings import Findings, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION as NEW_API_VERSION
 from rebalancer.policy.v1alpha2 import EVICTOR, KIND
 from rebalancer.policy.validation import read
-
-#: A value that is carried over unchanged; it is checked later, as an argument.
-_CARRIED: Any = (object, None)
-
-
-def _model(name: str, about: str, *carried: str, **fields: Any) -> Any:
-    return create_model(name, __base__=Part, __doc__=about, **dict.fromkeys(carried, _CARRIED), **fields)
-
-
-def _group(name: str, strategies: str, *keys: str) -> tuple[Any, None]:
-    """Return the field of a part of the parameters; null stands for none."""
-    return _model(name, f"Parameters of {strategies}.", *keys) | None, None
-
-
-StrategyParams = _model(
-    "StrategyParams",
-    "The parameters of all strategies together; each strategy uses some of them.",
-    node_resource_utilization_thresholds=_group(
-        "UtilizationThresholds",
-        "LowNodeUtilization and HighNodeUtilization",
-        *("use_deviation_thresholds", "thresholds", "target_thresholds", "number_of_nodes"),
-    ),
-    node_affinity_type=_CARRIED,
-    pods_having_too_many_restarts=_group(
-        "OldRestarts", "RemovePodsHavingTooManyRestarts", "pod_restart_threshold", "including_init_containers"
-    ),
-    pod_life_time=_group("LifeTime", "PodLifeTime", "max_pod_life_time_seconds", "states", "pod_status_phases"),
-    remove_duplicates=_group("Duplicates", "RemoveDuplicates", "exclude_owner_kinds"),
-    failed_pods=_group(
-        "FailedPods",
-        "RemoveFailedPods",
-        *("exclude_owner_kinds", "min_pod_lifetime_seconds", "reasons", "including_init_containers"),
-    ),
-    include_soft_constraints=(bool, False),
-    namespaces=_CARRIED,
-    threshold_priority=(Int | None, None),
-    threshold_priority_class_name=(str, ""),
-    label_selector=_CARRIED,
-    node_fit=(bool, False),
-    **dict.fromkeys(("include_prefer_no_schedule", "excluded_taints", "included_taints"), _CARRIED),
-)
-OldStrategy = _model(
-    "OldStrategy", "One strategy.", enabled=(bool, False), weight=(Int, 0), params=(StrategyParams, StrategyParams())
-)
-_LIMITS = ("nodeSelector", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
-_SWITCHES = (
-    *("evictFailedBarePods", "evictLocalStoragePods", "evictSystemCriticalPods", "evictDaemonSetPods", "ignorePvcPods"),
-)
-OldPolicy = _model(
-    "OldPolicy",
-    "A policy of the older form.",
-    *("apiVersion", "kind"),
-    strategies=(GenericAlias(dict, (str, OldStrategy | None)), Field(default_factory=dict)),
-    **dict.fromkeys(_LIMITS, _CARRIED),
-    **dict.fromkeys(_SWITCHES, (bool, False)),
-)
-
 
 API_VERSION = "descheduler/v1alpha1"
 
@@ -107,6 +51,29 @@ _ARGUMENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _SPREAD = "RemovePodsViolatingTopologySpreadConstraint"
 _WITHOUT_NODE_FIT = "PodLifeTime"
 
+_SOURCES = sorted({source for arguments in _ARGUMENTS.values() for each in arguments.values() for source in each})
+_GROUPS = {
+    group: (part(*(key for _, key in keys)) | None, None)
+    for group, keys in groupby((each.split(".") for each in _SOURCES if "." in each), itemgetter(0))
+}
+StrategyParams = part(
+    *(each for each in _SOURCES if "." not in each),
+    **_GROUPS,
+    **dict.fromkeys(("includeSoftConstraints", "nodeFit"), (bool, False)),
+    thresholdPriority=(Int | None, None),
+    thresholdPriorityClassName=(str, ""),
+)
+OldStrategy = part(enabled=(bool, False), weight=(Int, 0), params=(StrategyParams, StrategyParams()))
+_LIMITS = ("nodeSelector", "maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace")
+_SWITCHES = (
+    *("evictFailedBarePods", "evictLocalStoragePods", "evictSystemCriticalPods", "evictDaemonSetPods", "ignorePvcPods"),
+)
+OldPolicy = part(
+    *("apiVersion", "kind", *_LIMITS),
+    strategies=(GenericAlias(dict, (str, OldStrategy | None)), Field(default_factory=dict)),
+    **dict.fromkeys(_SWITCHES, (bool, False)),
+)
+
 
 def converted(document: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> DocumentNode:
     """Return the document as v1alpha2, with each enabled strategy in a profile of its own.
@@ -138,7 +105,7 @@ def _profile(
     params = strategy.at("params") or DocumentNode({}, strategy.place)
     _note_unused(name, strategy, params, findings)
     evictor = {key: node for key in _SWITCHES if (node := document.at(key))}
-    if old.node_fit and name != _WITHOUT_NODE_FIT:
+    if old.nodeFit and name != _WITHOUT_NODE_FIT:
         evictor["nodeFit"] = at(params, "nodeFit")
     evictor |= _threshold(name, old, params, findings)
     config = [{"name": EVICTOR, "args": evictor}, {"name": name, "args": _arguments(name, old, params)}]
@@ -148,7 +115,7 @@ def _profile(
 
 
 def _threshold(name: str, old: Any, params: DocumentNode, findings: Findings) -> dict[str, DocumentNode]:
-    value, class_name = old.threshold_priority, old.threshold_priority_class_name
+    value, class_name = old.thresholdPriority, old.thresholdPriorityClassName
     if value is None and not class_name:
         return {}
     key, given = ("name", "thresholdPriorityClassName") if value is None else ("value", "thresholdPriority")
@@ -166,7 +133,7 @@ def _arguments(name: str, old: Any, params: DocumentNode) -> dict[str, DocumentN
             args[argument] = _joined(found)
     if name == _SPREAD:
         place = at(params, "includeSoftConstraints").place
-        wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.include_soft_constraints else []))
+        wanted = ("DoNotSchedule", *(["ScheduleAnyway"] if old.includeSoftConstraints else []))
         args |= {"constraints": node_of(wanted, place), "topologyBalanceNodeFit": node_of(True, place)}
     return args
 

@@ -177,8 +177,8 @@ def test_a_configuration_that_cannot_be_used_ends_the_run(plan):
 
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert "scheduler.yaml cannot be used:\n" in outcome.stderr
-    assert "line 1, percentageOfNodesToScore: must be a whole number from 0 to 100" in outcome.stderr
-    assert "line 1, profiles: must be a list" in outcome.stderr
+    assert "line 1, percentageOfNodesToScore: 101 is out of range: at most 100" in outcome.stderr
+    assert "line 1, profiles: a list is expected, not a map" in outcome.stderr
 
 
 EXAMPLE = Path(__file__).parents[2] / "examples/trimaran-scheduler.yaml"

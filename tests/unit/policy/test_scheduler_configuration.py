@@ -132,16 +132,16 @@ def test_mistakes_in_such_values_have_their_place() -> None:
         ("kind: KubeSchedulerConfiguration", "line 1: apiVersion is missing: write `apiVersion: kubescheduler.config"),
         (HEAD.replace("v1", "v2"), "line 1, apiVersion: 'kubescheduler.config.k8s.io/v2' is not understood"),
         (HEAD.replace("KubeS", "S"), "line 2, kind: 'SchedulerConfiguration' is not understood here: write KubeSched"),
-        (HEAD + "profiles: {}", "line 3, profiles: must be a list"),
-        (HEAD + "profiles: [a]", "line 3, profiles[0]: a profile is a map of keys"),
+        (HEAD + "profiles: {}", "line 3, profiles: a list is expected, not a map"),
+        (HEAD + "profiles: [a]", "line 3, profiles[0]: a map (key: value) is expected, not 'a'"),
         (
             HEAD + "profiles: [{plugins: {score: {enabled: [{name: 1}]}}}]",
             "profiles[0].plugins.score.enabled[0].name: ",
         ),
         (HEAD + "profiles: [{pluginConfig: [{args: {}}]}]", "profiles[0].pluginConfig[0]: the name of the plugin is"),
         (HEAD + "extenders: [{filterVerb: 1}]", "line 3, extenders[0].filterVerb: expected `str`, got `int`"),
-        (HEAD + "percentageOfNodesToScore: true", "line 3, percentageOfNodesToScore: must be a whole number"),
-        (IN_CONFIG_MAP, "line 8, percentageOfNodesToScore: must be a whole number from 0 to 100; 0 leaves it to the"),
+        (HEAD + "percentageOfNodesToScore: true", "line 3, percentageOfNodesToScore: a number is expected, not true"),
+        (IN_CONFIG_MAP, "line 8, percentageOfNodesToScore: -1 is out of range: at least 0"),
         ("kind: ConfigMap\ndata: {a: b, c: d}", "of this ConfigMap is a scheduler configuration; its keys are a, c"),
     ],
 )
@@ -200,7 +200,7 @@ def test_empty_keys_are_as_good_as_none() -> None:
             "extenders: [{urlPrefix: 'https://x', filterVerb: filter}]",
             "line 3, extenders[0]: nothing is known of what an extender says: where pods go is unknown",
         ),
-        ("profilles: []", "line 3, profilles: 'profilles' has no meaning here; did you mean 'profiles'?"),
+        ("profilles: []", "line 3, profilles: unknown key 'profilles' has no effect; did you mean 'profiles'?"),
     ],
 )
 def test_what_nothing_is_known_of_is_a_warning(text: str, warning: str) -> None:
