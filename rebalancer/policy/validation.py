@@ -17,23 +17,15 @@ from rebalancer.policy.findings import Findings, did_you_mean
 Model = TypeVar("Model", bound=Args)
 Location = tuple[int | str, ...]
 
-_EXPECTED = {
-    "string_type": "text",
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "set_type": "a list",
-    "frozen_set_type": "a list",
-    "dict_type": "a map (key: value)",
-    "mapping_type": "a map (key: value)",
-    "model_type": "a map (key: value)",
-    "model_attributes_type": "a map (key: value)",
-    "is_instance_of": "a map (key: value)",
+_KINDS = {
+    "text": ("string_type",),
+    "true or false": ("bool_type",),
+    "a whole number": ("int_type", "int_from_float"),
+    "a number": ("float_type", "finite_number"),
+    "a list": ("tuple_type", "list_type"),
+    "a map (key: value)": ("dict_type", "model_type", "is_instance_of"),
 }
+_EXPECTED = {kind: words for words, kinds in _KINDS.items() for kind in kinds}
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),

@@ -79,27 +79,12 @@ def hanging(columns: Sequence[Sequence[str]], prose: Sequence[str], width: int, 
         head = " " * indent + "".join(padded)
         if not beside:
             below = " " * (indent + _GAP)
-            heads = (
-                [head.rstrip()]
-                if start - _GAP <= width
-                else [indent * " " + line for line in _packed(names, width - indent)]
-            )
+            fits = start - _GAP <= width
+            heads = [head.rstrip()] if fits else [" " * indent + name for name in names if name]
             yield [*heads, *(below + line for line in _wrapped(text, width - len(below)))]
             continue
         first, *others = _wrapped(text, width - start) or [""]
         yield [(head + first).rstrip(), *(" " * start + line for line in others)]
-
-
-def _packed(names: Sequence[str], width: int) -> list[str]:
-    from rich.cells import cell_len  # noqa: PLC0415  as above
-
-    lines: list[str] = []
-    for name in filter(None, names):
-        if lines and cell_len(lines[-1]) + _GAP + cell_len(name) <= width:
-            lines[-1] += " " * _GAP + name
-        else:
-            lines.append(name)
-    return lines
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -121,7 +121,7 @@ def _highest(nodes: Sequence[Row], key: str, name: str) -> str:
 
 
 def show_waves(run: Row, page: Page) -> None:
-    """Show the waves of a steered strategy, and how even the nodes are with them."""
+    """Show the waves of a steered strategy."""
     if not run.get("waves"):
         return
     page.title(f"Waves ({run['strategy']})")
@@ -133,28 +133,6 @@ def show_waves(run: Row, page: Page) -> None:
         taints = f", {hot} with two taints" if hot else ""
         prose.append(f"avoiding {avoided}{taints}; {_landed(wave['moves'])}".rstrip("; "))
     page.rows(names, prose)
-    for line in _evenness(run["evenness"]):
-        page.prose(line)
-
-
-def _evenness(evenness: Row | None) -> Iterator[str]:
-    """Yield how the waves change the nodes: deviation and highest node for each resource, and nodes over target."""
-    if not evenness:
-        return
-    for name in evenness["deviation"]:
-        deviation, highest = (_change(evenness[key][name]) for key in ("deviation", "highest"))
-        yield f"{name}: standard deviation {deviation}, highest node {highest} %"
-    yield f"nodes over target: {_change(evenness['nodesOverTarget'])}"
-
-
-def _change(states: Mapping[str, float | None]) -> str:
-    foreseen, after = states["foreseen"], states["after"]
-    text = f"{_number(states['before'])} -> {_number(foreseen)}"
-    return text if after is None or after == foreseen else f"{text} foreseen, {_number(after)} in the end"
-
-
-def _number(value: float | None) -> str:
-    return "?" if value is None else f"{round(value, 1):g}"
 
 
 def _destinations(moves: Sequence[Row]) -> str:
