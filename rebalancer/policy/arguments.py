@@ -26,7 +26,7 @@ from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.resources import CONTENTION, METRIC_RESOURCE
 from rebalancer.cluster.selectors import LabelSelector, parse_label_selector
 
-_QUOTED = 40  # characters of a bad value that a message repeats
+_QUOTED = 60  # characters of a bad value that a message repeats
 _INTEGERS = range(-(2**63), 2**63)
 _SECONDS_OF = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
@@ -189,16 +189,25 @@ def parse_duration(text: object) -> timedelta:
     """Read a duration such as `90s`, `1h30m` or `0`; raise ValueError if it is none, or too long."""
     parts = _DURATION.findall(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else []
     if text != "0" and (not parts or "".join(map("".join, parts)) != text):
-        raise ValueError(f"{_quoted(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
+        raise ValueError(f"{shown(text)} is not a duration: write a number with a unit, {_as_duration(text)}")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
     if seconds > _LONGEST_SECONDS:
-        raise ValueError(f"{_quoted(text)} is too long a duration")
+        raise ValueError(f"{shown(text)} is too long a duration")
     return timedelta(seconds=seconds)
 
 
-def _quoted(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."
+def shown(value: object) -> str:
+    """Return a value of a policy as a message shows it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 
 def _as_duration(value: object) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from rebalancer.policy.arguments import Args
+from rebalancer.policy.arguments import Args, shown
 from rebalancer.policy.document import DocumentNode, at
 from rebalancer.policy.findings import Findings, did_you_mean
 
@@ -37,7 +37,6 @@ _ELSEWHERE = {
     "maxNoOfPodsToEvictTotal": "; it is a key of descheduler/v1alpha2",
 }
 _QUOTED_BOOLEANS = ("'true'", "'false'")
-_QUOTED = 60
 
 
 def read(model: type[Model], node: DocumentNode, findings: Findings, *, lenient: bool = False) -> Model | None:
@@ -94,30 +93,17 @@ def _unknown_key(model: type[Args], location: Location, effect: str = "") -> str
 
 
 def _about_value(error: ErrorDetails) -> str:
-    kind, shown = error["type"], _shown(error["input"])
+    kind, given = error["type"], shown(error["input"])
     if kind in _EXPECTED:
-        cure = f"; write {error['input']} without quotes" if kind == "bool_type" and shown in _QUOTED_BOOLEANS else ""
-        return f"{_EXPECTED[kind]} is expected, not {shown}{cure}"
+        cure = f"; write {error['input']} without quotes" if kind == "bool_type" and given in _QUOTED_BOOLEANS else ""
+        return f"{_EXPECTED[kind]} is expected, not {given}{cure}"
     if kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
-        return f"{shown} is out of range: {words} {error['ctx'][bound]}"
+        return f"{given} is out of range: {words} {error['ctx'][bound]}"
     if kind in ("literal_error", "enum"):
         known = re.findall(r"'([^']*)'", error["ctx"]["expected"])
-        return f"{shown} is not known here{did_you_mean(str(error['input']), known)}"
-    return f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {shown}"
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        return "a map"
-    if isinstance(value, list | tuple):
-        return "a list"
-    shown = repr(value)
-    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."
+        return f"{given} is not known here{did_you_mean(str(error['input']), known)}"
+    return f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {given}"
 
 
 def _models_at(model: type[BaseModel], location: Location) -> Iterable[type[BaseModel]]:
