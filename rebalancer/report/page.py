@@ -133,15 +133,13 @@ def destination_words(destination: Document | None) -> str:
     if not destination or not destination["nodes"]:
         return ""
     names = [printable(name) for name in destination["nodes"]]
-    shares = destination.get("share") or ()
-    if len(names) == 1 and not destination["more"]:
-        return f"almost certainly {names[0]}" if shares else names[0]
-    first = max(shares, default=0.0)
-    if shares and first >= _SURE:
+    shares, more = destination.get("share") or (), destination["more"]
+    is_alone, first = len(names) == 1 and not more, max(shares, default=0.0)
+    if shares and (is_alone or first >= _SURE):
         return f"almost certainly {names[0]}"
-    if shares and first >= _LIKELY:
-        return f"likely {names[0]}, else {_listed(names[1:], destination['more'])}"
-    return _listed(names, destination["more"])
+    if first >= _LIKELY:
+        return f"likely {names[0]}, else {_listed(names[1:], more)}"
+    return _listed(names, more)
 
 
 def _listed(names: Sequence[str], more: int) -> str:
