@@ -71,22 +71,6 @@ def test_every_field_of_a_policy_arrives():
     assert (second.deschedule, second.balance) == ((), ("RemoveDuplicates",))
 
 
-def test_arguments_are_typed_and_defaulted():
-    first, second = load(FULL).policy.profiles
-    thresholds = {"thresholds": {"cpu": 20.5, "example.com/gpu": 10}}
-    labels = {"matchLabels": {"a": "b"}}
-
-    assert dict(first.args) == {
-        "DefaultEvictor": args("DefaultEvictor", nodeFit=True, priorityThreshold={"value": 5}),
-        "LowNodeUtilization": args(
-            "LowNodeUtilization", **thresholds, targetThresholds={"cpu": 50, "example.com/gpu": 50}
-        ),
-        "PodLifeTime": args("PodLifeTime", states=["Pending", "CrashLoopBackOff"], labelSelector=labels),
-        "RemovePodsHavingTooManyRestarts": args("RemovePodsHavingTooManyRestarts", podRestartThreshold=3),
-    }
-    assert dict(second.args) == {"DefaultEvictor": args("DefaultEvictor"), "RemoveDuplicates": args("RemoveDuplicates")}
-
-
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("text", [HEAD, "apiVersion: descheduler/v1alpha2"], ids=["with a kind", "without"])
 def test_a_minimal_policy_is_legal_and_says_that_it_does_nothing(text, *, strict):
