@@ -25,7 +25,7 @@ _WHOLE = 100
 _SHORTEST_FOR = timedelta(minutes=1)
 #: Domains whose labels and taints belong to Kubernetes.
 _RESERVED = ("kubernetes.io", "k8s.io")
-_WANTED = WantedDocument(KIND, "rebalancer/", "set of marking rules", "sets of marking rules")
+_WANTED = WantedDocument(KIND, "rebalancer/", "set of marking rules")
 _NO_UTILIZATION = "no strategy in the policy has metricsUtilization, which measures it; give a query instead"
 _NO_PROMETHEUS = "a query needs Prometheus: add `- source: Prometheus` with its url to the policy's metricsProviders"
 _MINIMAL = "`rules: {cpu: {query: ..., above: 0.8, below: 0.7}}`"

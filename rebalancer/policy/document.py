@@ -286,7 +286,6 @@ class WantedDocument:
     kind: str
     group: str
     noun: str
-    plural: str
 
     def matches(self, text: str) -> bool:
         """Return whether the text is such a document, by its kind or its apiVersion."""
@@ -311,7 +310,7 @@ def wanted_document(text: str, findings: Findings, wanted: WantedDocument) -> Do
     if len(found) == 1:
         return read_document(_as_numbered_outside(next(iter(found.values())), text), findings)
     if found:
-        problem = f"this ConfigMap holds {len(found)} {wanted.plural} ({', '.join(found)}); give one of them"
+        problem = f"of this ConfigMap {' and '.join(found)} are each a {wanted.noun}; give one of them"
     else:
         keys = f"its keys are {', '.join(entries)}" if entries else "it has no text"
         problem = f"no text in the `data` of this ConfigMap is a {wanted.noun}; {keys}"

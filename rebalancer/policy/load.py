@@ -234,7 +234,7 @@ def _without_foreign_key(document: DocumentNode, findings: Findings) -> Document
 
 
 _VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
-_WANTED = WantedDocument(KIND, "descheduler/", "policy", "policies")
+_WANTED = WantedDocument(KIND, "descheduler/", "policy")
 _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
 
 

@@ -22,9 +22,7 @@ from rebalancer.scheduling.simulator import configuration as simulated
 from rebalancer.scheduling.simulator.profile import ARGUMENTS
 
 T = TypeVar("T")
-_WANTED = WantedDocument(
-    simulated.KIND, simulated.API_VERSION.split("/")[0] + "/", "scheduler configuration", "scheduler configurations"
-)
+_WANTED = WantedDocument(simulated.KIND, simulated.API_VERSION.split("/")[0] + "/", "scheduler configuration")
 _MINIMAL = f"`apiVersion: {simulated.API_VERSION}` and `kind: {simulated.KIND}`"
 _OLDER = tuple(f"{simulated.API_VERSION}beta{number}" for number in (1, 2, 3))
 #: How the chart as-a-second-scheduler calls its scheduler where its values do not say.

@@ -170,7 +170,7 @@ def test_lines_are_those_of_the_config_map(text, line):
     [
         (
             config_map(first=POLICY, second=POLICY),
-            "line 2, data: this ConfigMap holds 2 policies (first, second); give one of them",
+            "line 2, data: of this ConfigMap first and second are each a policy; give one of them",
         ),
         (
             config_map(first="Hello.\n", second="kind: Deployment\n"),
