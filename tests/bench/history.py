@@ -98,16 +98,8 @@ def measure(containers: int, rule: str) -> dict[str, float]:
     try:
         url = f"http://127.0.0.1:{int(server.stdout.readline())}"
         command = [sys.executable, "-m", "rebalancer", "recommend", "--prometheus", url, "--rule", rule, "-v", "1"]
-        command += [
-            "--now",
-            "2026-01-01T00:00:00Z",
-            "--history",
-            f"{DAYS * 24}h",
-            "--min-days",
-            str(DAYS),
-            "-o",
-            "table",
-        ]
+        command += ["--now", "2026-01-01T00:00:00Z", "--history", f"{DAYS * 24}h"]
+        command += ["--min-days", str(DAYS), "-o", "table"]
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder, "output")
             wall, cpu, megabytes, told = took(command, output)

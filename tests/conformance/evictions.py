@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.conformance.answers import Answer, equal
 from tests.conformance.corpus import Case
-from tests.conformance.program import program
+from tests.conformance.runs import program
 from tests.conformance.snapshots import node
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import policy

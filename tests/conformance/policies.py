@@ -15,7 +15,7 @@ from rebalancer.policy.values import PolicyProfile
 from rebalancer.run.policies import known_plugins
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case
-from tests.conformance.program import USAGE_ERROR, program
+from tests.conformance.runs import USAGE_ERROR, program
 from tests.functional.program import Outcome
 
 #: What the descheduler writes into every policy: the threshold that holds anyway.
