@@ -18,20 +18,15 @@ def test_patches_are_applied_by_the_server(controlplane, namespace, tmp_path):
     (pod,) = namespace.wait_ready(1)
     path = f"/apis/apps/v1/namespaces/{namespace.name}/deployments/web"
     (before,) = namespace.api.request("GET", path)["spec"]["template"]["spec"]["containers"]
-    pods, samples, out = tmp_path / "pods.json", tmp_path / "samples", tmp_path / "patches"
+    pods, samples = tmp_path / "pods.json", tmp_path / "samples"
     pods.write_text(json.dumps({"kind": "List", "items": [{"kind": "Pod", **pod}]}))
     samples.mkdir()
     for day in range(14):
         time = datetime(2023, 5, 11, 10, 30, tzinfo=UTC) + timedelta(days=day)
         line = f"{namespace.name} {pod['metadata']['name']} {before['name']} 200m 100Mi\n"
         (samples / f"top-{time:%Y%m%d%H%M%S}.txt").write_text(line)
-    arguments = ["--samples", samples, "--snapshot", pods, "--patches", out, "--min-samples", "14"]
-
-    outcome = CliRunner().invoke(main, ["recommend", *map(str, arguments)])
-
-    assert outcome.exit_code == 0, outcome.stderr
-    (file,) = out.iterdir()
-    patch = yaml.safe_load(file.read_text())
+    arguments = ["--samples", samples, "--snapshot", pods, "--min-samples", "14"]
+    patch = recommended(tmp_path / "patches", *arguments)
     manager = {"fieldManager": "rebalancer-recommend"}
     with pytest.raises(ApiError, match="conflict") as refused:
         namespace.api.request("PATCH", path, patch, "application/apply-patch+yaml", manager)
@@ -44,10 +39,8 @@ def test_patches_are_applied_by_the_server(controlplane, namespace, tmp_path):
 
     # The rule `target` asks for no limits: those of the first patch stay, though nobody else has set them.
     pods.write_text(json.dumps({"kind": "List", "items": [{**pod, "kind": "Pod", "spec": {"containers": [after]}}]}))
-    again = [*arguments[:-4], "--patches", tmp_path / "again", "--min-samples", "14", "--rule", "target"]
-    run("recommend", *again)
-    (file,) = (tmp_path / "again").iterdir()
-    namespace.api.request("PATCH", path, yaml.safe_load(file.read_text()), "application/apply-patch+yaml", manager)
+    again = recommended(tmp_path / "again", *arguments, "--rule", "target")
+    namespace.api.request("PATCH", path, again, "application/apply-patch+yaml", manager)
     (last,) = namespace.api.request("GET", path)["spec"]["template"]["spec"]["containers"]
     assert last["resources"] == {
         "requests": {"cpu": "230m", "memory": "115Mi"},
@@ -55,7 +48,9 @@ def test_patches_are_applied_by_the_server(controlplane, namespace, tmp_path):
     }
 
 
-def run(*arguments):
-    outcome = CliRunner().invoke(main, [*map(str, arguments)])
+def recommended(folder, *arguments):
+    """Return the one patch that the program writes into a folder."""
+    outcome = CliRunner().invoke(main, ["recommend", "--patches", str(folder), *map(str, arguments)])
     assert outcome.exit_code == 0, outcome.stderr
-    return outcome.stdout
+    (file,) = folder.iterdir()
+    return yaml.safe_load(file.read_text())
