@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 3530,
+    "rebalancer/balancing": 3540,
     "rebalancer/cli": 1680,
     "rebalancer/cluster": 1460,
     "rebalancer/engine": 1810,

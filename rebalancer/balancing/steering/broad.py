@@ -5,13 +5,15 @@
    which is often not enough.
 2. The pods that bring most go, at most one of each node.  A pod goes only if each part of the nodes that may be scored
    has three destinations that outrank every avoided node: threads leave out a node of it at times, and some may fill.
-   It is expected on the one with the best score where none is expected yet.
+   It is expected on the one with the best score where none is expected yet.  The poorest part limits the wave: there is
+   a destination for each pod even where all parts have as few.
 3. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
    Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.
 
 An example: of 1000 nodes 150 receive, so a wave has at most 75 moves.  The scheduler looks at 420 nodes in a row.  If
-the 150 are the newest nodes, and so the last of its list, it may see none of them, and no pod goes.
+140 are the newest nodes, and so the last of its list, it may see only the ten others.  If all parts had ten, 23 would
+receive, so the wave has 23 moves.  Without the ten no pod goes.
 """
 
 from collections import Counter, defaultdict
@@ -20,6 +22,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import tee
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +50,13 @@ _WORTH_JOINING = 0.5
 _ALL = ""
 #: A wave is put together anew at most so often because its pods may not go together; then it is cut short.
 _TRIES = 60
+
+
+class _Outlook(NamedTuple):
+    """What may become of a pod's replacement."""
+
+    likely: Sequence[str] = ()  # where it may land, the best score first; empty if the pod has to stay
+    most: int = 0  # the most pods that may go in a wave with it
 
 
 class BroadWaves:
@@ -84,24 +94,24 @@ class BroadWaves:
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         by_place = self._planning.zones.by_place(empty.destinations)
         unfit = self._unfit[frozenset(by_place)]
-        likely_of = self._likely(empty, [names[-1] for names in by_place.values()], unfit)
+        outlook_of = self._outlook(empty, [names[-1] for names in by_place.values()], unfit)
         for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
             middle = empty.destinations[len(empty.destinations) // 2]
             there = self._planning.pool.on(givers[:count])
             fit = [each for each in there if each.pod not in unfit] if unfit else there
             offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
-            if (draft := self._together(empty, offers, likely_of)).offers:
+            if (draft := self._together(empty, offers, outlook_of)).offers:
                 return draft
         return None
 
     def _most(self, empty: Draft) -> int:
         return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
 
-    def _together(self, empty: Draft, offers: Iterator[Offer], likely_of: Callable[[Pod], Sequence[str]]) -> Draft:
+    def _together(self, empty: Draft, offers: Iterator[Offer], outlook_of: Callable[[Pod], _Outlook]) -> Draft:
         held_back: set[Pod] = set()
         while True:
             offers, again = tee(offers)  # as a rule a wave takes the first few
-            draft = self._chosen(empty, again, likely_of, held_back)
+            draft = self._chosen(empty, again, outlook_of, held_back)
             refused = self._planning.evict.first_refusal(draft.pods)
             if refused is None:
                 return draft
@@ -113,7 +123,7 @@ class BroadWaves:
         self,
         empty: Draft,
         offers: Iterable[Offer],
-        likely_of: Callable[[Pod], Sequence[str]],
+        outlook_of: Callable[[Pod], _Outlook],
         held_back: Collection[Pod],
     ) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are.
@@ -133,7 +143,10 @@ class BroadWaves:
             if len(draft.offers) == most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
                 break
             owner = pod.controller.uid if pod.controller and self._planning.zones.matter else ""
-            if pod.node not in gave and owner not in gave and (likely := likely_of(pod)):
+            if pod.node not in gave and owner not in gave and (outlook := outlook_of(pod)).likely:
+                if (most := min(most, outlook.most)) <= len(draft.offers):
+                    break
+                likely = outlook.likely
                 expected = next((name for name in likely if name not in taken), likely[0])
                 taken.add(expected)
                 expecting = Offer(offer.candidate, expected, offer.gain, offer.deal)
@@ -141,8 +154,8 @@ class BroadWaves:
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _likely(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], Sequence[str]]:
-        """Return what says where a pod may land, without looking at the others of the wave; empty if it has to stay.
+    def _outlook(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], _Outlook]:
+        """Return what says where a pod may land, without looking at the others of the wave.
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
         """
@@ -150,42 +163,45 @@ class BroadWaves:
         places = [node for name in last if (node := planning.cluster.node(name))]
 
         @cache
-        def likely(pod: Pod) -> Sequence[str]:
+        def outlook(pod: Pod) -> _Outlook:
             allowed = (
                 planning.fullness.has_room(fullest, [pod], _SPARE)
                 and not any(planning.zones.worsened_by(pod, place) for place in places)
                 and planning.evict.first_refusal([pod]) is None
             )
-            names = ahead(pod) if allowed else ()
-            if not names:
+            found = ahead(pod) if allowed else _Outlook()
+            if not found.likely:
                 unfit.add(pod)
-            return names
+            return found
 
-        return likely
+        return outlook
 
-    def _outranking(self, empty: Draft) -> Callable[[Pod], Sequence[str]]:
-        """Return what says which destinations outrank all avoided nodes, the best one first.
+    def _outranking(self, empty: Draft) -> Callable[[Pod], _Outlook]:
+        """Return what says which destinations outrank all avoided nodes.
 
-        Empty if a part of the nodes may be scored that has too few of them, or if the pod fits on another node.  What
+        None do if a part of the nodes may be scored that has too few of them, or if the pod fits on another node.  What
         the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
         """
         simulation = self._planning.foresight.simulation
         receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
-        def ahead(answer: Answer) -> Sequence[str]:
+        def ahead(answer: Answer) -> _Outlook:
             if answer.totals is None:
-                return ()
+                return _Outlook()
             nodes, scores = answer.totals()
             receives, behind = nodes.of(receiving), nodes.of(avoided)
             are_ahead = receives & (scores > scores[behind].max(initial=0))
-            least = _LEAST_IN_PART if answer.sampled else 1
-            if not (receives | behind).all() or not answer.are_in_all_parts(are_ahead, least):
-                return ()
+            fewest = answer.fewest_in_a_part(are_ahead)
+            if not (receives | behind).all() or fewest < (_LEAST_IN_PART if answer.sampled else 1):
+                return _Outlook()
             names, places = answer.feasible_nodes(), np.flatnonzero(are_ahead)
-            return [names[place] for place in places[np.argsort(-scores[places], kind="stable")].tolist()]
+            best_first = places[np.argsort(-scores[places], kind="stable")]
+            return _Outlook([names[place] for place in best_first.tolist()], fewest * len(nodes) // answer.scored)
 
-        def outranking(pod: Pod) -> Sequence[str]:
+        def outranking(pod: Pod) -> _Outlook:
             found = [ahead(answer) for answer in simulation.answers(pod)]
-            return found[0] if all(found) else ()
+            return _Outlook(
+                found[0].likely if all(each.likely for each in found) else (), min(each.most for each in found)
+            )
 
         return outranking

@@ -77,15 +77,15 @@ def circle_from(order: Order, start: float, some: Nodes) -> Order:
     return round_trip[among.take(round_trip)]
 
 
-def stand_in_all_windows(circle: Order, some: Nodes, enough: int, least: int) -> bool:
-    """Return whether each window, wherever it starts, has at least so many of some of the nodes of a circle.
+def fewest_in_windows(circle: Order, some: Nodes, enough: int) -> int:
+    """Return how many of some nodes the window has, wherever it starts, that has the fewest of them.
 
-    For example, nodes stand at the places 0, 1 and 5 of eight: the widest stretch with one of them goes from 2 to 7.
-    So each window of seven places has two of them, and the one of six from 2 to 7 has not.
+    For example, nodes stand at the places 0, 1 and 5 of eight, and five are looked at.  From place 0 on these are two
+    of them, and from place 2 on it is one.
     """
-    places = np.flatnonzero(some.among(int(circle.max()) + 1)[circle])
-    round_trip = np.concatenate((places, places[:least] + len(circle)))
-    return len(places) >= least and int((round_trip[least:] - places).max()) <= enough
+    chosen, enough = some.among(int(circle.max()) + 1)[circle], min(enough, len(circle))
+    counts = np.cumsum(np.concatenate(([0], chosen, chosen[:enough])))
+    return int((counts[enough:] - counts[:-enough]).min())
 
 
 def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:

@@ -140,8 +140,9 @@ class Simulator:
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
             winners=partial(self._anywhere, pod, profile, nodes, enough, sums),
             totals=lambda: (nodes, sums),
-            are_in_all_parts=lambda some, least: all(
-                sampling.stand_in_all_windows(circle_from(order, 0.0, nodes), Nodes(nodes.indexes[some]), enough, least)
+            scored=min(enough, len(nodes)),
+            fewest_in_a_part=lambda some: min(
+                sampling.fewest_in_windows(circle_from(order, 0.0, nodes), Nodes(nodes.indexes[some]), enough)
                 for order in self._orders
             ),
         )
