@@ -57,7 +57,7 @@ class Tie(IntEnum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReplacementKind:
-    """Replacements that nothing tells apart: of one template and namespace, with equal labels and claims."""
+    """Replacements that nothing here tells apart: of one namespace, with equal requests, rules, labels and claims."""
 
     pod: Pod  # one of them, as the scheduler gets it
     old_labels: Labels  # of the pod in whose place it comes
@@ -261,8 +261,8 @@ class CertainRoom:
         """Expect the replacement of a pod that went (1), or no longer (-1)."""
         claim = self._claims.get(pod)
         if sign > 0 and pod.active and pod.owners:
-            self._gone[pod] = self._of_replacement(pod)
-            self._count(self._gone[pod], 1)
+            self._gone[pod] = kind = self._of_replacement(pod)
+            self._count(kind, 1)
             if claim:
                 self._earlier.setdefault(claim, {})[pod] = None
         elif sign < 0 and pod in self._gone:
@@ -285,8 +285,9 @@ class CertainRoom:
 
     def _kind(self, old: Pod, made: Pod | None) -> ReplacementKind:
         pod = made or old
-        labels = frozenset(pod.labels.items()), frozenset(old.labels.items())
-        alike = (id(pod.spec), pod.namespace, pod.claims, pod.own_claims, *labels, made is not None)
+        spec, labels = pod.spec, (frozenset(pod.labels.items()), frozenset(old.labels.items()))
+        rules = (spec.spread, spec.anti_affinity, spec.placement.affinity, spec.placement.disks, ports(pod))
+        alike = (frozenset(spec.requests.items()), rules, pod.claims, pod.own_claims, pod.namespace, labels, bool(made))
         return self._kinds.setdefault(alike, ReplacementKind(pod, old.labels, made is not None))
 
     def _coming_anyway(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, ReplacementKind]]:

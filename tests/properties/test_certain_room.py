@@ -20,7 +20,7 @@ from tests.properties.test_simulated_scheduler import READ, SERVICES
 
 DISKS = st.sampled_from(("ssd", "ssd", "hdd"))
 SIZES = st.fixed_dictionaries({"cpu": st.sampled_from(("1", "1500m", "2")), "pods": st.sampled_from((2, 4, 110))})
-WITH_PORT = Placement(host_ports=(HostPort(80),))
+WITH_PORT = Placement(host_ports=(HostPort(80),), assumed={"cpu": 300})
 OWNERS = tuple((make.owner(name, kind),) for name in ("one", "two") for kind in ("ReplicaSet", "StatefulSet", "Job"))
 #: Whether the replacement comes when the old pod is gone: all that a controller of this kind may do.
 WAITS = {"ReplicaSet": (False,), "StatefulSet": (True,), "Job": (False, True)}

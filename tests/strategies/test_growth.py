@@ -163,6 +163,9 @@ SHAPES: Mapping[str, Callable[[int], Scene]] = {
         lambda n: {"labels": numbered(n)}, POLITE, WITHOUT_PDB, budget=lambda _: LabelSelector(())
     ),
     "the scheduler is asked about each of many replicas, and room is counted for those before it": replicas,
+    "the same for pods of owners of their own that ask the same": alike(
+        lambda _: {"cpu": "1m", "labels": X}, POLITE, FIT_BY_SCHEDULER, places=1000
+    ),
     "the same for tenants with equal labels and rules, where there is no room": alike(
         lambda n: {
             "namespace": f"s{n}",
