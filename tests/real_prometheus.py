@@ -1,4 +1,4 @@
-"""A real Prometheus on the loopback, with a past that the test writes or a server that it scrapes.
+"""A real Prometheus on the loopback, with a past that the test writes or an exporter that it scrapes.
 
     with RealPrometheus(folder, [Series("up", {"instance": "n1"}, lambda age: 1.0)]) as server:
         server.url
@@ -64,13 +64,14 @@ class Series:
 class RealPrometheus:
     """See the module.  `folder` takes its data.
 
-    `options` are more of its own, `rules` files of rules that it evaluates every second.  `scraped` is the
-    URL of what it scrapes every second.
+    `options` are more of its own, `rules` files of rules that it evaluates every second.
+    Scraped every second are `targets`, host:port of exporters, and `instances`, full URLs by the label `instance`.
     """
 
     folder: Path
     past: Iterable[Series] = ()
-    scraped: str = ""
+    targets: tuple[str, ...] = ()
+    instances: Mapping[str, str] = field(default_factory=dict)
     now: datetime = NOW
     options: tuple[str, ...] = ()
     rules: tuple[Path, ...] = ()
@@ -101,7 +102,7 @@ class RealPrometheus:
             return json.load(answer)["data"]
 
     def _command(self) -> list[str]:
-        config = {"scrape_configs": [self._job()]} if self.scraped else {}
+        config = {"scrape_configs": [self._job()]} if self.targets or self.instances else {}
         config |= {"global": {"scrape_interval": "1s", "evaluation_interval": "1s"}}
         config |= {"rule_files": [str(each) for each in self.rules]}
         (self.folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
@@ -115,10 +116,13 @@ class RealPrometheus:
         ]
 
     def _job(self) -> dict[str, object]:
-        url = urlsplit(self.scraped)
-        labels = {"__scheme__": url.scheme, "__metrics_path__": url.path}
+        static: list[dict[str, object]] = [{"targets": list(self.targets)}]
+        for instance, url in self.instances.items():
+            parts = urlsplit(url)
+            labels = {"instance": instance, "__scheme__": parts.scheme, "__metrics_path__": parts.path}
+            static.append({"targets": [parts.netloc], "labels": labels})
         tls = {"insecure_skip_verify": True}
-        return {"job_name": "loop", "tls_config": tls, "static_configs": [{"targets": [url.netloc], "labels": labels}]}
+        return {"job_name": "nodes", "honor_labels": True, "tls_config": tls, "static_configs": static}
 
     def _write_past(self) -> None:
         by_name: dict[str, list[str]] = {}

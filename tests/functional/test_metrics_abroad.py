@@ -45,7 +45,7 @@ def test_a_prometheus_scrapes_the_loop(three, rebalancer, tmp_path):
     queries = [*DASHBOARD, *(f'sum by (strategy) ({name}{{result="success"}}) == 3' for name in evicted)]
 
     served = f"https://127.0.0.1:{loop.port}/metrics"
-    with RealPrometheus(tmp_path, scraped=served, rules=(RULES,)) as prometheus:
+    with RealPrometheus(tmp_path, instances={"loop": served}, rules=(RULES,)) as prometheus:
         for query in queries:
             assert wait_for(lambda query=query: prometheus.query(query), query)  # type: ignore[misc]  # bound early
         (group,) = wait_for(lambda: evaluated(prometheus), "an evaluation")
