@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection, Sequence
 
 from rebalancer.balancing.candidates import Selection
-from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse
+from rebalancer.balancing.compaction import Compaction, Emptying, NodesInUse, SteeredPlacement
 from rebalancer.balancing.destinations import Destinations, simulation_by
 from rebalancer.balancing.filling import FIRST_CEILING, LAST_CEILING, Filling
-from rebalancer.balancing.placement_choice import SteeredPlacement
 from rebalancer.balancing.relief import Moves, Relief, Worth, furthest_first, staying_over
 from rebalancer.balancing.steering.offers import Planning
 from rebalancer.balancing.steering.steered import Steered
@@ -111,37 +110,35 @@ class ByUsage:
         for over in staying_over(sources, band.high) if self._usage.pods_known else ():
             evict.warn(over)
 
-    def empty(self, ceilings: Percentages) -> None:
-        """Empty nodes that are nearly idle, each whole or not at all; the ceilings of others are 70 % as a rule."""
+    def empty(self, ceilings: Percentages, in_use: NodesInUse | None = None) -> None:
+        """Empty nodes that are nearly idle, each whole or not at all; with nodes in use onto those, else onto others.
+
+        The ceilings of others are 70 % of what is measured as a rule.
+        """
         args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
         sources = usage.sources()
         under = [source for source in sources if source.within(low)]
         idle = {source.node.name for source in under}
-        others = [each for each in sources if each.node.name not in idle and cluster.receives(each.node)]
-        weighing = UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True)
-        with weighing.while_emptying(cluster, evict, under, under, others, args.number_of_nodes) as may_go:
-            if may_go:
-                peaks, bounds = [usage.destination(each.node) for each in others], {**_PACKED, **ceilings}
-                simulation = simulation_by(args, cluster)
-                destinations = Destinations(self._selection, simulation, peaks, bounds, packed=True, emptied=idle)
-                Emptying(self._selection, destinations, low).run(under)
-
-    def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
-        """Empty nodes onto those that stay in use (see `NodesInUse`), filled to 70 % of what is measured as a rule."""
-        args, cluster, evict, usage, low = self._args, self._cluster, self._evict, self._usage, self._args.thresholds
-        sources = usage.sources()
-        in_use = NodesInUse(cluster, keep_free, group_label, keep_nodes)
-        under = [source for source in sources if source.within(low)]
-        candidates = in_use.candidates(under)
-        others = [each for each in sources if each.node.name in in_use.nodes and cluster.receives(each.node)]
+        staying = in_use.nodes if in_use else {each.node.name for each in sources} - idle
+        others = [each for each in sources if each.node.name in staying and cluster.receives(each.node)]
+        candidates = in_use.candidates(under) if in_use else under
         weighing = UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True)
         with weighing.while_emptying(cluster, evict, under, candidates, others, args.number_of_nodes) as may_go:
             if not may_go:
                 return
             bounds = {**(_PACKED if args.metrics_utilization else {}), **ceilings}
             simulation = simulation_by(args, cluster)
-            peaks = [usage.destination(each.node) for each in sources if not each.node.unschedulable]
-            destinations = Destinations(self._selection, simulation, peaks, bounds, packed=True)
+            takers = [each for each in sources if not each.node.unschedulable] if in_use else others
+            peaks = [usage.destination(each.node) for each in takers]
+            emptied = () if in_use else idle
+            destinations = Destinations(self._selection, simulation, peaks, bounds, packed=True, emptied=emptied)
+            if in_use is None:
+                Emptying(self._selection, destinations, low).run(under)
+                return
             steer = evict.steer if simulation else None
             steered = SteeredPlacement(cluster, others, candidates, destinations, bounds, steer) if steer else None
             Compaction(self._selection, destinations, low, in_use, steered).run(candidates)
+
+    def compact(self, ceilings: Percentages, keep_free: Percentages, group_label: str, keep_nodes: int) -> None:
+        """Empty nodes onto those that stay in use (see `NodesInUse`)."""
+        self.empty(ceilings, NodesInUse(self._cluster, keep_free, group_label, keep_nodes))

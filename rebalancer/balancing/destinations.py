@@ -75,22 +75,14 @@ class Destinations:
         self._elsewhere = elsewhere
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
-        self._known = {each.node.name: each for each in others} | self._destinations
+        #: All nodes of known usage, by name, with the pods that are expected there.
+        self.known: Mapping[str, NodeUtilization] = {each.node.name: each for each in others} | self._destinations
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}
         self._simulation = simulation
         self._worlds = self._cluster.index(Worlds) if simulation else None
         self._ranks = {name: self._rank(each.node) for name, each in self._destinations.items()}
         self._order = sorted(self._ranks.values())
         self._cluster.follow(self)
-
-    @property
-    def known(self) -> Collection[NodeUtilization]:
-        """All nodes of known usage, with the pods that are expected there."""
-        return self._known.values()
-
-    def on(self, node: Node) -> NodeUtilization:
-        """Return the utilization of a node of known usage."""
-        return self._known[node.name]
 
     def likely(self, pod: Pod) -> Sequence[Node] | Refused:
         """Return the nodes where the replacement may land by the plan, or why the pod should stay.
@@ -128,32 +120,39 @@ class Destinations:
             # Whose replacements are there in this history alone, and whose are there by the plan alone.
             others = self._worlds.others_on(world, node.name) if self._worlds and world is not None else ((), ())
             more, fewer = (map(self._of_pod, pods) for pods in others)
-            with self.on(node).exchanged(fewer, more) if node.name in self._known else nullcontext():
+            with self.known[node.name].exchanged(fewer, more) if node.name in self.known else nullcontext():
                 harm = self._harm(pod, node, usage)
             if harm:
                 chosen = {"likely": node.name} if world is None else {"may_choose": node.name}
                 return refused(Code.NO_DESTINATION, **chosen, harm=harm.as_details())
         return nodes
 
-    def shares(self, pod: Pod, goes: Callable[[], bool] = lambda: True) -> Mapping[str, float] | Refused:
-        """Return how likely the replacement lands on which nodes, the likeliest first, or why the pod should stay.
+    def landing(
+        self, pod: Pod, in_worlds: Callable[[], bool], fills: Sequence[Node] = ()
+    ) -> tuple[Node, tuple[str, ...], Mapping[str, float]] | Refused:
+        """Return where a pod is expected, where it may land by the plan, and how likely where; or why it should stay.
 
-        To be asked of a pod before it is expected anywhere.  Empty where no history is looked at: if the scheduler is
-        not known, or the eviction will not be granted.
+        To be asked of a pod before it is expected anywhere.  Nodes that it fills are likely, and it is expected on the
+        first.  There are no shares where no history is looked at: if the scheduler is not known, or not in worlds.
         """
-        if self._worlds is None or not goes():
-            return {}
-        usage = self._of_pod(pod)
-        for seen in self._worlds.placements(pod):
-            nodes = self._judge(seen.answer, pod, usage, seen.number)
-            if isinstance(nodes, Refused):
-                return nodes
-        return self._worlds.shares(pod)
+        likely = fills or self.likely(pod)
+        if isinstance(likely, Refused):
+            return likely
+        shares: Mapping[str, float] = {}
+        if self._worlds is not None and in_worlds():
+            usage = self._of_pod(pod)
+            for seen in self._worlds.placements(pod):
+                nodes = self._judge(seen.answer, pod, usage, seen.number)
+                if isinstance(nodes, Refused):
+                    return nodes
+            shares = self._worlds.shares(pod)
+        expected = likely[0] if fills or not shares else self.known[next(iter(shares))].node
+        return expected, tuple(node.name for node in likely), shares
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`)."""
         self._cluster.place(pod, node)
-        return arrival(self._known[node.name], self._of_pod(pod), names)
+        return arrival(self.known[node.name], self._of_pod(pod), names)
 
     def limit(self, ceilings: Percentages) -> None:
         """Set other ceilings from now on."""
@@ -166,7 +165,7 @@ class Destinations:
 
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Charge a node with a pod that is expected there, or take that back."""
-        utilization = self._known.get(node.name)
+        utilization = self.known.get(node.name)
         if utilization is None:
             return
         usage = self._of_pod(pod)
@@ -209,7 +208,7 @@ class Destinations:
             return cause(Code.HELD_NODE)
         if node.name in self.emptied:
             return cause(Code.IDLE_NODE)
-        utilization = self._known.get(node.name)
+        utilization = self.known.get(node.name)
         if utilization is None:
             return cause(Code.OTHER_POOL if node.name in self._elsewhere else Code.UNKNOWN_USAGE)
         passed = utilization.passed(usage, self._ceilings)
@@ -218,7 +217,10 @@ class Destinations:
     def _fills_more_than_it_passes(self, node: NodeUtilization, usage: Resources) -> bool:
         if not self._floors or node.passed(usage, {}):
             return False
-        now, then = (node.outside(self._floors, self._ceilings, added) for added in ({}, node.points(usage)))
+        now, then = (
+            round(node.short_of(self._floors, added) + node.above(self._ceilings, added).total, _DECIMALS)
+            for added in ({}, node.points(usage))
+        )
         return then < now
 
     def _reorder(self, name: str) -> None:

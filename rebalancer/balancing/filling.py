@@ -71,13 +71,13 @@ class Filling:
         self._kept = band.below(_KEPT)
         self._low: set[str] = set()  # the nodes below the band
         self._wanting: set[str] = set()  # and those below the mean
-        for node in destinations.known:
+        for node in destinations.known.values():
             self._look_at(node)
         self._tries_left = 0
         self._most_lacking: Percentages = {}
         #: By resource, how many points one unit of it is on the smallest node.
         self._points_each = {
-            name: max((each.points({name: 1}).get(name, 0.0) for each in destinations.known), default=0.0)
+            name: max((each.points({name: 1}).get(name, 0.0) for each in destinations.known.values()), default=0.0)
             for name in band.mean
         }
 
@@ -95,7 +95,7 @@ class Filling:
                 self._collect(donors, least)
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
-        self._most_lacking = self._lacked_by(self._destinations.known)
+        self._most_lacking = self._lacked_by(self._destinations.known.values())
         idle = 0
         for donor in donors:
             if not self._tries_left or idle == _MOST_IDLE_DONORS:
@@ -124,7 +124,7 @@ class Filling:
     def _move(self, offer: _Offer, donor: NodeUtilization) -> bool:
         """Move a pod, and return whether its node may lose no more."""
         verdict = self._moves.move(offer.candidate, donor, self._band.mean, offer.likely)
-        self._look_at(self._destinations.on(offer.likely[0]))
+        self._look_at(self._destinations.known[offer.likely[0].name])
         self._tries_left -= verdict.leaving
         return node_is_spent(verdict)
 
@@ -181,10 +181,10 @@ class Filling:
         expected = min(gains) if len(self._low) <= _FEW else max(gains)
         equal = [node for node, gain in zip(likely, gains, strict=True) if gain == expected]
         gain = round(sum(gains) / len(gains) - loss, _DECIMALS)
-        lacking = max(equal, key=lambda node: self._destinations.on(node).short_of(self._band.mean))
+        lacking = max(equal, key=lambda node: self._destinations.known[node.name].short_of(self._band.mean))
         return _Offer(gain, candidate, [lacking, *(node for node in likely if node is not lacking)])
 
     def _gain(self, candidate: Candidate, destination: Node) -> float:
         """Return what a pod brings on one node: the points by which it fills that up to the mean."""
-        node = self._destinations.on(destination)
+        node = self._destinations.known[destination.name]
         return node.short_of(self._band.mean) - node.short_of(self._band.mean, node.points(candidate.usage))

@@ -144,19 +144,12 @@ class Moves:
     ) -> tuple[Destination, Node, Deal] | Refused:
         """Return where a pod may land, where it is expected, and what that is worth; or why it should stay."""
         pod = candidate.pod
-        nodes = fills or self.destinations.likely(pod)
-        if isinstance(nodes, Refused):
-            return nodes
-        shares = self.destinations.shares(pod, lambda: self.selection.evict.first_refusal([pod]) is None)
-        if isinstance(shares, Refused):
-            return shares
-        names = [node.name for node in nodes]
-        expected = names[0] if fills else next(iter(shares), names[0])
-        destination = Destination.among(expected, shares or names)
-        node = self.selection.cluster.node(destination.nodes[0])
-        assert node is not None
-        deal = self.worth.deal(candidate, source, self.destinations.on(node)) if self.worth else FREE
-        return deal.refusal or (destination, node, deal)
+        found = self.destinations.landing(pod, lambda: self.selection.evict.first_refusal([pod]) is None, fills)
+        if isinstance(found, Refused):
+            return found
+        node, likely, shares = found
+        deal = self.worth.deal(candidate, source, self.destinations.known[node.name]) if self.worth else FREE
+        return deal.refusal or (Destination.among(node.name, shares or likely), node, deal)
 
 
 def node_is_spent(verdict: Verdict) -> bool:

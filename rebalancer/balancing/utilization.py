@@ -125,9 +125,12 @@ class NodeUtilization:
         """Return amounts in percent of what the node has; infinite for a resource that it does not have."""
         return {name: self._share(name, amounts.get(name, 0)) for name in self.used}
 
-    def above(self, targets: Percentages) -> Excess:
-        """Return how far the node is above its targets; a resource that it does not offer counts as unused."""
-        over = {name: (self.percent(name) or 0.0) - bound for name, bound in sorted(self.bounds(targets).items())}
+    def above(self, targets: Percentages, change: Points = NONE) -> Excess:
+        """Return how far the node is above its targets, after a change; what it does not offer counts as unused."""
+        over = {
+            name: (self.percent(name) or 0.0) + change.get(name, 0.0) - bound
+            for name, bound in sorted(self.bounds(targets).items())
+        }
         return Excess({name: points for name, points in over.items() if points > TOLERANCE})
 
     def within(self, thresholds: Percentages) -> bool:
@@ -139,14 +142,6 @@ class NodeUtilization:
         bounds = self.bounds(floors)
         short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in bounds.items())
         return round(sum(points for points in short if points > 0), _DECIMALS)
-
-    def outside(self, floors: Percentages, ceilings: Percentages, added: Points) -> float:
-        """Return by how many points the node is below floors and above ceilings, summed up, with points added."""
-        full = {name: points + added.get(name, 0.0) for name, points in self.percents().items()}
-        low, high = self.bounds(floors), self.bounds(ceilings)
-        below = sum(max(floor - full[name], 0.0) for name, floor in low.items() if name in full)
-        above = sum(max(full[name] - ceiling, 0.0) for name, ceiling in high.items() if name in full)
-        return round(below + above, _DECIMALS)
 
     def passed(self, amounts: Resources, ceilings: Percentages) -> tuple[str, float] | None:
         """Return which ceiling, 100 % where none is given, a node would pass with these amounts added; None if none."""

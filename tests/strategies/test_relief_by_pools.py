@@ -104,4 +104,4 @@ def test_an_offset_is_the_same_as_other_bounds(used, offset, bounds, more):
         assert shifted.passed(added, given_bounds) == plain.passed(added, moved)
         assert shifted.headroom(given_bounds) == plain.headroom(moved)
         assert shifted.short_of(given_bounds) == plain.short_of(moved)
-        assert shifted.outside({}, given_bounds, {"cpu": more}) == plain.outside({}, moved, {"cpu": more})
+        assert shifted.above(given_bounds, {"cpu": more}) == plain.above(moved, {"cpu": more})
