@@ -12,7 +12,7 @@ them, and goes at most once.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -64,20 +64,16 @@ class RemoveDuplicates(api.Balance[RemoveDuplicatesArgs]):
     def _groups(self, cluster: api.Cluster, evict: api.Evict) -> list[tuple[Group, OwnerReplicas]]:
         """Return the replicas that may go by group, in the order of the groups; those without duplicates left out."""
         candidates = [pod for node in cluster.nodes for pod in cluster.active_pods_on(node) if self._selects(pod)]
-        crowded = _crowded(candidates)
+        # The costly question which pods may go is asked for groups with duplicates only.
+        crowded = {group for pod, is_double in _doubled(candidates) if is_double for group in _groups_of(pod)}
         evict.count({"pods": len(candidates), "doubled": 0})
         groups: dict[Group, OwnerReplicas] = defaultdict(OwnerReplicas)
-        seen = set()
-        for pod in candidates:
-            keys = [group for group in _groups_of(pod) if group in crowded]
-            if not keys or not evict.evictable(pod):
-                continue
-            place = (pod.node, _likeness(pod))
-            for key in keys:
+        keys = {pod: [group for group in _groups_of(pod) if group in crowded] for pod in candidates}
+        for pod, is_double in _doubled(pod for pod in candidates if keys[pod] and evict.evictable(pod)):
+            for key in keys[pod]:
                 groups[key].total += 1
-                if place in seen:
+                if is_double:
                     groups[key].duplicates[pod.node].append(pod)
-            seen.add(place)
         return sorted((each for each in groups.items() if each[1].duplicates), key=lambda each: each[0])
 
     def _selects(self, pod: api.Pod) -> bool:
@@ -90,21 +86,14 @@ def _groups_of(pod: api.Pod) -> list[Group]:
     return [(pod.namespace, owner.kind, owner.name, images) for owner in pod.owners]
 
 
-def _likeness(pod: api.Pod) -> tuple[tuple[str, ...], ...]:
-    """Return what two duplicates have in common: every pair of an owner and an image."""
-    pairs = ((pod.namespace, owner.kind, owner.name, image) for owner in pod.owners for image in pod.spec.images)
-    return tuple(sorted(pairs))
-
-
-def _crowded(pods: Iterable[api.Pod]) -> set[Group]:
-    """Return the groups with duplicates, so that the costly question which pods may go is asked for those only."""
-    seen, crowded = set(), set()
+def _doubled(pods: Iterable[api.Pod]) -> Iterator[tuple[api.Pod, bool]]:
+    """Yield pods, each with whether one before it has its node and every pair of an owner and an image."""
+    seen = set()
     for pod in pods:
-        place = (pod.node, _likeness(pod))
-        if place in seen:
-            crowded.update(_groups_of(pod))
+        pairs = ((pod.namespace, owner.kind, owner.name, image) for owner in pod.owners for image in pod.spec.images)
+        place = (pod.node, *sorted(pairs))
+        yield pod, place in seen
         seen.add(place)
-    return crowded
 
 
 def _number_of_nodes(eligible: api.EligibleNodes, replicas: OwnerReplicas) -> int:

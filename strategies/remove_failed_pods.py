@@ -34,25 +34,21 @@ class RemoveFailedPods(api.Deschedule[RemoveFailedPodsArgs]):
         """Evict the failed pods that match, node by node, the oldest first."""
         for node in cluster.nodes:
             failed = [pod for pod in cluster.pods_on(node) if pod.phase == "Failed" and self.args.selects(pod)]
-            found = [(pod, self._because(pod, cluster)) for pod in failed if self._matches(pod, cluster)]
+            found = [(pod, because) for pod in failed if (because := self._why(pod, cluster))]
             evict.count({"failed": len(failed), "matching": len(found)})
             evict.each([each for each in found if evict.evictable(*each)])
 
-    def _matches(self, pod: api.Pod, cluster: api.Cluster) -> bool:
+    def _why(self, pod: api.Pod, cluster: api.Cluster) -> api.Cause | None:
+        """Return what the pod matches; None if some criterion does not hold."""
         args = self.args
-        codes = {status.exit_code for status in pod.statuses(init=args.including_init_containers)}
-        return (
-            int(pod.age(cluster.now).total_seconds()) >= args.min_pod_lifetime_seconds
-            and {owner.kind for owner in pod.owners}.isdisjoint(args.exclude_owner_kinds)
-            and (not args.reasons or not self._reasons(pod).isdisjoint(args.reasons))
-            and (not args.exit_codes or not codes.isdisjoint(args.exit_codes))
-        )
-
-    def _reasons(self, pod: api.Pod) -> set[str]:
-        statuses = pod.statuses(init=self.args.including_init_containers)
-        return {pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)} - {""}
-
-    def _because(self, pod: api.Pod, cluster: api.Cluster) -> api.Cause:
+        statuses = pod.statuses(init=args.including_init_containers)
+        reasons = {pod.reason, *(each.waiting for each in statuses), *(each.terminated for each in statuses)} - {""}
         age = int(pod.age(cluster.now).total_seconds())
-        ages = {"age_seconds": age, "minimum_seconds": self.args.min_pod_lifetime_seconds}
-        return api.Cause(api.Code.FAILED, {"reasons": sorted(self._reasons(pod)), **ages})
+        matches = (
+            age >= args.min_pod_lifetime_seconds
+            and {owner.kind for owner in pod.owners}.isdisjoint(args.exclude_owner_kinds)
+            and (not args.reasons or not reasons.isdisjoint(args.reasons))
+            and (not args.exit_codes or not {each.exit_code for each in statuses}.isdisjoint(args.exit_codes))
+        )
+        figures = {"reasons": sorted(reasons), "age_seconds": age, "minimum_seconds": args.min_pod_lifetime_seconds}
+        return api.Cause(api.Code.FAILED, figures) if matches else None
