@@ -1,7 +1,5 @@
 """LowNodeUtilization with `selection: relief`: which pods relieve a full node, in which order, and why."""
 
-from datetime import timedelta
-
 import pytest
 
 from rebalancer.engine.limits import Limits
@@ -200,23 +198,6 @@ def test_room_that_pods_are_expected_to_take_is_taken_for_node_fit_too():
     ledger = decide(on, low_anywhere(), evictor={"nodeFit": True})
 
     assert (evicted(ledger), refused(ledger)) == (["a"], {"b": "NodeFit"})
-
-
-@pytest.mark.parametrize(
-    ("usage", "expected"),
-    [({"a": 37, "kept": 47.5, "b": 2.5, "c": 2.5}, ["a", "b"]), ({"a": 30, "kept": 51, "b": 2.5, "c": 2.5}, ["a"])],
-    ids=["39.5 over: 2.5 is little but cures", "36 over: 2.5 is less than a tenth"],
-)
-def test_a_pod_goes_only_if_it_takes_a_tenth_of_the_excess_or_cures(usage, expected):
-    assert evicted(decide(one_full(usage, fields={"kept": DAEMON}), low())) == expected
-
-
-def test_a_node_is_over_by_its_window_and_by_the_pods_that_are_left():
-    """The window says 60, the present pods 75 and 5 nobody's: 10 are over, and one of 10 cures."""
-    measured = {"window": timedelta(minutes=15), "nodes": {"n1": points(60), "n2": points(0)}}
-    on = cluster(NODES[:2], [pod("a"), pod("b"), pod("c")], {"a": 45, "b": 20, "c": 10}, measured=measured)
-
-    assert evicted(decide(on, low())) == ["c"]
 
 
 def test_a_figure_of_another_pod_of_that_name_counts_for_nothing():

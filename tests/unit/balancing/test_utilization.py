@@ -6,7 +6,7 @@ from rebalancer.balancing.cause_details import above_caps, underutilized
 from rebalancer.balancing.relief import furthest_first
 from rebalancer.balancing.utilization import Excess, NodeUtilization
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
+from rebalancer.cluster.resources import parse_resources
 from rebalancer.report.words import text as words_of
 from tests.make import node
 
@@ -57,14 +57,6 @@ def test_allocatable_counts_and_capacity_only_in_its_place():
 def test_a_cap_is_cut_off_to_whole_units(target, capacity, cap):
     """But 0.29 * 100, a little less than 29 in floating point, is 29."""
     assert load({}, pods=str(capacity)).cap("pods", {"pods": target}) == cap
-
-
-def test_caps_without_target_or_offer():
-    """Without a target the whole capacity may be used; of what is not offered, nothing."""
-    assert load({}).cap("pods", {}) == 110
-    assert load({}).cap("example.com/gpu", {}) == 0
-    assert load({}).cap("example.com/gpu", {"example.com/gpu": 50}) == 0
-    assert load({}).cap(METRIC_RESOURCE, {METRIC_RESOURCE: 50}) == 50
 
 
 @pytest.mark.parametrize(
