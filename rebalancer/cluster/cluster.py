@@ -8,7 +8,6 @@ index) is updated with each step and each undo, so every answer is about the pre
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -65,7 +64,8 @@ class Cluster:
         self.now: datetime = snapshot.now  # the clock of the cycle
         self.ready_nodes = tuple(sorted((node for node in snapshot.nodes if node.ready), key=lambda node: node.name))
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))  # for this cycle
-        self._held = {node.name for node in snapshot.nodes if node.held_until is not None}
+        #: Names of the nodes that are kept empty, so that nothing may fill them; `hold` adds to them.
+        self.held = {node.name for node in snapshot.nodes if node.held_until is not None}
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[Pod, None]] = {}  # by node, in their order
         self._expected: dict[str, dict[tuple[str, str], Pod]] = {}
@@ -84,18 +84,13 @@ class Cluster:
         """Return the node of this name, ready or not; None if there is none."""
         return self._nodes.get(name)
 
-    @property
-    def held(self) -> AbstractSet[str]:
-        """Names of the nodes that are kept empty, so that nothing may fill them; nodes may be added later."""
-        return self._held
-
     def receives(self, node: Node) -> bool:
         """Return whether a node may be filled: it is neither cordoned nor held."""
-        return not node.unschedulable and node.name not in self._held
+        return not node.unschedulable and node.name not in self.held
 
     def hold(self, node: Node) -> None:
         """Keep a node empty from now on; no scope takes that back."""
-        self._held.add(node.name)
+        self.held.add(node.name)
 
     def pods(self) -> tuple[Pod, ...]:
         """Return all pods, of any phase, on the nodes of the cluster, node by node."""
