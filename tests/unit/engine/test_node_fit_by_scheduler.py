@@ -88,6 +88,17 @@ def test_what_comes_anyway_may_take_the_room(room: str, other: Any, went: list[s
     assert evicted(decide(cluster(nodes, [pod("a", cpu="500m"), other]), Polite(), evictor=FIT)) == went
 
 
+@pytest.mark.parametrize("asks", [{"cpu": "500m"}, {"placement": PORT}], ids=["a larger request", "a port"])
+def test_pods_that_ask_for_different_things_are_counted_apart(asks: dict[str, Any]) -> None:
+    """Of two pods that wait for a node, only the second keeps a replacement that asks for the same from n2."""
+    nodes = [node("n1", cpu="500m"), node("n2", cpu="700m")]
+    small, other = (pod(n, node="", owners=None, **{"cpu": "100m", **more}) for n, more in (("a", {}), ("b", asks)))
+    pods = [pod("fills", cpu="400m" if "placement" in asks else None, owners=None), pod("z", **{"cpu": "100m", **asks})]
+
+    assert evicted(decide(cluster(nodes, [small, *pods]), Polite(), evictor=FIT)) == ["z"]
+    assert evicted(decide(cluster(nodes, [small, other, *pods]), Polite(), evictor=FIT)) == []
+
+
 def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:
     """Only n2 takes a, which wants ssd; b fits on n3 as well, but may come first and take n2."""
     ssd = {"disk": "ssd"}
