@@ -7,9 +7,9 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 3540,
+    "rebalancer/balancing": 3490,
     "rebalancer/cli": 1680,
-    "rebalancer/cluster": 1460,
+    "rebalancer/cluster": 1450,
     "rebalancer/engine": 1810,
     "rebalancer/eviction": 560,
     "rebalancer/kube": 4990,
@@ -19,11 +19,11 @@ BUDGET = {
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2620,
     "rebalancer/run": 6120,
-    "rebalancer/scheduling": 5400,
+    "rebalancer/scheduling": 5420,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 430,
     "rebalancer/usage": 1740,
-    "strategies": 1010,
+    "strategies": 1000,
 }
 
 

@@ -5,9 +5,10 @@
    which is often not enough.
 2. The pods that bring most go, at most one of each node.  A pod goes only if each part of the nodes that may be scored
    has three destinations that outrank every avoided node: threads leave out a node of it at times, and some may fill.
-   It is expected on the one with the best score where none is expected yet.  The poorest part limits the wave: there is
-   a destination for each pod even where all parts have as few.
-3. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
+   The poorest part limits the wave: there is a destination for each pod even where all parts have as few.
+3. Pods are expected one after the other, each on the destination that scores best in the next part, with room there for
+   twice of all that is expected: where much is requested of others, most pods of a wave come to one node.
+4. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
    over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
    Where no pod may go to all zones, since its owner is spread evenly, the destinations of one zone receive, in turn.
 
@@ -17,10 +18,8 @@ receive, so the wave has 23 moves.  Without the ten no pod goes.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import tee
 from math import ceil
 from typing import NamedTuple
 
@@ -48,15 +47,18 @@ _MOST_SOURCES = 200
 _WORTH_JOINING = 0.5
 #: All destinations together, among the places that receive.
 _ALL = ""
-#: A wave is put together anew at most so often because its pods may not go together; then it is cut short.
-_TRIES = 60
+#: A wave ends when so many pods in a row find no room where they are expected.
+_TRIES = 10
 
 
 class _Outlook(NamedTuple):
     """What may become of a pod's replacement."""
 
     likely: Sequence[str] = ()  # where it may land, the best score first; empty if the pod has to stay
+    expected: str = ""  # the first of them in the part of the nodes that is scored next
     most: int = 0  # the most pods that may go in a wave with it
+    is_held_back: bool = False  # whether its eviction would be refused after those before it
+    is_crowded: bool = False  # whether it would find no room where it is expected
 
 
 class BroadWaves:
@@ -100,84 +102,72 @@ class BroadWaves:
             there = self._planning.pool.on(givers[:count])
             fit = [each for each in there if each.pod not in unfit] if unfit else there
             offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
-            if (draft := self._together(empty, offers, outlook_of)).offers:
+            with self._planning.cluster.scope():
+                draft = self._chosen(empty, offers, outlook_of)
+            if draft.offers:
                 return draft
         return None
 
     def _most(self, empty: Draft) -> int:
         return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
 
-    def _together(self, empty: Draft, offers: Iterator[Offer], outlook_of: Callable[[Pod], _Outlook]) -> Draft:
-        held_back: set[Pod] = set()
-        while True:
-            offers, again = tee(offers)  # as a rule a wave takes the first few
-            draft = self._chosen(empty, again, outlook_of, held_back)
-            refused = self._planning.evict.first_refusal(draft.pods)
-            if refused is None:
-                return draft
-            if len(held_back) == _TRIES - 1:
-                return replace(empty, offers=draft.offers[: draft.pods.index(refused[0])])
-            held_back.add(refused[0])
-
-    def _chosen(
-        self,
-        empty: Draft,
-        offers: Iterable[Offer],
-        outlook_of: Callable[[Pod], _Outlook],
-        held_back: Collection[Pod],
-    ) -> Draft:
+    def _chosen(self, empty: Draft, offers: Iterable[Offer], outlook_of: Callable[[Pod, Draft], _Outlook]) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are.
 
-        From a pod on that is held back no pod of its owner goes: what holds it back holds them back.
+        Each is looked at with those before it gone, and where they are expected.  From a pod on that is held back no
+        pod of its owner goes: what holds it back holds them back.
         """
-        draft, most = empty, self._most(empty)
+        planning, draft, most, in_a_row = self._planning, empty, self._most(empty), 0
         gave: set[str] = set()
-        taken: set[str] = set()
         waiting: set[Owner | None] = set()
         for offer in offers:
             pod = offer.candidate.pod
-            if pod in held_back:
-                waiting.add(pod.controller)
-            if waiting and pod.controller in waiting:
-                continue
-            if len(draft.offers) == most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
+            if len(draft.offers) >= most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
                 break
-            owner = pod.controller.uid if pod.controller and self._planning.zones.matter else ""
-            if pod.node not in gave and owner not in gave and (outlook := outlook_of(pod)).likely:
-                if (most := min(most, outlook.most)) <= len(draft.offers):
-                    break
-                likely = outlook.likely
-                expected = next((name for name in likely if name not in taken), likely[0])
-                taken.add(expected)
-                expecting = Offer(offer.candidate, expected, offer.gain, offer.deal)
-                draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: likely})
+            owner = pod.controller.uid if pod.controller and planning.zones.matter else ""
+            if pod.node in gave or owner in gave or pod.controller in waiting:
+                continue
+            outlook = outlook_of(pod, draft)
+            if outlook.is_held_back and pod.controller:
+                waiting.add(pod.controller)
+            in_a_row += outlook.is_crowded
+            if in_a_row == _TRIES:
+                break
+            node = planning.cluster.node(outlook.expected)
+            most = min(most, outlook.most) if node else most
+            if node and len(draft.offers) < most and not planning.evict.try_out(pod):
+                planning.cluster.place(pod, node)
+                expecting, in_a_row = Offer(offer.candidate, node.name, offer.gain, offer.deal), 0
+                draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: outlook.likely})
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _outlook(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod], _Outlook]:
-        """Return what says where a pod may land, without looking at the others of the wave.
+    def _outlook(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod, Draft], _Outlook]:
+        """Return what says where a pod may land.
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
         """
         planning, fullest, ahead = self._planning, empty.destinations[-1], self._outranking(empty)
         places = [node for name in last if (node := planning.cluster.node(name))]
 
-        @cache
-        def outlook(pod: Pod) -> _Outlook:
-            allowed = (
-                planning.fullness.has_room(fullest, [pod], _SPARE)
-                and not any(planning.zones.worsened_by(pod, place) for place in places)
-                and planning.evict.first_refusal([pod]) is None
-            )
-            found = ahead(pod) if allowed else _Outlook()
+        def outlook(pod: Pod, draft: Draft) -> _Outlook:
+            has_room = planning.fullness.has_room(fullest, [pod], _SPARE)
+            fits = has_room and not any(planning.zones.worsened_by(pod, place) for place in places)
+            is_refused = fits and planning.evict.first_refusal([pod]) is not None
+            if is_refused and draft.offers:
+                return _Outlook(is_held_back=True)
+            found = ahead(pod, len(draft.offers)) if fits and not is_refused else _Outlook()
             if not found.likely:
                 unfit.add(pod)
-            return found
+                return found
+            there = [each for each, name in draft.expected.items() if name == found.expected]
+            is_crowded = not planning.fullness.has_room(found.expected, [pod], _SPARE, there)
+            return _Outlook(is_crowded=True) if is_crowded else found
 
         return outlook
 
-    def _outranking(self, empty: Draft) -> Callable[[Pod], _Outlook]:
-        """Return what says which destinations outrank all avoided nodes.
+    def _outranking(self, empty: Draft) -> Callable[[Pod, int], _Outlook]:
+        """Return what says which destinations outrank all avoided nodes, for the pod of this number of a wave.
 
         None do if a part of the nodes may be scored that has too few of them, or if the pod fits on another node.  What
         the scheduler says soon and what it says later are judged one by one: scores of both do not compare.
@@ -185,23 +175,29 @@ class BroadWaves:
         simulation = self._planning.foresight.simulation
         receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
-        def ahead(answer: Answer) -> _Outlook:
-            if answer.totals is None:
+        def ahead(answer: Answer, number: int) -> _Outlook:
+            if answer.totals is None or answer.parts is None:
                 return _Outlook()
-            nodes, scores = answer.totals()
+            (nodes, scores), parts = answer.totals(), answer.parts
             receives, behind = nodes.of(receiving), nodes.of(avoided)
             are_ahead = receives & (scores > scores[behind].max(initial=0))
-            fewest = answer.fewest_in_a_part(are_ahead)
+            fewest = parts.fewest(are_ahead)
             if not (receives | behind).all() or fewest < (_LEAST_IN_PART if answer.sampled else 1):
                 return _Outlook()
             names, places = answer.feasible_nodes(), np.flatnonzero(are_ahead)
             best_first = places[np.argsort(-scores[places], kind="stable")]
-            return _Outlook([names[place] for place in best_first.tolist()], fewest * len(nodes) // answer.scored)
-
-        def outranking(pod: Pod) -> _Outlook:
-            found = [ahead(answer) for answer in simulation.answers(pod)]
+            there = parts.beginning(number * parts.size / len(nodes) % 1.0)[best_first]
+            expected = names[best_first[there.argmax()]]
             return _Outlook(
-                found[0].likely if all(each.likely for each in found) else (), min(each.most for each in found)
+                [names[place] for place in best_first.tolist()], expected, fewest * len(nodes) // parts.size
+            )
+
+        def outranking(pod: Pod, number: int) -> _Outlook:
+            found = [ahead(answer, number) for answer in simulation.answers(pod)]
+            return (
+                found[0]._replace(most=min(each.most for each in found))
+                if all(each.likely for each in found)
+                else _Outlook()
             )
 
         return outranking

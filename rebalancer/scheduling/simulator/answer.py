@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes, Reasons
+from rebalancer.scheduling.simulator.plugin import ByNode, Nodes, Reasons
+from rebalancer.scheduling.simulator.sampling import Parts
 
 #: By plugin, its weighted score.
 Scores = Mapping[str, int]
@@ -31,9 +32,8 @@ class Answer:
     totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
     # Returns the winners of all parts, by what nodes score there or, roughly and much faster, among all.
     winners: Callable[..., tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    scored: int = field(default=0, compare=False)  # how many of them are scored
-    # Returns how many of some of the nodes in `totals` are in the part that has the fewest.
-    fewest_in_a_part: Callable[[Mask], int] = field(default=lambda _: 0, compare=False, repr=False)
+    # The parts of the nodes in `totals` that may be scored.
+    parts: Parts | None = field(default=None, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""

@@ -11,6 +11,7 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.node import Node
-from rebalancer.scheduling.simulator.plugin import ByNode, Nodes
+from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes
 
 _ALL = 100
 _SHARE = 50
@@ -86,6 +87,25 @@ def fewest_in_windows(circle: Order, some: Nodes, enough: int) -> int:
     chosen, enough = some.among(int(circle.max()) + 1)[circle], min(enough, len(circle))
     counts = np.cumsum(np.concatenate(([0], chosen, chosen[:enough])))
     return int((counts[enough:] - counts[:-enough]).min())
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of some nodes that may be scored."""
+
+    orders: Sequence[Order]  # of all nodes
+    nodes: Nodes
+    size: int  # how many of these nodes are in each part
+
+    def beginning(self, start: float) -> Mask:
+        """Return for each of the nodes whether it is in the part that begins at a place from 0 to 1 of the list."""
+        part = circle_from(self.orders[0], start, self.nodes)[: self.size]
+        return self.nodes.of(Nodes(part).among(len(self.orders[0])))
+
+    def fewest(self, some: Mask) -> int:
+        """Return how many of some of the nodes are in the part that has the fewest, in any of the orders."""
+        chosen = Nodes(self.nodes.indexes[some])
+        return min(fewest_in_windows(circle_from(each, 0.0, self.nodes), chosen, self.size) for each in self.orders)
 
 
 def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:

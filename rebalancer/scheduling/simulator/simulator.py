@@ -140,11 +140,7 @@ class Simulator:
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
             winners=partial(self._anywhere, pod, profile, nodes, enough, sums),
             totals=lambda: (nodes, sums),
-            scored=min(enough, len(nodes)),
-            fewest_in_a_part=lambda some: min(
-                sampling.fewest_in_windows(circle_from(order, 0.0, nodes), Nodes(nodes.indexes[some]), enough)
-                for order in self._orders
-            ),
+            parts=sampling.Parts(self._orders, nodes, min(enough, len(nodes))),
         )
 
     def _anywhere(
@@ -166,7 +162,7 @@ class Simulator:
         return tuple(self._state.names[index] for index in sorted(found))
 
     @property
-    def _orders(self) -> Iterable[Order]:
+    def _orders(self) -> Sequence[Order]:
         """The different orders in which the scheduler may keep its list of nodes."""
         by_arrival, by_name = self._state.orders
         return (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)

@@ -81,17 +81,21 @@ def test_receivers_stand_in_each_part_of_the_nodes_that_may_be_scored(far, moves
     assert len(moved(drafted(cluster([node(name) for name in nodes], pods, usage)))) == moves
 
 
-def test_pods_are_expected_where_they_score_best_each_on_a_node_of_its_own():
-    """Of n4 least is requested, then of n3; all receivers may get each pod."""
-    on = hot((pod("a", "n0"), 20), (stays("b", "n0"), 45), (pod("c", "n1"), 15), (stays("d", "n1"), 47))
+@pytest.mark.parametrize(("requests", "expected"), [("2", ["n4", "n3"]), ("100m", ["n4"])])
+def test_pods_are_expected_where_they_score_best_and_have_to_find_room_there(requests, expected):
+    """Of n4 least is requested, then of n3.  With 2 cores of `a` on n4, n3 is next; else `c` would come to n4 as well.
+
+    n4 is at 30 points with `a` then, and has no room for it and 30 more, which is twice `c`.
+    """
+    on = hot((pod("a", "n0", cpu=requests), 20), (stays("b", "n0"), 45), (pod("c", "n1"), 15), (stays("d", "n1"), 47))
     more = {"n4": "1", "n3": "2"}
     filled = [stays(f"z-{each.name}", each.name, cpu=more.get(each.name, "3")) for each in on.nodes[2:]]
     usage = {"a": 20, "b": 45, "c": 15, "d": 47, **{f"on-n{number}": 10 for number in range(2, 10)}}
 
     draft = drafted(cluster(on.nodes, [*on.snapshot.pods, *filled], usage))
 
-    assert list(draft.expected.values()) == ["n4", "n3"]
-    assert [(names[:2], len(names)) for names in draft.likely.values()] == [(["n4", "n3"], 8)] * 2
+    assert list(draft.expected.values()) == expected
+    assert [(names[:1], len(names)) for names in draft.likely.values()] == [([name], 8) for name in expected]
 
 
 @pytest.mark.parametrize(("tolerations", "names"), [([], ["a"]), (["node.kubernetes.io/unschedulable"], [])])
@@ -153,7 +157,7 @@ def many_hot(hot, empty):
     """Each hot node gives a pod of an owner of its own; hot nodes and empty ones alternate."""
     full = [f"n{number:03}-hot" for number in range(hot)]
     pods = [*(pod(f"a-{name}", name) for name in full), *(stays(f"b-{name}", name) for name in full)]
-    usage = {f"a-{name}": 15 for name in full} | {f"b-{name}": 45 for name in full}
+    usage = {f"a-{name}": 12 for name in full} | {f"b-{name}": 45 for name in full}
     return cluster([node(name) for name in (*full, *(f"n{number:03}" for number in range(empty)))], pods, usage)
 
 
