@@ -156,6 +156,10 @@ class Simulation:
         """Return for each node, by the index that answers have it by, whether it is one of these."""
         return Nodes([self._read.index[name] for name in names]).among(len(self._read.nodes))
 
+    def names(self, indexes: Iterable[int]) -> list[str]:
+        """Return the names of nodes by these indexes."""
+        return [self._read.names[index] for index in indexes]
+
     def replacement(self, pod: Pod) -> Replacement:
         """Return what the controller of a pod would make in its place; always the same object."""
         known = self._replacements.get(pod)

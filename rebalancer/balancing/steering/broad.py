@@ -30,6 +30,8 @@ from rebalancer.balancing.steering.offers import Draft, Offer, Planning
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
 from rebalancer.scheduling.simulator.answer import Answer
+from rebalancer.scheduling.simulator.plugin import Mask
+from rebalancer.scheduling.simulator.sampling import Parts
 
 #: A wave has at most so many moves, and one for so many destinations.
 _MOST_MOVES = 100
@@ -74,30 +76,35 @@ class BroadWaves:
         """Return the next wave; None if no move pays.
 
         All destinations together come first, then those of each place: a pod that stays in its zone spreads no worse.
-        The place that received last comes last.  Of all nodes that pods could go to some are open as destinations.
+        The place that received last comes last, and where all together failed, all places come before them once.  Of
+        all nodes that pods could go to some are open as destinations.
         """
-        highest = self._planning.goal.highest(self._planning.fullness.peak_fills([node.name for node in open_to]))
-        below = min(int(np.count_nonzero(highest <= 0)), _MOST_MOVES * _DESTINATIONS_PER_MOVE)  # for the largest wave
-        count = max(ceil(_RECEIVING * len(nodes)), below)
-        names = tuple([open_to[number].name for number in np.argsort(highest, kind="stable")[:count].tolist()])
+        names = [node.name for node in open_to]
         by_place = self._planning.zones.by_place(names)
-        places = sorted(by_place, key=lambda each: (self._turns[each], str(each))) if len(by_place) > 1 else ()
-        groups = ((_ALL, names), *((place, by_place[place]) for place in places)) if names else ()
+        groups: dict[object, Sequence[str]] = {_ALL: names, **(by_place if len(by_place) > 1 else {})} if names else {}
         givers = self._planning.offers.givers()
-        for place, group in groups:
+        for place in sorted(groups, key=lambda each: (self._turns[each], each != _ALL, str(each))):
+            group = self._emptiest(groups[place])
             avoid = avoiding_others(sorted(node.name for node in nodes), frozenset(group))
             with self._planning.foresight.avoiding(avoid):
                 draft = self._filled(Draft((), avoid, group), givers)
+            self._turns[place] += (draft is None) is (place == _ALL)
             if draft:
-                self._turns[place] += 1
                 return draft
         return None
+
+    def _emptiest(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some nodes that receive, the emptiest first."""
+        highest = self._planning.goal.highest(self._planning.fullness.peak_fills(names))
+        below = min(int(np.count_nonzero(highest <= 0)), _MOST_MOVES * _DESTINATIONS_PER_MOVE)  # for the largest wave
+        count = max(ceil(_RECEIVING * len(names)), below)
+        return tuple([names[number] for number in np.argsort(highest, kind="stable")[:count].tolist()])
 
     def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
         by_place = self._planning.zones.by_place(empty.destinations)
         unfit = self._unfit[frozenset(by_place)]
         outlook_of = self._outlook(empty, [names[-1] for names in by_place.values()], unfit)
-        for count in (_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES):
+        for count in sorted({_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES}):
             middle = empty.destinations[len(empty.destinations) // 2]
             there = self._planning.pool.on(givers[:count])
             fit = [each for each in there if each.pod not in unfit] if unfit else there
@@ -175,29 +182,29 @@ class BroadWaves:
         simulation = self._planning.foresight.simulation
         receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
-        def ahead(answer: Answer, number: int) -> _Outlook:
-            if answer.totals is None or answer.parts is None:
-                return _Outlook()
-            (nodes, scores), parts = answer.totals(), answer.parts
-            receives, behind = nodes.of(receiving), nodes.of(avoided)
-            are_ahead = receives & (scores > scores[behind].max(initial=0))
+        def ahead(answer: Answer) -> tuple[Parts, Mask, int] | None:
+            """Return which nodes are ahead, and the most pods that may go in a wave; None if too few are."""
+            parts = answer.parts
+            if parts is None:
+                return None
+            receives, behind = parts.nodes.of(receiving), parts.nodes.of(avoided)
+            are_ahead = receives & (parts.totals > parts.totals[behind].max(initial=0))
             fewest = parts.fewest(are_ahead)
             if not (receives | behind).all() or fewest < (_LEAST_IN_PART if answer.sampled else 1):
-                return _Outlook()
-            names, places = answer.feasible_nodes(), np.flatnonzero(are_ahead)
-            best_first = places[np.argsort(-scores[places], kind="stable")]
-            there = parts.beginning(number * parts.size / len(nodes) % 1.0)[best_first]
-            expected = names[best_first[there.argmax()]]
-            return _Outlook(
-                [names[place] for place in best_first.tolist()], expected, fewest * len(nodes) // parts.size
-            )
+                return None
+            return parts, are_ahead, fewest * len(parts.nodes) // parts.size
 
         def outranking(pod: Pod, number: int) -> _Outlook:
-            found = [ahead(answer, number) for answer in simulation.answers(pod)]
-            return (
-                found[0]._replace(most=min(each.most for each in found))
-                if all(each.likely for each in found)
-                else _Outlook()
-            )
+            found: list[tuple[Parts, Mask, int]] = []
+            for answer in simulation.answers(pod):
+                if (each := ahead(answer)) is None:
+                    return _Outlook()
+                found.append(each)
+            parts, are_ahead, _ = found[0]
+            places = np.flatnonzero(are_ahead)
+            best_first = places[np.argsort(-parts.totals[places], kind="stable")]
+            there = parts.beginning(number * parts.size / len(parts.nodes) % 1.0)[best_first]
+            names = simulation.names(parts.nodes.indexes[best_first].tolist())
+            return _Outlook(names, names[there.argmax()], min(most for *_, most in found))
 
         return outranking

@@ -80,12 +80,14 @@ class Offers:
         self._least = least  # points that a move has to bring for nodes within their band; half for others
         self._roused: set[str] = set()
 
-    def offers(self, candidates: Sequence[Candidate], destinations: Sequence[str]) -> Iterator[Offer]:
+    def offers(
+        self, candidates: Sequence[Candidate], destinations: Sequence[str], least: float = 0.0
+    ) -> Iterator[Offer]:
         """Yield what these pods would bring on these nodes: the moves that bring enough, by what they bring."""
         if not candidates or not destinations:
             return
         gains = self._gains([each.pod for each in candidates], destinations)
-        rows, columns = np.nonzero(gains)
+        rows, columns = np.nonzero(gains * (gains >= least))
         found = gains[rows, columns]
         order = np.argsort(-found, kind="stable")
         for row, column, gain in zip(rows[order].tolist(), columns[order].tolist(), found[order].tolist(), strict=True):

@@ -53,6 +53,8 @@ class Waves:
         self._planning = planning
         self._broad = BroadWaves(planning)
         self._failed: set[tuple[Pod, str]] = set()
+        # By owner, where one of its pods may have come, as the wave is now: others are not asked about if that is bad.
+        self._strays: dict[object, Collection[str]] = {}
         self._eligible = planning.cluster.index(EligibleNodes)
         self._open = [node for node in planning.cluster.nodes if not node.unschedulable]
         known = planning.fullness.sources.keys() - planning.cluster.held
@@ -231,6 +233,7 @@ class Waves:
 
     def _joined(self, empty: Draft, first: Offer, sources: Sequence[str]) -> Draft:
         """Return a wave with this move, if it does well, and with the pods of these nodes that do so beside it."""
+        self._strays.clear()
         with self._planning.cluster.scope():
             draft = self._with(empty, first, _AS_GOOD * first.gain) or empty
             size, refused = 0, set[Pod](draft.pods)
@@ -240,6 +243,7 @@ class Waves:
         return draft
 
     def _again(self, draft: Draft, offers: Iterable[Offer]) -> Draft:
+        self._strays.clear()
         with self._planning.foresight.avoiding(draft.avoid), self._planning.cluster.scope():
             for offer in offers:
                 draft = self._with(draft, offer) or draft
@@ -248,9 +252,8 @@ class Waves:
     def _with_more(self, draft: Draft, sources: Sequence[str], least: float, refused: set[Pod]) -> Draft:
         """Return the wave with the pods that do well in it, ranked once; then others of these nodes may do so too."""
         candidates = [each for each in self._planning.pool.on(sources) if each.pod not in refused]
-        found = self._planning.offers.offers(candidates, draft.destinations)
-        in_a_row = 0
-        for offer in self._planning.offers.in_order(each for each in found if each.gain >= least):
+        found, in_a_row = self._planning.offers.offers(candidates, draft.destinations, least), 0
+        for offer in self._planning.offers.in_order(found):
             pod = offer.candidate.pod
             if len(draft.offers) == MOST_MOVES or in_a_row == _TRIES:
                 break
@@ -282,6 +285,7 @@ class Waves:
         if node is None or planning.evict.try_out(pod):
             return None
         planning.cluster.place(pod, node)
+        self._strays.clear()
         return replace(
             draft,
             offers=(*draft.offers, gains[expected]),
@@ -297,12 +301,15 @@ class Waves:
     def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str], judged: list[Answer]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
         planning, close = self._planning, set[str]()
-        for seen in planning.foresight.worlds.placements(pod) if fine else ():
+        if not fine or not set(self._strays.get(_owner(pod), ())).issubset(fine):
+            return {}
+        for seen in planning.foresight.worlds.placements(pod):
             if any(seen.answer is each for each in judged):  # histories that are the same so far have one answer
                 continue
             judged.append(seen.answer)
             names = {*seen.answer.nodes, *_close_behind(seen.answer, draft.destinations)}
             if not seen.node or not names.issubset(fine):
+                self._strays[_owner(pod)] = names
                 return {}
             if not all(self._has_room(draft, seen, name, pod) for name in names):
                 return {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from rebalancer.scheduling.simulator.plugin import ByNode, Nodes, Reasons
+from rebalancer.scheduling.simulator.plugin import Reasons
 from rebalancer.scheduling.simulator.sampling import Parts
 
 #: By plugin, its weighted score.
@@ -28,11 +28,9 @@ class Answer:
     refused: Mapping[str, Reasons] = field(default_factory=dict, compare=False, repr=False)
     # Returns the names of the nodes that the pod could go to.
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    # Returns the indexes of these nodes (see `Simulation.among`), and what each scores in all.
-    totals: Callable[[], tuple[Nodes, ByNode]] | None = field(default=None, compare=False, repr=False)
     # Returns the winners of all parts, by what nodes score there or, roughly and much faster, among all.
     winners: Callable[..., tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    # The parts of the nodes in `totals` that may be scored.
+    # The parts of the nodes that may be scored, with indexes as those of `Simulation.among`; None if there is no node.
     parts: Parts | None = field(default=None, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":

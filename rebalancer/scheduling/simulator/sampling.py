@@ -91,11 +91,12 @@ def fewest_in_windows(circle: Order, some: Nodes, enough: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of some nodes that may be scored."""
+    """The parts of some nodes that may be scored, and what the nodes score in all."""
 
     orders: Sequence[Order]  # of all nodes
     nodes: Nodes
     size: int  # how many of these nodes are in each part
+    totals: ByNode
 
     def beginning(self, start: float) -> Mask:
         """Return for each of the nodes whether it is in the part that begins at a place from 0 to 1 of the list."""

@@ -139,8 +139,7 @@ class Simulator:
             refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
             winners=partial(self._anywhere, pod, profile, nodes, enough, sums),
-            totals=lambda: (nodes, sums),
-            parts=sampling.Parts(self._orders, nodes, min(enough, len(nodes))),
+            parts=sampling.Parts(self._orders, nodes, min(enough, len(nodes)), sums),
         )
 
     def _anywhere(

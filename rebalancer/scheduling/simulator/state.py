@@ -268,8 +268,8 @@ class Shapes(Generic[S]):
         if answers is None:
             answers = self._ask(pod, self._state.everywhere)
         elif seen < len(changes):
-            changed = sorted(set(changes[seen:]))
-            answers[changed] = self._ask(pod, Nodes(changed))
+            changed = Nodes(sorted(set(changes[seen:])))
+            answers[changed.indexes] = self._ask(pod, changed)
         else:
             return answers
         self._known[key] = answers, len(changes)

@@ -57,22 +57,21 @@ Scorer = Callable[[Sequence[Column]], ByNode]
 
 def least_allocated(columns: Sequence[Column]) -> ByNode:
     """Return the weighted mean of what is left on each node, in percent."""
-    return _means(columns, lambda asked, offered: (offered - asked) * (asked < offered))
+    return _means(columns, lambda asked, offered: np.maximum(offered - asked, 0))
 
 
 def most_allocated(columns: Sequence[Column]) -> ByNode:
     """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
-    return _means(columns, lambda asked, offered: asked * (asked < offered) + offered * (asked >= offered))
+    return _means(columns, np.minimum)
 
 
 def _means(columns: Sequence[Column], counting: Callable[[ByNode, ByNode], ByNode]) -> ByNode:
     """Return the weighted means of the shares, in percent, that count of what is offered; 0 where nothing is."""
     totals, weights = [], []
     for asked, offered, weight in columns:
-        totals.append(weight * (counting(asked, offered) * WHOLE // (offered + (offered <= 0))))
+        totals.append(weight * (counting(asked, offered) * WHOLE // np.maximum(offered, 1)))
         weights.append(weight * (offered > 0))
-    whole = reduce(add, weights)
-    found: ByNode = reduce(add, totals) // (whole + (whole == 0))
+    found: ByNode = reduce(add, totals) // np.maximum(reduce(add, weights), 1)
     return found
 
 
@@ -245,6 +244,8 @@ class NodeResourcesBalancedAllocation:
         self._state = state
         self._resources = tuple(_weights(args.resources))
         self._amounts = BySpec(self._requests)
+        offered = ((name, state.room(name)[0]) for name in self._resources)
+        self._offered = {name: np.where(each > 0, each, np.nan) for name, each in offered}
         self._scores = Shapes(state, self._score)
         # Evenness without the pod is the same for all pods that are scored by the same resources.
         self._before = Shapes(state, self._evenness_before, lambda pod: tuple(self._amounts.of(pod.spec)))
@@ -274,23 +275,30 @@ class NodeResourcesBalancedAllocation:
         """
         if not more:
             return np.full(len(nodes), WHOLE, dtype=np.int64)
-        shares = np.array([self._shares(name, amount, nodes) for name, amount in more.items()])
-        there = shares >= 0
-        number = there.sum(axis=0)
-        if len(shares) == _TWO and there.all():  # as a rule
-            deviations = abs((shares[0] - shares[1]) / _TWO)
+        shares = [self._shares(name, amount, nodes) for name, amount in more.items()]
+        if len(shares) == _TWO:  # as a rule; a node that offers one of them only is even
+            deviations = np.fmax(abs(shares[0] - shares[1]) / _TWO, 0.0)
         else:
-            deviations = (np.where(there, shares, 0).max(axis=0) - np.where(there, shares, 1).min(axis=0)) / _TWO
-        if len(shares) > _TWO:
-            means = reduce(add, shares * there) / np.maximum(number, 1)
-            squares = reduce(add, (shares - means) * (shares - means) * there)
-            deviations = np.where(number > _TWO, np.sqrt(squares / np.maximum(number, 1)), deviations)
-        evenness: ByNode = ((1 - deviations * (number > 1)) * WHOLE).astype(np.int64)
+            deviations = _deviations(np.array(shares))
+        evenness: ByNode = ((1 - deviations) * WHOLE).astype(np.int64)
         return evenness
 
     def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
-        offered, taken = map(nodes.of, self._state.room(name))
-        return np.where(offered > 0, np.minimum((taken + more) / np.maximum(offered, 1), 1.0), -1.0)
+        """Return which share of a resource is requested, node by node; not a number where it is not offered."""
+        _, taken = self._state.room(name)
+        shares: NDArray[np.float64] = np.minimum((nodes.of(taken) + more) / nodes.of(self._offered[name]), 1.0)
+        return shares
+
+
+def _deviations(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    there = ~np.isnan(shares)
+    number = there.sum(axis=0)
+    known = np.where(there, shares, 0.0)
+    span = known.max(axis=0) - np.where(there, shares, 1.0).min(axis=0)
+    means = reduce(add, known) / np.maximum(number, 1)
+    squares = reduce(add, (known - means) * (known - means) * there)
+    deviations: NDArray[np.float64] = np.where(number == _TWO, span / _TWO, np.sqrt(squares / np.maximum(number, 1)))
+    return deviations
 
 
 class PodCapacityOfNode:
