@@ -49,7 +49,8 @@ _MOST_SOURCES = 200
 _WORTH_JOINING = 0.5
 #: All destinations together, among the places that receive.
 _ALL = ""
-#: A wave ends when so many pods in a row find no room where they are expected.
+#: A wave ends when so many pods in a row find no room where they are expected.  Where no others of it are expected, the
+#: scheduler would fill a node that is full, since little is requested of it: that receives no more.
 _TRIES = 10
 
 
@@ -69,6 +70,7 @@ class BroadWaves:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._turns: Counter[object] = Counter()
+        self._full: set[str] = set()
         # By the places that receive; no pod becomes fit later.
         self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
 
@@ -84,12 +86,19 @@ class BroadWaves:
         groups: dict[object, Sequence[str]] = {_ALL: names, **(by_place if len(by_place) > 1 else {})} if names else {}
         givers = self._planning.offers.givers()
         for place in sorted(groups, key=lambda each: (self._turns[each], each != _ALL, str(each))):
-            group = self._emptiest(groups[place])
-            avoid = avoiding_others(sorted(node.name for node in nodes), frozenset(group))
-            with self._planning.foresight.avoiding(avoid):
-                draft = self._filled(Draft((), avoid, group), givers)
+            draft = self._to(groups[place], sorted(node.name for node in nodes), givers)
             self._turns[place] += (draft is None) is (place == _ALL)
             if draft:
+                return draft
+        return None
+
+    def _to(self, names: Sequence[str], nodes: Sequence[str], givers: Sequence[str]) -> Draft | None:
+        """Return the next wave to the emptiest of some nodes, without those that turn out to be full."""
+        while group := self._emptiest([name for name in names if name not in self._full]):
+            avoid = avoiding_others(nodes, frozenset(group))
+            with self._planning.foresight.avoiding(avoid):
+                draft = self._filled(Draft((), avoid, group), givers)
+            if self._full.isdisjoint(group):
                 return draft
         return None
 
@@ -124,7 +133,8 @@ class BroadWaves:
         Each is looked at with those before it gone, and where they are expected.  From a pod on that is held back no
         pod of its owner goes: what holds it back holds them back.
         """
-        planning, draft, most, in_a_row = self._planning, empty, self._most(empty), 0
+        planning, draft, most = self._planning, empty, self._most(empty)
+        crowded: list[str] = []
         gave: set[str] = set()
         waiting: set[Owner | None] = set()
         for offer in offers:
@@ -137,14 +147,17 @@ class BroadWaves:
             outlook = outlook_of(pod, draft)
             if outlook.is_held_back and pod.controller:
                 waiting.add(pod.controller)
-            in_a_row += outlook.is_crowded
-            if in_a_row == _TRIES:
+            if outlook.is_crowded:
+                crowded.append(outlook.expected)
+            if len(crowded) == _TRIES:
+                self._full.update(set(crowded) - set(draft.expected.values()))
                 break
-            node = planning.cluster.node(outlook.expected)
+            node = None if outlook.is_crowded else planning.cluster.node(outlook.expected)
             most = min(most, outlook.most) if node else most
             if node and len(draft.offers) < most and not planning.evict.try_out(pod):
                 planning.cluster.place(pod, node)
-                expecting, in_a_row = Offer(offer.candidate, node.name, offer.gain, offer.deal), 0
+                expecting = Offer(offer.candidate, node.name, offer.gain, offer.deal)
+                crowded.clear()
                 draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: outlook.likely})
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
@@ -168,8 +181,8 @@ class BroadWaves:
                 unfit.add(pod)
                 return found
             there = [each for each, name in draft.expected.items() if name == found.expected]
-            is_crowded = not planning.fullness.has_room(found.expected, [pod], _SPARE, there)
-            return _Outlook(is_crowded=True) if is_crowded else found
+            has_room_there = planning.fullness.has_room(found.expected, [pod], _SPARE, there)
+            return found._replace(is_crowded=not has_room_there)
 
         return outlook
 
