@@ -9,7 +9,7 @@ from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.steering import HOT
 from tests import make
-from tests.measured import cluster, node, pod
+from tests.measured import cluster, node, pod, points
 from tests.planner import planner
 
 ZONE = "topology.kubernetes.io/zone"
@@ -85,17 +85,52 @@ def test_receivers_stand_in_each_part_of_the_nodes_that_may_be_scored(far, moves
 def test_pods_are_expected_where_they_score_best_and_have_to_find_room_there(requests, expected):
     """Of n4 least is requested, then of n3.  With 2 cores of `a` on n4, n3 is next; else `c` would come to n4 as well.
 
-    n4 is at 30 points with `a` then, and has no room for it and 30 more, which is twice `c`.
+    n4 is at 12 points with `a` then.  It has room for 38 more, so for both twice, 32, but not for both 2.5 times, 43.
     """
-    on = hot((pod("a", "n0", cpu=requests), 20), (stays("b", "n0"), 45), (pod("c", "n1"), 15), (stays("d", "n1"), 47))
+    on = hot((pod("a", "n0", cpu=requests), 12), (stays("b", "n0"), 53), (pod("c", "n1"), 10), (stays("d", "n1"), 52))
     more = {"n4": "1", "n3": "2"}
     filled = [stays(f"z-{each.name}", each.name, cpu=more.get(each.name, "3")) for each in on.nodes[2:]]
-    usage = {"a": 20, "b": 45, "c": 15, "d": 47, **{f"on-n{number}": 10 for number in range(2, 10)}}
+    usage = {"a": 12, "b": 53, "c": 10, "d": 52, **{f"on-n{number}": 10 for number in range(2, 10)}, "on-n4": 0}
 
     draft = drafted(cluster(on.nodes, [*on.snapshot.pods, *filled], usage))
 
     assert list(draft.expected.values()) == expected
     assert [(names[:1], len(names)) for names in draft.likely.values()] == [([name], 8) for name in expected]
+
+
+def test_a_node_that_all_pods_would_fill_receives_no_more():
+    """Nothing is requested of x, so each pod is expected there; it has no memory for one twice: 36 and 26 points of 60.
+
+    Against the mean n0 is fuller, and has room.  Without x twelve receive, and take six pods.
+    """
+    hot_ones, others = [f"h{number:02}" for number in range(11)], [f"n{number}" for number in range(12)]
+    pods = [pod(f"a-{name}", name, cpu="1") for name in hot_ones]
+    pods += [stays(f"b-{name}", name, cpu="3") for name in hot_ones]
+    usage = {f"a-{name}": points(6, 13) for name in hot_ones} | {f"b-{name}": points(49, 49) for name in hot_ones}
+    pods += [stays(f"c-{name}", name, cpu="3") for name in others]
+    rest = dict.fromkeys(others, points(28, 30)) | {"n0": points(32, 15), "x": points(5, 36)}
+    on = cluster([node(name) for name in (*hot_ones, *others, "x")], pods, usage, rest)
+    waves = BroadWaves(planner(on, {"cpu": 20, "memory": 20}, {"cpu": 50, "memory": 60}))
+
+    draft = waves.next_wave(on.nodes, on.nodes)
+
+    assert len(draft.offers) == len(others) // 2
+    assert (sorted(draft.destinations), draft.avoid["x"]) == (sorted(others), HOT)
+
+
+def test_each_zone_gives_its_own_emptiest_nodes():
+    """Owners spread evenly stay in their zone, where 120 nodes are empty; of those of both zones 200 would receive."""
+    places = [f"{zone}{number:03}" for number in range(180) for zone in "ab"]
+    giving = [name for name in places if int(name[1:]) % 3 == 0]
+    pods = [pod(f"p-{name}", name, owners=f"web-{name[1:]}") for name in giving]
+    usage = {f"p-{name}": 12 for name in giving}
+    nodes = [node(name, labels={ZONE: name[0]}) for name in places]
+
+    rest = {name: 45 if name in giving else int(name[1:]) / 180 for name in places}
+    draft = drafted(cluster(nodes, pods, usage, rest))
+
+    assert {name[0] for name in draft.destinations} == {"a"}
+    assert (len(draft.destinations), len(draft.offers)) == (120, 60)
 
 
 @pytest.mark.parametrize(("tolerations", "names"), [([], ["a"]), (["node.kubernetes.io/unschedulable"], [])])
@@ -157,7 +192,7 @@ def many_hot(hot, empty):
     """Each hot node gives a pod of an owner of its own; hot nodes and empty ones alternate."""
     full = [f"n{number:03}-hot" for number in range(hot)]
     pods = [*(pod(f"a-{name}", name) for name in full), *(stays(f"b-{name}", name) for name in full)]
-    usage = {f"a-{name}": 12 for name in full} | {f"b-{name}": 45 for name in full}
+    usage = {f"a-{name}": 10 for name in full} | {f"b-{name}": 47 for name in full}
     return cluster([node(name) for name in (*full, *(f"n{number:03}" for number in range(empty)))], pods, usage)
 
 
