@@ -216,7 +216,7 @@ class Worlds:
                 undo.enter_context(simulated.exchanged(expected[pod], None, self._simulation.coming(pod)))
             for pod, late in self._order(draw, pods):
                 before, now = now, draw.at_turn(late=late)
-                for old in [each for each in expected if each in self._gone]:
+                for old in [each for each in expected if each in self._gone] if now != before else ():
                     was, becomes = (None if each.is_gone(old) else self._gone[old] for each in (before, now))
                     undo.enter_context(simulated.exchanged(old.node, was, becomes))
                 seen = self._look(pod, now, {})
