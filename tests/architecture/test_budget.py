@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 3490,
+    "rebalancer/balancing": 3590,
     "rebalancer/cli": 1680,
     "rebalancer/cluster": 1450,
     "rebalancer/engine": 1810,
@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2620,
     "rebalancer/run": 6120,
-    "rebalancer/scheduling": 5420,
+    "rebalancer/scheduling": 5430,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 430,
     "rebalancer/usage": 1740,

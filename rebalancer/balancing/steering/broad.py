@@ -1,16 +1,18 @@
 """Waves where the scheduler scores only a part of the nodes: it is not known which, so pods are sent to many at once.
 
-1. Nodes at or below the mean in every resource receive, the emptiest first and at most 200, or the emptiest 15 % if
-   these are more.  All others are avoided alike, with two taints: with one on some, these would lose 150 points,
-   which is often not enough.
-2. The pods that bring most go, at most one of each node.  A pod goes only if each part of the nodes that may be scored
-   has three destinations that outrank every avoided node: threads leave out a node of it at times, and some may fill.
-   The poorest part limits the wave: there is a destination for each pod even where all parts have as few.
+1. Nodes may receive that are no nearer to their target than to the mean in any resource, the emptiest first and at most
+   200, or the emptiest 15 % if these are more.  Of these the ones do that have room for 2.25 times the pod that brings
+   most; if that cannot go, the next pod is tried that has room on others.  All other nodes are avoided alike, with two
+   taints: with one on some, these would lose 150 points, which is often not enough.
+2. The pods that bring most go, at most one of each node, if all that receive have room for them.  A pod goes only if
+   each part of the nodes that may be scored has three destinations that outrank every avoided node: threads leave out a
+   node of it at times, and some may fill.  The poorest part limits the wave: there is a destination for each pod even
+   where all parts have as few.
 3. Pods are expected one after the other, each on the destination that scores best in the next part, with room there for
    2.5 times all that is expected: where much is requested of others, most pods of a wave come to one node.
-4. The pod may land on any destination.  So even the fullest must have room for it twice, and on none may the spreading
-   over zones get worse.  Where there are zones, a wave has one pod of each owner: where the others land is not known.
-   Where no pod may go to all zones, since its owner is spread evenly, the emptiest nodes of one zone receive, in turn.
+4. The pod may land on any destination.  So on none may the spreading over zones get worse.  Where there are zones, a
+   wave has one pod of each owner: where the others land is not known.  Where no pod may go to all zones, since its
+   owner is spread evenly, the emptiest nodes of one zone receive, in turn.
 
 An example: of 1000 nodes 150 receive, so a wave has at most 75 moves.  The scheduler looks at 420 nodes in a row.  If
 140 are the newest nodes, and so the last of its list, it may see only the ten others.  If all parts had ten, 23 would
@@ -18,9 +20,10 @@ receive, so the wave has 23 moves.  Without the ten no pod goes.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import ceil
+from itertools import chain, compress, groupby, islice
+from math import ceil, floor, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +32,7 @@ from rebalancer.balancing.steering.foresight import avoiding_others
 from rebalancer.balancing.steering.offers import Draft, Offer, Planning
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Owner, Pod
+from rebalancer.scheduling.eligibility import EligibleNodes
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.plugin import Mask
 from rebalancer.scheduling.simulator.sampling import Parts
@@ -38,11 +42,14 @@ _MOST_MOVES = 100
 _DESTINATIONS_PER_MOVE = 2
 #: So many good destinations are in each part of the nodes that may be scored; one where all nodes are scored.
 _LEAST_IN_PART = 3
-#: At least this share of all nodes receives.
+#: Nodes receive that are above the mean by at most this share of what their target is above it, and at least this share
+#: of all nodes.
+_LOW = 0.5
 _RECEIVING = 0.15
 #: Each destination has to have room for so many times the pod, and the one where it is expected for so many times all
-#: that is.  With twice there too, 2.6 % of pods landed on nodes over their band where requests are uneven, now 1.0 %.
-_SPARE = 2.0
+#: that is.  With twice in both cases, 2 to 4 % of pods landed on nodes over their band where requests are uneven or
+#: pods are large, now less than 1 %.
+_SPARE = 2.25
 _SPARE_THERE = 2.5
 #: So many nodes are looked at as sources for each move of a wave; if none of their pods may go, so many in all.
 _SOURCES_PER_MOVE = 2
@@ -51,6 +58,8 @@ _MOST_SOURCES = 200
 _WORTH_JOINING = 0.5
 #: All destinations together, among the places that receive.
 _ALL = ""
+#: So many groups of nodes are tried, at most, to which the first pods of a wave could go.
+_MOST_DRAFTS = 30
 #: A wave ends when so many pods in a row find no room where they are expected.  Where no others of it are expected, the
 #: scheduler would fill a node that is full, since little is requested of it: that receives no more.
 _TRIES = 10
@@ -64,6 +73,7 @@ class _Outlook(NamedTuple):
     most: int = 0  # the most pods that may go in a wave with it
     is_held_back: bool = False  # whether its eviction would be refused after those before it
     is_crowded: bool = False  # whether it would find no room where it is expected
+    is_thin: bool = False  # whether too few nodes receive in some part, of those that it could go to
 
 
 class BroadWaves:
@@ -97,37 +107,68 @@ class BroadWaves:
     def _to(self, names: Sequence[str], nodes: Sequence[str], givers: Sequence[str]) -> Draft | None:
         """Return the next wave to the emptiest of some nodes, without those that turn out to be full."""
         while group := self._emptiest([name for name in names if name not in self._full]):
-            avoid = avoiding_others(nodes, frozenset(group))
-            with self._planning.foresight.avoiding(avoid):
-                draft = self._filled(Draft((), avoid, group), givers)
+            draft = self._filled(group, nodes, givers)
             if self._full.isdisjoint(group):
                 return draft
         return None
 
     def _emptiest(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some nodes that receive, the emptiest first."""
-        highest = self._planning.goal.highest(self._planning.fullness.peak_fills(names))
-        below = min(int(np.count_nonzero(highest <= 0)), _MOST_MOVES * _DESTINATIONS_PER_MOVE)  # for the largest wave
-        count = max(ceil(_RECEIVING * len(names)), below)
+        """Return those of some nodes that may receive, the emptiest first."""
+        goal = self._planning.goal
+        highest = goal.highest(self._planning.fullness.peak_fills(names))
+        low = int(np.count_nonzero(highest <= max(0.0, _LOW * (goal.high - goal.mean).min())))
+        count = max(ceil(_RECEIVING * len(names)), min(low, _MOST_MOVES * _DESTINATIONS_PER_MOVE))
         return tuple([names[number] for number in np.argsort(highest, kind="stable")[:count].tolist()])
 
-    def _filled(self, empty: Draft, givers: Sequence[str]) -> Draft | None:
-        by_place = self._planning.zones.by_place(empty.destinations)
-        unfit = self._unfit[frozenset(by_place)]
-        outlook_of = self._outlook(empty, [names[-1] for names in by_place.values()], unfit)
-        for count in sorted({_SOURCES_PER_MOVE * self._most(empty), _MOST_SOURCES}):
-            middle = empty.destinations[len(empty.destinations) // 2]
-            there = self._planning.pool.on(givers[:count])
+    def _filled(self, group: Sequence[str], nodes: Sequence[str], givers: Sequence[str]) -> Draft | None:
+        """Return the next wave to those of these nodes that have room for its first pod: the one that brings most.
+
+        If that may not go, the next one is tried that leads to other nodes.
+        """
+        planning, unfit = self._planning, self._unfit[frozenset(self._planning.zones.by_place(group))]
+        below_mean = int(np.count_nonzero(planning.goal.highest(planning.fullness.peak_fills(group)) <= 0))
+        for count in sorted({_SOURCES_PER_MOVE * _most(group), _MOST_SOURCES}):
+            there = planning.pool.on(givers[:count])
             fit = [each for each in there if each.pod not in unfit] if unfit else there
-            offers = self._planning.offers.in_order(self._planning.offers.offers(fit, (middle,)))
-            with self._planning.cluster.scope():
-                draft = self._chosen(empty, offers, outlook_of)
-            if draft.offers:
-                return draft
+            found = planning.offers.offers(fit, (group[below_mean // 2],))
+            for destinations, offers in islice(self._starts(group, found), _MOST_DRAFTS):
+                draft = self._drafted(destinations, nodes, offers)
+                if draft.offers or not self._full.isdisjoint(group):
+                    return draft
         return None
 
-    def _most(self, empty: Draft) -> int:
-        return min(_MOST_MOVES, max(1, len(empty.destinations) // _DESTINATIONS_PER_MOVE))
+    def _starts(self, group: Sequence[str], found: Iterator[Offer]) -> Iterator[tuple[tuple[str, ...], list[Offer]]]:
+        """Yield nodes that may receive together, and the moves that could be made to all of them, the best one first.
+
+        A move is made with others that bring at least half as much.
+        """
+        fullness, eligible = self._planning.fullness, self._planning.cluster.index(EligibleNodes)
+        room, tried = fullness.room(group)[:, np.newaxis, :], set[object]()
+        for offers in map(list, map(self._planning.offers.in_order, _halving(found))):
+            pods = [each.candidate.pod for each in offers]
+            if not pods:  # none of these moves gains what it costs
+                continue
+            needs = _SPARE * fullness.arriving(fullness.amounts(pods))[:, :, np.newaxis]
+            have_room: Mask = np.all(needs <= room, axis=0)
+            for number, pod in enumerate(pods):
+                destinations = tuple(compress(group, have_room[number].tolist()))
+                start = destinations, eligible.by_constraints(pod.spec)
+                if start not in tried and self._are_enough(destinations, pod):
+                    joining: Mask = np.all(have_room[number:, have_room[number]], axis=1)
+                    yield destinations, list(compress(offers[number:], joining.tolist()))
+                tried.add(start)
+
+    def _are_enough(self, destinations: Sequence[str], pod: Pod) -> bool:
+        simulation = self._planning.foresight.simulation
+        answer = next(simulation.answers(pod))
+        receiving = simulation.among(destinations)
+        return answer.parts is not None and _least(answer) <= answer.parts.fewest(answer.parts.nodes.of(receiving))
+
+    def _drafted(self, destinations: tuple[str, ...], nodes: Sequence[str], offers: Iterable[Offer]) -> Draft:
+        avoid = avoiding_others(nodes, frozenset(destinations))
+        empty = Draft((), avoid, destinations)
+        with self._planning.foresight.avoiding(avoid), self._planning.cluster.scope():
+            return self._chosen(empty, offers, self._outlook(empty))
 
     def _chosen(self, empty: Draft, offers: Iterable[Offer], outlook_of: Callable[[Pod, Draft], _Outlook]) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are.
@@ -135,8 +176,8 @@ class BroadWaves:
         Each is looked at with those before it gone, and where they are expected.  From a pod on that is held back no
         pod of its owner goes: what holds it back holds them back.
         """
-        planning, draft, most = self._planning, empty, self._most(empty)
-        crowded: list[str] = []
+        planning, draft, most = self._planning, empty, _most(empty.destinations)
+        in_vain: list[str] = []
         gave: set[str] = set()
         waiting: set[Owner | None] = set()
         for offer in offers:
@@ -149,38 +190,40 @@ class BroadWaves:
             outlook = outlook_of(pod, draft)
             if outlook.is_held_back and pod.controller:
                 waiting.add(pod.controller)
-            if outlook.is_crowded:
-                crowded.append(outlook.expected)
-            if len(crowded) == _TRIES:
-                self._full.update(set(crowded) - set(draft.expected.values()))
+            if outlook.is_crowded or outlook.is_thin:
+                in_vain.append(outlook.expected)
+            if len(in_vain) == _TRIES:
+                self._full.update({*in_vain} - {"", *draft.expected.values()})
                 break
             node = None if outlook.is_crowded else planning.cluster.node(outlook.expected)
             most = min(most, outlook.most) if node else most
             if node and len(draft.offers) < most and not planning.evict.try_out(pod):
                 planning.cluster.place(pod, node)
                 expecting = Offer(offer.candidate, node.name, offer.gain, offer.deal)
-                crowded.clear()
+                in_vain.clear()
                 draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: outlook.likely})
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _outlook(self, empty: Draft, last: Iterable[str], unfit: set[Pod]) -> Callable[[Pod, Draft], _Outlook]:
+    def _outlook(self, empty: Draft) -> Callable[[Pod, Draft], _Outlook]:
         """Return what says where a pod may land.
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
         """
-        planning, fullest, ahead = self._planning, empty.destinations[-1], self._outranking(empty)
-        places = [node for name in last if (node := planning.cluster.node(name))]
+        planning, ahead = self._planning, self._outranking(empty)
+        by_place = planning.zones.by_place(empty.destinations)
+        places = [node for names in by_place.values() if (node := planning.cluster.node(names[-1]))]
+        unfit = self._unfit[frozenset(by_place)]
 
         def outlook(pod: Pod, draft: Draft) -> _Outlook:
-            has_room = planning.fullness.has_room(fullest, [pod], _SPARE)
-            fits = has_room and not any(planning.zones.worsened_by(pod, place) for place in places)
+            fits = pod not in unfit and not any(planning.zones.worsened_by(pod, place) for place in places)
             is_refused = fits and planning.evict.first_refusal([pod]) is not None
             if is_refused and draft.offers:
                 return _Outlook(is_held_back=True)
             found = ahead(pod, len(draft.offers)) if fits and not is_refused else _Outlook()
             if not found.likely:
-                unfit.add(pod)
+                if not found.is_thin:
+                    unfit.add(pod)
                 return found
             there = [each for each, name in draft.expected.items() if name == found.expected]
             has_room_there = planning.fullness.has_room(found.expected, [pod], _SPARE_THERE if there else _SPARE, there)
@@ -197,23 +240,23 @@ class BroadWaves:
         simulation = self._planning.foresight.simulation
         receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
-        def ahead(answer: Answer) -> tuple[Parts, Mask, int] | None:
-            """Return which nodes are ahead, and the most pods that may go in a wave; None if too few are."""
+        def ahead(answer: Answer) -> tuple[Parts, Mask, int] | _Outlook:
+            """Return which nodes are ahead, and the most pods that may go in a wave; if too few are, what then."""
             parts = answer.parts
             if parts is None:
-                return None
+                return _Outlook()
             receives, behind = parts.nodes.of(receiving), parts.nodes.of(avoided)
             are_ahead = receives & (parts.totals > parts.totals[behind].max(initial=0))
             fewest = parts.fewest(are_ahead)
-            if not (receives | behind).all() or fewest < (_LEAST_IN_PART if answer.sampled else 1):
-                return None
+            if not (receives | behind).all() or fewest < _least(answer):
+                return _Outlook(is_thin=parts.fewest(receives) < _least(answer))
             return parts, are_ahead, fewest * len(parts.nodes) // parts.size
 
         def outranking(pod: Pod, number: int) -> _Outlook:
             found: list[tuple[Parts, Mask, int]] = []
             for answer in simulation.answers(pod):
-                if (each := ahead(answer)) is None:
-                    return _Outlook()
+                if isinstance(each := ahead(answer), _Outlook):
+                    return each
                 found.append(each)
             parts, are_ahead, _ = found[0]
             places = np.flatnonzero(are_ahead)
@@ -223,3 +266,19 @@ class BroadWaves:
             return _Outlook(names, names[there.argmax()], min(most for *_, most in found))
 
         return outranking
+
+
+def _most(destinations: Sequence[str]) -> int:
+    return min(_MOST_MOVES, max(1, len(destinations) // _DESTINATIONS_PER_MOVE))
+
+
+def _least(answer: Answer) -> int:
+    return _LEAST_IN_PART if answer.sampled else 1
+
+
+def _halving(offers: Iterator[Offer]) -> Iterator[Iterator[Offer]]:
+    """Yield offers that bring at least half as much as the first one, then those with at least a quarter, and so on."""
+    first = next(offers, None)
+    if first:
+        for _, alike in groupby(chain((first,), offers), key=lambda each: floor(log2(first.gain / each.gain))):
+            yield alike

@@ -148,6 +148,12 @@ class Fullness:
         """Return what pods that use these amounts add to a node to which they come (see `resources.arriving`)."""
         return np.array([each * (name != CONTENTION) for name, each in zip(self._names, amounts, strict=True)])
 
+    def room(self, names: Sequence[str]) -> Fills:
+        """Return how much more of each resource nodes can take until they pass a ceiling."""
+        ceilings = np.array([self._ceilings[name] for name in self._names])
+        room: Fills = (ceilings[:, np.newaxis] - self.peak_fills(names)) * self.offered(names) / 100
+        return room
+
     def has_room(self, name: str, pods: Iterable[Pod], spare: float, there: Iterable[Pod] = ()) -> bool:
         """Return whether `spare` times these pods' usage passes no ceiling of a node, in any resource measured.
 

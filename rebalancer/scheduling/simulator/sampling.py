@@ -108,6 +108,15 @@ class Parts:
         chosen = Nodes(self.nodes.indexes[some])
         return min(fewest_in_windows(circle_from(each, 0.0, self.nodes), chosen, self.size) for each in self.orders)
 
+    def winners(self) -> set[int]:
+        """Return the nodes that win in some part, in any of the orders."""
+        found = set[int]()
+        for order in self.orders:
+            circle = circle_from(order, 0.0, self.nodes)
+            line = np.concatenate((circle, circle[: self.size - 1]))
+            found |= winners_in_line(line, self.totals[np.searchsorted(self.nodes.indexes, line)], self.size)
+        return found
+
 
 def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:
     """Return the nodes that win in some window, wherever it starts.

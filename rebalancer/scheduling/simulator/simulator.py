@@ -131,6 +131,7 @@ class Simulator:
         weighted = self._weighted(pod, profile, nodes)
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
         winners = nodes.indexes[sums == sums.max()].tolist()
+        parts = sampling.Parts(self._orders, nodes, min(enough, len(nodes)), sums)
         return Answer(
             nodes=tuple([names[index] for index in winners]),
             feasible=len(nodes),
@@ -138,26 +139,21 @@ class Simulator:
             scores=lambda name: self._scores(weighted, nodes, name),
             refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
-            winners=partial(self._anywhere, pod, profile, nodes, enough, sums),
-            parts=sampling.Parts(self._orders, nodes, min(enough, len(nodes)), sums),
+            winners=partial(self._anywhere, pod, profile, parts),
+            parts=parts,
         )
 
-    def _anywhere(
-        self, pod: Pod, profile: Profile, nodes: Nodes, enough: int, sums: ByNode, *, roughly: bool
-    ) -> tuple[str, ...]:
-        """Return the nodes that win in some window of some order, by their scores there or, roughly, by these sums."""
+    def _anywhere(self, pod: Pod, profile: Profile, parts: sampling.Parts, *, roughly: bool) -> tuple[str, ...]:
+        """Return the nodes that win in some part, by their scores there or, roughly, by those among all nodes."""
 
         def weigh(some: Nodes) -> list[ByNode]:
             return [*self._weighted(pod, profile, some).values()]
 
-        found = set[int]()
-        for order in self._orders:
-            circle = circle_from(order, 0.0, nodes)
-            if roughly:
-                line = np.concatenate((circle, circle[: enough - 1]))
-                found |= sampling.winners_in_line(line, sums[np.searchsorted(nodes.indexes, line)], enough)
-            else:
-                found |= sampling.window_winners(circle, enough, weigh)
+        if roughly:
+            found = parts.winners()
+        else:
+            circles = [circle_from(order, 0.0, parts.nodes) for order in parts.orders]
+            found = set[int]().union(*(sampling.window_winners(each, parts.size, weigh) for each in circles))
         return tuple(self._state.names[index] for index in sorted(found))
 
     @property

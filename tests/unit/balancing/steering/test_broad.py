@@ -28,9 +28,9 @@ def moved(draft):
 
 
 def hot(*pods, receivers=8, requests="100m", labels=None, **snapshot):
-    """n0 and n1 with these pods, given with their points, and so many other nodes at 10 points."""
+    """n0 and n1 with these pods, given with their points, and so many other nodes at 5 points."""
     others = [f"n{number}" for number in range(2, 2 + receivers)]
-    pods = [*pods, *((pod(f"on-{name}", name, cpu=requests), 10) for name in others)]
+    pods = [*pods, *((pod(f"on-{name}", name, cpu=requests), 5) for name in others)]
     nodes = [node(name, labels=(labels or {}).get(name)) for name in ("n0", "n1", *others)]
     return cluster(nodes, [each for each, _ in pods], {each.name: points for each, points in pods}, snapshot=snapshot)
 
@@ -41,7 +41,7 @@ def stays(name, on, **fields):
 
 
 def test_nodes_below_the_mean_receive_and_all_others_are_avoided_alike():
-    """n0 is at 60, n1 at 40 and the others at 10, so the mean is 18: eight receive, and two carry two taints."""
+    """n0 is at 60, n1 at 40 and the others at 5, so the mean is 14: eight receive, and two carry two taints."""
     draft = drafted(hot((pod("a", "n0"), 20), (pod("b", "n0"), 40), (pod("c", "n1"), 40)))
 
     assert draft.avoid == {"n0": HOT, "n1": HOT}
@@ -49,12 +49,37 @@ def test_nodes_below_the_mean_receive_and_all_others_are_avoided_alike():
 
 
 def test_at_least_the_emptiest_15_percent_receive():
-    """n0 is at 52, n1 at 1 and the other eight at 38: only n1 is below the mean of 35.7, and 15 % of ten are two."""
+    """Half way from the mean to the target is 46.95, where n1 alone is below; but of ten nodes two receive."""
     names = [f"n{number}" for number in range(10)]
     pods = [pod("a", "n0"), stays("b", "n0"), *(pod(f"on-{name}", name) for name in names[1:])]
-    usage = {"a": 5, "b": 47, "on-n1": 1} | {f"on-{name}": 38 for name in names[2:]}
+    usage = {"a": 1.3, "b": 60.7, "on-n1": 1} | {f"on-{name}": 47 for name in names[2:]}
 
     assert drafted(cluster([node(name) for name in names], pods, usage)).destinations == ("n1", "n2")
+
+
+def test_nodes_without_room_for_the_first_pod_do_not_receive_with_it():
+    """`a` of 20 points asks for 45.  So four at 5 points receive it, and `b` with it, but not those at 12."""
+    pods = [(pod("a", "n0"), 20), (stays("rest", "n0"), 50), (pod("b", "n1"), 14), (stays("more", "n1"), 50)]
+    on = hot(*pods, receivers=4)
+    fuller = [node(f"m{number}") for number in range(4)]
+    filled = [stays(f"on-{each.name}", each.name) for each in fuller]
+    usage = {"a": 20, "rest": 50, "b": 14, "more": 50} | {f"on-n{number}": 5 for number in range(2, 6)}
+    usage |= {each.name: 12 for each in filled}
+
+    draft = drafted(cluster([*on.nodes, *fuller], [*on.snapshot.pods, *filled], usage))
+
+    assert (moved(draft), sorted(draft.destinations)) == (["a", "b"], ["n2", "n3", "n4", "n5"])
+
+
+def test_a_pod_too_large_for_nodes_in_each_part_does_not_keep_smaller_ones():
+    """Of 120 nodes 100 in a row are scored.  `a` has room on two nodes, next to each other, and `b` on 20 of them."""
+    names = [f"n{number:03}" for number in range(120)]
+    usage = {f"on-{name}": 0 if place < 2 else 20 if place % 6 == 0 else 45 for place, name in enumerate(names)}
+    pods = [pod("a", "n119"), pod("b", "n118"), *(stays(f"on-{name}", name) for name in names)]
+
+    draft = drafted(cluster([node(name) for name in names], pods, usage | {"a": 20, "b": 10}))
+
+    assert (moved(draft), len(draft.destinations)) == (["b"], 21)
 
 
 def test_a_pod_that_brings_less_than_half_of_the_first_waits():
