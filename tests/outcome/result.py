@@ -205,8 +205,8 @@ def median(results: Sequence[Result], figure: str | Callable[[Result], float]) -
 def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[str]) -> tuple[int, int]:
     """Return how many replacements came where they were foreseen, and how many evictions said where.
 
-    Which replacement came for which pod nobody knows: an owner's are alike, so each is counted once for a pod of its
-    owner whose set of nodes holds the node, the smallest sets first.
+    Which replacement came for which pod nobody knows: an owner's are alike, so as many are counted as can be, each once
+    for a pod of its owner whose set of nodes holds the node.
 
     Args:
         report: The program's, as JSON; another program's output foresees nothing.
@@ -218,15 +218,22 @@ def as_foreseen(report: str, places: Mapping[str, str], replacements: Iterable[s
     except (ValueError, TypeError, KeyError):
         return 0, 0
     told = [(_owner(each["name"]), (each.get("destination") or {}).get("nodes")) for each in evictions]
-    told = sorted((each for each in told if each[1]), key=lambda each: len(each[1]))
-    landed = Counter((_owner(name), places[name]) for name in replacements)
-    hits = 0
-    for owner, nodes in told:
-        node = next((node for node in nodes if landed[owner, node]), None)
-        if node:
-            landed[owner, node] -= 1
-            hits += 1
-    return hits, len(told)
+    told = [each for each in told if each[1]]
+    landed = defaultdict(list)
+    for name in replacements:
+        landed[_owner(name), places[name]].append(name)
+    came_for: dict[str, int] = {}
+
+    def counts(number: int, seen: set[str]) -> bool:
+        owner, nodes = told[number]
+        for name in [each for node in nodes for each in landed[owner, node] if each not in seen]:
+            seen.add(name)
+            if name not in came_for or counts(came_for[name], seen):
+                came_for[name] = number
+                return True
+        return False
+
+    return sum(counts(number, set()) for number in range(len(told))), len(told)
 
 
 def shares_told(report: str, places: Mapping[str, str], replacements: Iterable[str]) -> list[tuple[float, bool]]:
