@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 330,
-    "rebalancer/balancing": 3590,
+    "rebalancer/balancing": 3580,
     "rebalancer/cli": 1680,
     "rebalancer/cluster": 1450,
     "rebalancer/engine": 1810,

@@ -60,8 +60,7 @@ _WORTH_JOINING = 0.5
 _ALL = ""
 #: So many groups of nodes are tried, at most, to which the first pods of a wave could go.
 _MOST_DRAFTS = 30
-#: A wave ends when so many pods in a row find no room where they are expected.  Where no others of it are expected, the
-#: scheduler would fill a node that is full, since little is requested of it: that receives no more.
+#: A wave ends when so many pods in a row find no room where they are expected.
 _TRIES = 10
 
 
@@ -73,7 +72,6 @@ class _Outlook(NamedTuple):
     most: int = 0  # the most pods that may go in a wave with it
     is_held_back: bool = False  # whether its eviction would be refused after those before it
     is_crowded: bool = False  # whether it would find no room where it is expected
-    is_thin: bool = False  # whether too few nodes receive in some part, of those that it could go to
 
 
 class BroadWaves:
@@ -82,7 +80,6 @@ class BroadWaves:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._turns: Counter[object] = Counter()
-        self._full: set[str] = set()
         # By the places that receive; no pod becomes fit later.
         self._unfit: defaultdict[object, set[Pod]] = defaultdict(set)
 
@@ -96,19 +93,11 @@ class BroadWaves:
         names = [node.name for node in open_to]
         by_place = self._planning.zones.by_place(names)
         groups: dict[object, Sequence[str]] = {_ALL: names, **(by_place if len(by_place) > 1 else {})} if names else {}
-        givers = self._planning.offers.givers()
+        givers, all_names = self._planning.offers.givers(), sorted(node.name for node in nodes)
         for place in sorted(groups, key=lambda each: (self._turns[each], each != _ALL, str(each))):
-            draft = self._to(groups[place], sorted(node.name for node in nodes), givers)
+            draft = self._filled(self._emptiest(groups[place]), all_names, givers)
             self._turns[place] += (draft is None) is (place == _ALL)
             if draft:
-                return draft
-        return None
-
-    def _to(self, names: Sequence[str], nodes: Sequence[str], givers: Sequence[str]) -> Draft | None:
-        """Return the next wave to the emptiest of some nodes, without those that turn out to be full."""
-        while group := self._emptiest([name for name in names if name not in self._full]):
-            draft = self._filled(group, nodes, givers)
-            if self._full.isdisjoint(group):
                 return draft
         return None
 
@@ -133,7 +122,7 @@ class BroadWaves:
             found = planning.offers.offers(fit, (group[below_mean // 2],))
             for destinations, offers in islice(self._starts(group, found), _MOST_DRAFTS):
                 draft = self._drafted(destinations, nodes, offers)
-                if draft.offers or not self._full.isdisjoint(group):
+                if draft.offers:
                     return draft
         return None
 
@@ -176,8 +165,7 @@ class BroadWaves:
         Each is looked at with those before it gone, and where they are expected.  From a pod on that is held back no
         pod of its owner goes: what holds it back holds them back.
         """
-        planning, draft, most = self._planning, empty, _most(empty.destinations)
-        in_vain: list[str] = []
+        planning, draft, most, in_vain = self._planning, empty, _most(empty.destinations), 0
         gave: set[str] = set()
         waiting: set[Owner | None] = set()
         for offer in offers:
@@ -190,17 +178,14 @@ class BroadWaves:
             outlook = outlook_of(pod, draft)
             if outlook.is_held_back and pod.controller:
                 waiting.add(pod.controller)
-            if outlook.is_crowded or outlook.is_thin:
-                in_vain.append(outlook.expected)
-            if len(in_vain) == _TRIES:
-                self._full.update({*in_vain} - {"", *draft.expected.values()})
+            in_vain += outlook.is_crowded
+            if in_vain == _TRIES:
                 break
             node = None if outlook.is_crowded else planning.cluster.node(outlook.expected)
             most = min(most, outlook.most) if node else most
             if node and len(draft.offers) < most and not planning.evict.try_out(pod):
                 planning.cluster.place(pod, node)
-                expecting = Offer(offer.candidate, node.name, offer.gain, offer.deal)
-                in_vain.clear()
+                expecting, in_vain = Offer(offer.candidate, node.name, offer.gain, offer.deal), 0
                 draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: outlook.likely})
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
@@ -222,8 +207,7 @@ class BroadWaves:
                 return _Outlook(is_held_back=True)
             found = ahead(pod, len(draft.offers)) if fits and not is_refused else _Outlook()
             if not found.likely:
-                if not found.is_thin:
-                    unfit.add(pod)
+                unfit.add(pod)
                 return found
             there = [each for each, name in draft.expected.items() if name == found.expected]
             has_room_there = planning.fullness.has_room(found.expected, [pod], _SPARE_THERE if there else _SPARE, there)
@@ -240,23 +224,23 @@ class BroadWaves:
         simulation = self._planning.foresight.simulation
         receiving, avoided = simulation.among(empty.destinations), simulation.among(empty.avoid)
 
-        def ahead(answer: Answer) -> tuple[Parts, Mask, int] | _Outlook:
-            """Return which nodes are ahead, and the most pods that may go in a wave; if too few are, what then."""
+        def ahead(answer: Answer) -> tuple[Parts, Mask, int] | None:
+            """Return which nodes are ahead, and the most pods that may go in a wave; None if too few are."""
             parts = answer.parts
             if parts is None:
-                return _Outlook()
+                return None
             receives, behind = parts.nodes.of(receiving), parts.nodes.of(avoided)
             are_ahead = receives & (parts.totals > parts.totals[behind].max(initial=0))
             fewest = parts.fewest(are_ahead)
             if not (receives | behind).all() or fewest < _least(answer):
-                return _Outlook(is_thin=parts.fewest(receives) < _least(answer))
+                return None
             return parts, are_ahead, fewest * len(parts.nodes) // parts.size
 
         def outranking(pod: Pod, number: int) -> _Outlook:
             found: list[tuple[Parts, Mask, int]] = []
             for answer in simulation.answers(pod):
-                if isinstance(each := ahead(answer), _Outlook):
-                    return each
+                if (each := ahead(answer)) is None:
+                    return _Outlook()
                 found.append(each)
             parts, are_ahead, _ = found[0]
             places = np.flatnonzero(are_ahead)

@@ -58,26 +58,46 @@ def test_at_least_the_emptiest_15_percent_receive():
 
 
 def test_nodes_without_room_for_the_first_pod_do_not_receive_with_it():
-    """`a` of 20 points asks for 45.  So four at 5 points receive it, and `b` with it, but not those at 12."""
+    """`a` of 20 points asks for 45.  So four at 5 points receive it, and `b` with it, but not those at 8."""
     pods = [(pod("a", "n0"), 20), (stays("rest", "n0"), 50), (pod("b", "n1"), 14), (stays("more", "n1"), 50)]
     on = hot(*pods, receivers=4)
     fuller = [node(f"m{number}") for number in range(4)]
     filled = [stays(f"on-{each.name}", each.name) for each in fuller]
     usage = {"a": 20, "rest": 50, "b": 14, "more": 50} | {f"on-n{number}": 5 for number in range(2, 6)}
-    usage |= {each.name: 12 for each in filled}
+    usage |= {each.name: 8 for each in filled}
 
     draft = drafted(cluster([*on.nodes, *fuller], [*on.snapshot.pods, *filled], usage))
 
     assert (moved(draft), sorted(draft.destinations)) == (["a", "b"], ["n2", "n3", "n4", "n5"])
 
 
+def test_a_pod_that_finds_no_room_on_one_of_them_waits():
+    """All have room for `a`, which uses cpu.  `b` is expected on n3, and the others lack memory: 40 and 22.5 of 60."""
+    receiving = [f"n{number}" for number in range(2, 10)]
+    pods = [pod("a", "n0"), stays("rest", "n0"), pod("b", "n1"), stays("more", "n1")]
+    usage = {"a": points(18, 1), "rest": points(50, 1), "b": points(10, 10), "more": points(50, 45)}
+    rest = dict.fromkeys(receiving, points(5, 40)) | {"n3": points(5, 0)}
+    on = cluster(map(node, ("n0", "n1", *receiving)), pods, usage, rest)
+    waves = BroadWaves(planner(on, {"cpu": 20, "memory": 20}, {"cpu": 50, "memory": 60}))
+
+    assert moved(waves.next_wave(on.nodes, on.nodes)) == ["a"]
+
+
+def test_nodes_receive_up_to_half_way_from_the_mean_to_the_target():
+    """The mean is 17.7 and half way 33.8, so a node at 33 receives a small pod, and one at 36 does not."""
+    usage = {"n0": 60, **dict.fromkeys(("n1", "n2", "n3", "n4", "n5", "n6"), 5), "n7": 33, "n8": 36}
+    on = cluster(map(node, usage), [pod("a", "n0")], {"a": 4}, usage | {"n0": 56})
+
+    assert sorted(drafted(on).destinations) == ["n1", "n2", "n3", "n4", "n5", "n6", "n7"]
+
+
 def test_a_pod_too_large_for_nodes_in_each_part_does_not_keep_smaller_ones():
     """Of 120 nodes 100 in a row are scored.  `a` has room on two nodes, next to each other, and `b` on 20 of them."""
     names = [f"n{number:03}" for number in range(120)]
-    usage = {f"on-{name}": 0 if place < 2 else 20 if place % 6 == 0 else 45 for place, name in enumerate(names)}
+    usage = {f"on-{name}": 0 if place < 2 else 15 if place % 6 == 0 else 45 for place, name in enumerate(names)}
     pods = [pod("a", "n119"), pod("b", "n118"), *(stays(f"on-{name}", name) for name in names)]
 
-    draft = drafted(cluster([node(name) for name in names], pods, usage | {"a": 20, "b": 10}))
+    draft = drafted(cluster([node(name) for name in names], pods, usage | {"a": 20, "b": 14}))
 
     assert (moved(draft), len(draft.destinations)) == (["b"], 21)
 
@@ -123,8 +143,8 @@ def test_pods_are_expected_where_they_score_best_and_have_to_find_room_there(req
     assert [(names[:1], len(names)) for names in draft.likely.values()] == [([name], 8) for name in expected]
 
 
-def test_a_node_that_all_pods_would_fill_receives_no_more():
-    """Nothing is requested of x, so each pod is expected there; it has no memory for one twice: 36 and 26 points of 60.
+def test_a_node_without_room_receives_nothing_though_the_scheduler_prefers_it():
+    """Nothing is requested of x, so each pod would come there; it has no memory for one: 36 points, and 2.25 times 13.
 
     Against the mean n0 is fuller, and has room.  Without x twelve receive, and take six pods.
     """
