@@ -51,15 +51,6 @@ def test_a_node_that_would_not_win_anyway_carries_no_taint():
     assert [wave.avoid for wave in waves(steered(on))] == [{"n1": HOT}]
 
 
-@pytest.mark.parametrize(("rest", "evicted"), [(43.4, 1), (43.8, 2)])
-def test_a_node_is_brought_inside_its_target_by_a_quarter_more_than_a_move_brings(rest, evicted):
-    """To 48.1.  With two of its pods of 3 points n1 is over 50; with one it is at 49.4, where 1.3 are left, or 49.8."""
-    pods = [pod(f"p{number}") for number in range(3)]
-    on = cluster([node("n1"), node("n2")], pods, dict.fromkeys(["p0", "p1", "p2"], 3), {"n1": rest})
-
-    assert len(steered(on).evictions) == evicted
-
-
 def test_a_node_with_the_soft_taint_of_another_is_no_destination():
     assert moves(steered(three_nodes(taints=["autoscaler/candidate:PreferNoSchedule"]))) == []
 

@@ -32,10 +32,8 @@ Fills = NDArray[np.float64]
 Costs = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-#: How far inside their band nodes are brought, as a multiple of the least gain of a move.  With 2, plans had 1.45 times
-#: the moves of a greedy one that stops at the edge, now 1.16; where usage varies by 10 % from cycle to cycle, fewer
-#: pods go in eight cycles as well, although a few of them go later.
-MARGIN = 1.25
+#: How far inside their band nodes are brought, as a multiple of the least gain of a move.
+MARGIN = 2.0
 #: What a squared point of distance from the mean costs.  With more, plans take more moves; with none, they end with a
 #: node or two outside that no single move brings in.
 _EVENNESS = 0.003

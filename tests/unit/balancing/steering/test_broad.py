@@ -1,6 +1,6 @@
 """Waves to many nodes, for schedulers that score only some of them.
 
-Nodes have a hundred points of cpu, targets are 50 %.  The least gain is 1.5 points, so nodes are brought to 48.1 %.
+Nodes have a hundred points of cpu, targets are 50 %.  The least gain is 1.5 points, so nodes are brought to 47 %.
 """
 
 import pytest
