@@ -1,6 +1,8 @@
 """Waves to many nodes, on random clusters."""
 
 from collections import Counter
+from itertools import groupby
+from math import floor, log2
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,17 +48,26 @@ def slow(parts):
     """
     mean = parts.goal.mean[0]
     names = [each.name for each in parts.cluster.nodes]
-    peaks = sorted(zip(parts.fullness.peak_fills(names)[0], names, strict=True))
-    receivers = [name for peak, name in peaks if peak <= mean]
-    middle = receivers[len(receivers) // 2]
-    offers = parts.offers.in_order(parts.offers.offers(parts.pool.on(parts.offers.givers()), [middle]))
-    room = 50 - dict(map(reversed, peaks))[receivers[-1]]
+    peaks = dict(sorted(zip(names, parts.fullness.peak_fills(names)[0], strict=True), key=lambda each: each[::-1]))
+    low = [name for name, peak in peaks.items() if peak <= max(mean, (mean + 50) / 2)]
+    middle = low[sum(peak <= mean for peak in peaks.values()) // 2]
+    found = list(parts.offers.offers(parts.pool.on(parts.offers.givers()), [middle]))
+    for _, alike in groupby(found, key=lambda each: floor(log2(found[0].gain / each.gain))):
+        offers = list(parts.offers.in_order(alike))
+        for number, first in enumerate(offers):
+            receivers = [name for name in low if 2.25 * first.candidate.points["cpu"] <= 50 - peaks[name]]
+            if chosen := slow_to(parts, receivers, 50 - max(map(peaks.get, receivers), default=50), offers[number:]):
+                return chosen
+    return ()
+
+
+def slow_to(parts, receivers, room, offers):
     chosen, held = [], set()
     for offer in offers:
         pods, each = [other.candidate.pod for other in chosen], offer.candidate.pod
-        if len(chosen) == len(receivers) // 2 or (chosen and offer.gain < chosen[0].gain / 2):
+        if len(chosen) == max(1, len(receivers) // 2) or (chosen and offer.gain < chosen[0].gain / 2):
             break
-        if 2 * offer.candidate.points["cpu"] > room or each.node in {other.node for other in pods}:
+        if 2.25 * offer.candidate.points["cpu"] > room or each.node in {other.node for other in pods}:
             continue
         if each.controller in held or parts.evict.first_refusal([each]):
             continue
