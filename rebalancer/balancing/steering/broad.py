@@ -1,13 +1,13 @@
 """Waves where the scheduler scores only a part of the nodes: it is not known which, so pods are sent to many at once.
 
-1. Nodes may receive that are no nearer to their target than to the mean in any resource, the emptiest first and at most
-   200, or the emptiest 15 % if these are more.  Of these the ones do that have room for 2.25 times the pod that brings
-   most; if that cannot go, the next pod is tried that has room on others.  All other nodes are avoided alike, with two
-   taints: with one on some, these would lose 150 points, which is often not enough.
-2. The pods that bring most go, at most one of each node, if all that receive have room for them.  A pod goes only if
-   each part of the nodes that may be scored has three destinations that outrank every avoided node: threads leave out a
-   node of it at times, and some may fill.  The poorest part limits the wave: there is a destination for each pod even
-   where all parts have as few.
+1. A wave starts with the pod that brings most.  Its destinations are the nodes that have room for 2.25 times that pod,
+   among the emptiest: nodes at most half way from the mean to the target in every resource, at most 200 of them, or the
+   emptiest 15 % if these are more.  All other nodes are avoided alike, with two taints: with one on some, these would
+   lose 150 points, which is often not enough.  If the pod cannot go, the wave starts with the next one.
+2. Other pods join that bring about as much, at most one of each node, if every destination has room for them.  A pod
+   goes only if each part of the nodes that may be scored has three destinations that outrank every avoided node: the
+   scheduler's threads skip a node at times, and some may fill.  The part with the fewest limits the wave: there is a
+   destination for each pod even where all parts have as few.
 3. Pods are expected one after the other, each on the destination that scores best in the next part, with room there for
    2.5 times all that is expected: where much is requested of others, most pods of a wave come to one node.
 4. The pod may land on any destination.  So on none may the spreading over zones get worse.  Where there are zones, a
@@ -42,13 +42,12 @@ _MOST_MOVES = 100
 _DESTINATIONS_PER_MOVE = 2
 #: So many good destinations are in each part of the nodes that may be scored; one where all nodes are scored.
 _LEAST_IN_PART = 3
-#: Nodes receive that are above the mean by at most this share of what their target is above it, and at least this share
-#: of all nodes.
+#: How far from the mean to the target nodes may be that receive; and the least share of the nodes that may.
 _LOW = 0.5
 _RECEIVING = 0.15
-#: Each destination has to have room for so many times the pod, and the one where it is expected for so many times all
-#: that is.  With twice in both cases, 2 to 4 % of pods landed on nodes over their band where requests are uneven or
-#: pods are large, now less than 1 %.
+#: Each destination has room for so many times the pod; if others are expected there too, for so many times all of them.
+#: With 2 for both, 2 to 4 % of the pods landed on nodes over their band where requests are uneven or pods are large;
+#: with these figures it is about 1 %.
 _SPARE = 2.25
 _SPARE_THERE = 2.5
 #: So many nodes are looked at as sources for each move of a wave; if none of their pods may go, so many in all.
@@ -58,7 +57,7 @@ _MOST_SOURCES = 200
 _WORTH_JOINING = 0.5
 #: All destinations together, among the places that receive.
 _ALL = ""
-#: So many groups of nodes are tried, at most, to which the first pods of a wave could go.
+#: A wave is started at most so many times, with other destinations each time.
 _MOST_DRAFTS = 30
 #: A wave ends when so many pods in a row find no room where they are expected.
 _TRIES = 10
@@ -95,31 +94,33 @@ class BroadWaves:
         groups: dict[object, Sequence[str]] = {_ALL: names, **(by_place if len(by_place) > 1 else {})} if names else {}
         givers, all_names = self._planning.offers.givers(), sorted(node.name for node in nodes)
         for place in sorted(groups, key=lambda each: (self._turns[each], each != _ALL, str(each))):
-            draft = self._filled(self._emptiest(groups[place]), all_names, givers)
+            draft = self._filled(groups[place], all_names, givers)
             self._turns[place] += (draft is None) is (place == _ALL)
             if draft:
                 return draft
         return None
 
-    def _emptiest(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of some nodes that may receive, the emptiest first."""
+    def _emptiest(self, names: Sequence[str]) -> tuple[tuple[str, ...], str]:
+        """Return those of some nodes that may receive, the emptiest first, and the middle one below the mean."""
         goal = self._planning.goal
         highest = goal.highest(self._planning.fullness.peak_fills(names))
+        below_mean = int(np.count_nonzero(highest <= 0))
         low = int(np.count_nonzero(highest <= max(0.0, _LOW * (goal.high - goal.mean).min())))
         count = max(ceil(_RECEIVING * len(names)), min(low, _MOST_MOVES * _DESTINATIONS_PER_MOVE))
-        return tuple([names[number] for number in np.argsort(highest, kind="stable")[:count].tolist()])
+        group = tuple([names[number] for number in np.argsort(highest, kind="stable")[:count].tolist()])
+        return group, group[min(below_mean, count) // 2]
 
-    def _filled(self, group: Sequence[str], nodes: Sequence[str], givers: Sequence[str]) -> Draft | None:
+    def _filled(self, names: Sequence[str], nodes: Sequence[str], givers: Sequence[str]) -> Draft | None:
         """Return the next wave to those of these nodes that have room for its first pod: the one that brings most.
 
         If that may not go, the next one is tried that leads to other nodes.
         """
-        planning, unfit = self._planning, self._unfit[frozenset(self._planning.zones.by_place(group))]
-        below_mean = int(np.count_nonzero(planning.goal.highest(planning.fullness.peak_fills(group)) <= 0))
+        planning, (group, middle) = self._planning, self._emptiest(names)
+        unfit = self._unfit[frozenset(planning.zones.by_place(group))]
         for count in sorted({_SOURCES_PER_MOVE * _most(group), _MOST_SOURCES}):
             there = planning.pool.on(givers[:count])
             fit = [each for each in there if each.pod not in unfit] if unfit else there
-            found = planning.offers.offers(fit, (group[below_mean // 2],))
+            found = planning.offers.offers(fit, (middle,))
             for destinations, offers in islice(self._starts(group, found), _MOST_DRAFTS):
                 draft = self._drafted(destinations, nodes, offers)
                 if draft.offers:
@@ -127,9 +128,11 @@ class BroadWaves:
         return None
 
     def _starts(self, group: Sequence[str], found: Iterator[Offer]) -> Iterator[tuple[tuple[str, ...], list[Offer]]]:
-        """Yield nodes that may receive together, and the moves that could be made to all of them, the best one first.
+        """Yield ways to start a wave: the nodes with room for its first pod, and the moves that fit on all of them.
 
-        A move is made with others that bring at least half as much.
+        Pods with equal constraints and the same nodes are one way.  Thousands of pods are compared with the nodes at
+        once.  For example, n1 alone has room for `a`, and n1 and n2 have room for `b` and `c`, which are smaller.  The
+        first way is n1 for all three, the second is n1 and n2 for `b` and `c`.
         """
         fullness, eligible = self._planning.fullness, self._planning.cluster.index(EligibleNodes)
         room, tried = fullness.room(group)[:, np.newaxis, :], set[object]()
@@ -148,6 +151,7 @@ class BroadWaves:
                 tried.add(start)
 
     def _are_enough(self, destinations: Sequence[str], pod: Pod) -> bool:
+        """Return whether each part that may be scored has destinations; this is cheaper than to start a wave."""
         simulation = self._planning.foresight.simulation
         answer = next(simulation.answers(pod))
         receiving = simulation.among(destinations)

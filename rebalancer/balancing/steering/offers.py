@@ -83,7 +83,7 @@ class Offers:
     def offers(
         self, candidates: Sequence[Candidate], destinations: Sequence[str], least: float = 0.0
     ) -> Iterator[Offer]:
-        """Yield what these pods would bring on these nodes: the moves that bring enough, by what they bring."""
+        """Yield what these pods would bring on these nodes: the moves that bring enough, and at least so much."""
         if not candidates or not destinations:
             return
         gains = self._gains([each.pod for each in candidates], destinations)

@@ -53,7 +53,7 @@ class Waves:
         self._planning = planning
         self._broad = BroadWaves(planning)
         self._failed: set[tuple[Pod, str]] = set()
-        # By owner, where one of its pods may have come, as the wave is now: others are not asked about if that is bad.
+        # By owner, where one of its pods would land badly in the wave as it is: its other pods would land there too.
         self._strays: dict[object, Collection[str]] = {}
         self._eligible = planning.cluster.index(EligibleNodes)
         self._open = [node for node in planning.cluster.nodes if not node.unschedulable]

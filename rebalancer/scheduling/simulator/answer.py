@@ -30,7 +30,7 @@ class Answer:
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     # Returns the winners of all parts, by what nodes score there or, roughly and much faster, among all.
     winners: Callable[..., tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    # The parts of the nodes that may be scored, with indexes as those of `Simulation.among`; None if there is no node.
+    # The feasible nodes and their scores, and which of them may be scored together; None if the pod fits nowhere.
     parts: Parts | None = field(default=None, compare=False, repr=False)
 
     def without_scores(self) -> "Answer":

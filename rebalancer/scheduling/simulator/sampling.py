@@ -91,12 +91,12 @@ def fewest_in_windows(circle: Order, some: Nodes, enough: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of some nodes that may be scored, and what the nodes score in all."""
+    """Some nodes with their total scores, and the parts of them that the scheduler may score."""
 
     orders: Sequence[Order]  # of all nodes
     nodes: Nodes
     size: int  # how many of these nodes are in each part
-    totals: ByNode
+    totals: ByNode  # the score of each node if all are scored
 
     def beginning(self, start: float) -> Mask:
         """Return for each of the nodes whether it is in the part that begins at a place from 0 to 1 of the list."""
@@ -109,7 +109,7 @@ class Parts:
         return min(fewest_in_windows(circle_from(each, 0.0, self.nodes), chosen, self.size) for each in self.orders)
 
     def winners(self) -> set[int]:
-        """Return the nodes that win in some part, in any of the orders."""
+        """Return the indexes of the nodes that win in some part, in any of the orders, by these totals."""
         found = set[int]()
         for order in self.orders:
             circle = circle_from(order, 0.0, self.nodes)

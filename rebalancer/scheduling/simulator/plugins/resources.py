@@ -276,7 +276,7 @@ class NodeResourcesBalancedAllocation:
         if not more:
             return np.full(len(nodes), WHOLE, dtype=np.int64)
         shares = [self._shares(name, amount, nodes) for name, amount in more.items()]
-        if len(shares) == _TWO:  # as a rule; a node that offers one of them only is even
+        if len(shares) == _TWO:  # as a rule; a node that offers only one of them is even
             deviations = np.fmax(abs(shares[0] - shares[1]) / _TWO, 0.0)
         else:
             deviations = _deviations(np.array(shares))
@@ -284,13 +284,14 @@ class NodeResourcesBalancedAllocation:
         return evenness
 
     def _shares(self, name: str, more: int, nodes: Nodes) -> NDArray[np.float64]:
-        """Return which share of a resource is requested, node by node; not a number where it is not offered."""
+        """Return the share of a resource that is requested, node by node; NaN where the node does not offer it."""
         _, taken = self._state.room(name)
         shares: NDArray[np.float64] = np.minimum((nodes.of(taken) + more) / nodes.of(self._offered[name]), 1.0)
         return shares
 
 
 def _deviations(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation of the shares that each node (column) has; of two it is half their distance."""
     there = ~np.isnan(shares)
     number = there.sum(axis=0)
     known = np.where(there, shares, 0.0)
