@@ -71,16 +71,23 @@ def test_nodes_without_room_for_the_first_pod_do_not_receive_with_it():
     assert (moved(draft), sorted(draft.destinations)) == (["a", "b"], ["n2", "n3", "n4", "n5"])
 
 
-def test_a_pod_that_finds_no_room_on_one_of_them_waits():
-    """All have room for `a`, which uses cpu.  `b` is expected on n3, and the others lack memory: 40 and 22.5 of 60."""
-    receiving = [f"n{number}" for number in range(2, 10)]
-    pods = [pod("a", "n0"), stays("rest", "n0"), pod("b", "n1"), stays("more", "n1")]
+@pytest.mark.parametrize(("spared", "goes", "receiving"), [(1, "a", 8), (0, "b", 1)])
+def test_a_pod_that_finds_no_room_on_one_of_them_waits(spared, goes, receiving):
+    """All eight have room for `a`, which uses cpu.  For `b` only n3 has: the others lack memory, 40 and 22.5 of 60.
+
+    Where a PDB keeps `a`, `b` goes to n3 alone.
+    """
+    names = [f"n{number}" for number in range(2, 10)]
+    pods = [pod("a", "n0", labels={"app": "a"}), stays("rest", "n0"), pod("b", "n1"), stays("more", "n1")]
     usage = {"a": points(18, 1), "rest": points(50, 1), "b": points(10, 10), "more": points(50, 45)}
-    rest = dict.fromkeys(receiving, points(5, 40)) | {"n3": points(5, 0)}
-    on = cluster(map(node, ("n0", "n1", *receiving)), pods, usage, rest)
+    rest = dict.fromkeys(names, points(5, 40)) | {"n3": points(5, 0)}
+    nodes = map(node, ("n0", "n1", *names))
+    on = cluster(nodes, pods, usage, rest, {"budgets": (make.pdb("a", spared),)})
     waves = BroadWaves(planner(on, {"cpu": 20, "memory": 20}, {"cpu": 50, "memory": 60}))
 
-    assert moved(waves.next_wave(on.nodes, on.nodes)) == ["a"]
+    draft = waves.next_wave(on.nodes, on.nodes)
+
+    assert (moved(draft), len(draft.destinations)) == ([goes], receiving)
 
 
 def test_nodes_receive_up_to_half_way_from_the_mean_to_the_target():
@@ -163,7 +170,7 @@ def test_a_node_without_room_receives_nothing_though_the_scheduler_prefers_it():
     assert (sorted(draft.destinations), draft.avoid["x"]) == (sorted(others), HOT)
 
 
-def test_each_zone_gives_its_own_emptiest_nodes():
+def test_zones_take_turns_each_with_its_own_emptiest_nodes():
     """Owners spread evenly stay in their zone, where 120 nodes are empty; of those of both zones 200 would receive."""
     places = [f"{zone}{number:03}" for number in range(180) for zone in "ab"]
     giving = [name for name in places if int(name[1:]) % 3 == 0]
@@ -172,10 +179,13 @@ def test_each_zone_gives_its_own_emptiest_nodes():
     nodes = [node(name, labels={ZONE: name[0]}) for name in places]
 
     rest = {name: 45 if name in giving else int(name[1:]) / 180 for name in places}
-    draft = drafted(cluster(nodes, pods, usage, rest))
+    on = cluster(nodes, pods, usage, rest)
+    waves = BroadWaves(parts_of(on))
 
-    assert {name[0] for name in draft.destinations} == {"a"}
-    assert (len(draft.destinations), len(draft.offers)) == (120, 60)
+    drafts = [waves.next_wave(on.nodes, on.nodes) for _ in range(3)]
+
+    assert [{name[0] for name in draft.destinations} for draft in drafts] == [{"a"}, {"b"}, {"a"}]
+    assert {(len(draft.destinations), len(draft.offers)) for draft in drafts} == {(120, 60)}
 
 
 @pytest.mark.parametrize(("tolerations", "names"), [([], ["a"]), (["node.kubernetes.io/unschedulable"], [])])

@@ -57,6 +57,21 @@ def test_what_is_not_simulated_is_not_known(fields: dict, why: str) -> None:
     assert why in answer.unknown
 
 
+@pytest.mark.parametrize(
+    ("offered", "score"),
+    [({}, 50 + (50 + 100 - 100) // 2), ({"ephemeral-storage": "10Gi"}, 50 + (50 + 100 - 75) // 2)],
+)
+def test_a_resource_that_a_node_does_not_offer_does_not_make_it_uneven(offered: dict, score: int) -> None:
+    """The pod takes 2 of 4 free cores.  Where the node has a disk, half of it is taken, so the node becomes even."""
+    args = {"resources": [{"name": "cpu"}, {"name": "ephemeral-storage"}]}
+    configuration = configured({"pluginConfig": [{"name": "NodeResourcesBalancedAllocation", "args": args}]})
+    there = [make.pod("a", node="n1", cpu=None, requests={"ephemeral-storage": "5Gi"})] if offered else []
+
+    answer = ask([make.node("n1", extra=offered)], there, make.pod("p", cpu="2"), configuration=configuration)
+
+    assert answer.scores("n1")["NodeResourcesBalancedAllocation"] == score
+
+
 @pytest.mark.parametrize(("priority", "feasible"), [(5, 2), (6, 1), (7, 1)])
 def test_a_nominated_pod_takes_its_node_from_pods_of_no_higher_priority(priority: int, feasible: int) -> None:
     """It counts there in the filters, and nowhere in the scores."""
