@@ -168,7 +168,7 @@ class Waves:
         if not draft.offers:
             return None
         needless = draft.avoid.keys() - self._hot()
-        for answer in self._answers(draft):
+        for answer in draft.answers:
             needless -= may_win(answer, needless)
         fewer = {name: level for name, level in draft.avoid.items() if name not in needless}
         names = former.keys() - set(draft.destinations)
@@ -270,7 +270,8 @@ class Waves:
     def _with(self, draft: Draft, offer: Offer, least: float = 0.0) -> Draft | None:
         """Return the wave with one more move, which is expected from now on; None if it may do badly."""
         planning, pod = self._planning, offer.candidate.pod
-        if self._has_sibling(draft, pod):
+        strays = set(self._strays.get(_owner(pod), ()))
+        if self._has_sibling(draft, pod) or not strays.issubset(draft.destinations):
             return None
         offers = planning.offers.offers([offer.candidate], draft.destinations)
         gains = {each.destination: each for each in planning.offers.in_order(filter(self._spreads_well, offers))}
@@ -323,18 +324,6 @@ class Waves:
         there = worlds.landed_on(seen.number, name, draft.pods)
         with self._planning.fullness.exchanged(name, fewer, more):
             return self._planning.fullness.has_room(name, [pod], SPARE, there)
-
-    def _answers(self, draft: Draft) -> list[Answer]:
-        """Return what the scheduler says of each pod, after those before it."""
-        answers: list[Answer] = []
-        with self._planning.foresight.avoiding(draft.avoid), self._planning.cluster.scope():
-            for offer in draft.offers:
-                pod, node = offer.candidate.pod, self._planning.cluster.node(offer.destination)
-                assert node is not None
-                answers.append(self._planning.foresight.simulation.ask(pod))
-                self._planning.cluster.remove(pod)
-                self._planning.cluster.place(pod, node)
-        return answers
 
 
 def _close_behind(answer: Answer, names: Iterable[str]) -> list[str]:
