@@ -66,12 +66,14 @@ def steered(name, seed, cycles):
 
 
 @pytest.mark.parametrize(("name", "seed"), some([("open", 3), ("open", 11), ("half", 11)], 2))
-def test_every_node_comes_into_its_band_in_one_cycle_with_few_moves_and_then_it_rests(name, seed):
+def test_every_node_comes_into_its_band_in_two_cycles_with_few_moves_and_then_it_rests(name, seed):
+    """What has to go to a node that was over itself waits for the second cycle: hardly anything."""
     played = steered(name, seed, cycles=3)
 
-    assert played.end.outside == 0
+    assert (played.end.outside, played.landed_over) == (0, 0)
     assert played.evictions <= MOVES[name] * played.yardstick.moves
-    assert (played.by_cycle[1:], played.twice) == ([0, 0], 0)
+    assert played.by_cycle[1] <= 0.1 * played.evictions
+    assert (played.by_cycle[2], played.twice) == (0, 0)
     assert played.foreseen >= 95
 
 

@@ -6,7 +6,7 @@ from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Steer
 from tests import make
-from tests.measured import KEYS, RELIEF, Landed, cluster, low, node, pod
+from tests.measured import KEYS, RELIEF, Landed, cluster, low, node, pod, points
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -53,6 +53,17 @@ def test_a_node_that_would_not_win_anyway_carries_no_taint():
 
 def test_a_node_with_the_soft_taint_of_another_is_no_destination():
     assert moves(steered(three_nodes(taints=["autoscaler/candidate:PreferNoSchedule"]))) == []
+
+
+def test_a_node_over_its_target_receives_nothing_in_this_run_even_when_relieved():
+    """Without `large` n1 has room for 25 points.  But `large` may take minutes to end.  n3 has no such room."""
+    stay = {"prefer_no_eviction": True}
+    pods = [pod("large"), pod("rest", **stay), pod("a", "n2"), pod("b", "n2"), pod("r", "n2", **stay), pod("c", "n3")]
+    usage = {"large": points(memory=30), "rest": points(memory=25), "a": 25, "b": 25, "r": 20, "c": 30}
+    three = [node("n1"), node("n2"), node("n3")]
+
+    assert moves(steered(cluster(three, pods, usage))) == [("large", "n3")]
+    assert [name for _, name in moves(steered(cluster(three, pods[1:], usage)))] == ["n1"]
 
 
 def test_a_pod_that_tolerates_the_taints_stays_where_they_do_not_steer_it():

@@ -57,8 +57,9 @@ class Waves:
         self._strays: dict[object, Collection[str]] = {}
         self._eligible = planning.cluster.index(EligibleNodes)
         self._open = [node for node in planning.cluster.nodes if not node.unschedulable]
-        known = planning.fullness.sources.keys() - planning.cluster.held
-        self._takers = [node for node in self._open if takes_pods(node) and node.name in known]
+        # A node that is over its band now receives nothing in this run: pods that leave it take time to end.
+        taking = planning.fullness.sources.keys() - planning.cluster.held - self._hot()
+        self._takers = [node for node in self._open if takes_pods(node) and node.name in taking]
 
     def close(self, names: Collection[str]) -> None:
         """Send no pods to these nodes any more; they are avoided like all others."""
