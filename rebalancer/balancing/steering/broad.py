@@ -143,12 +143,14 @@ class BroadWaves:
             needs = _SPARE * fullness.arriving(fullness.amounts(pods))[:, :, np.newaxis]
             have_room: Mask = np.all(needs <= room, axis=0)
             for number, pod in enumerate(pods):
+                start = have_room[number].tobytes(), eligible.by_constraints(pod.spec)
+                if start in tried:
+                    continue
+                tried.add(start)
                 destinations = tuple(compress(group, have_room[number].tolist()))
-                start = destinations, eligible.by_constraints(pod.spec)
-                if start not in tried and self._are_enough(destinations, pod):
+                if self._are_enough(destinations, pod):
                     joining: Mask = np.all(have_room[number:, have_room[number]], axis=1)
                     yield destinations, list(compress(offers[number:], joining.tolist()))
-                tried.add(start)
 
     def _are_enough(self, destinations: Sequence[str], pod: Pod) -> bool:
         """Return whether each part that may be scored has destinations; this is cheaper than to start a wave."""
