@@ -1,14 +1,12 @@
 """The code that `completion` prints works in the real shells: commands and options are completed."""
 
 import os
-import select
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Self
+from types import SimpleNamespace
+from typing import Any
 
-import pyte
 import pytest
 from click.shell_completion import BashComplete
 
@@ -16,7 +14,7 @@ from rebalancer.cli.main import main
 from tests.absent import missing_shell
 from tests.commands import run
 from tests.fake_api_server import FakeApiServer
-from tests.functional.program import TIMEOUT_SECONDS
+from tests.functional.terminal import Terminal
 
 #: The program that the shells call stands beside Python.
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -38,40 +36,6 @@ WORDS = {
 
 def needs(shell):
     return pytest.mark.skipif(bool(missing_shell(shell)), reason=missing_shell(shell))
-
-
-class Shell:
-    """A shell on a terminal: keys in, a screen out."""
-
-    def __init__(self, folder: Path, *command: str) -> None:
-        self._ours, theirs = os.openpty()
-        self._screen = pyte.Screen(120, 24)
-        self._stream = pyte.ByteStream(self._screen)
-        surroundings = {"PATH": PATH, "HOME": str(folder), "TERM": "xterm", "PS1": "ready> ", "LANG": "C.UTF-8"}
-        self._process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=surroundings, cwd=folder, start_new_session=True
-        )
-        os.close(theirs)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._process:
-            self._process.kill()
-        os.close(self._ours)
-
-    def show(self, keys: str, line: str) -> None:
-        """Type, and wait until this is the last line on the screen."""
-        os.write(self._ours, keys.encode())
-        until = time.monotonic() + TIMEOUT_SECONDS
-        while self._last() != line:
-            assert time.monotonic() < until, self._screen.display
-            if select.select([self._ours], [], [], 0.1)[0]:
-                self._stream.feed(os.read(self._ours, 65_536))
-
-    def _last(self) -> str:
-        return next((line.rstrip() for line in reversed(self._screen.display) if line.strip()), "")
 
 
 #: Ctrl-U.
@@ -108,13 +72,22 @@ def test_words_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch, type
 
 @pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in BARE])
 def test_the_tabulator_completes(folder: Path, shell: str) -> None:
-    """Typed on a terminal, the screen shows the whole word."""
+    """Typed on a terminal, the shell writes the rest of the word."""
     command, setting = BARE[shell]
-    with Shell(folder, *command) as terminal:
-        terminal.show(f"{setting}; clear\n", "ready>")
+    env = {"PATH": PATH, "HOME": str(folder), "TERM": "dumb", "PS1": "ready> ", "LANG": "C.UTF-8"}
+
+    def start(*arguments: str, **settings: Any) -> "subprocess.Popen[str]":
+        return subprocess.Popen(arguments, env=env, cwd=folder, start_new_session=True, **settings)
+
+    with Terminal(SimpleNamespace(start=start), *command) as terminal:
+        terminal.type(f"{setting}\n")
+        terminal.read_until("ready> ")
         for typed, completed in CASES:
-            terminal.show(f"{typed}\t", f"ready> {completed}")
-            terminal.show(CLEAR_THE_LINE, "ready>")
+            terminal.type(f"{typed}\t")
+            terminal.read_until(completed)
+            terminal.type(CLEAR_THE_LINE)
+        terminal.process.kill()
+        terminal.process.wait()
 
 
 @needs("fish")
