@@ -31,19 +31,14 @@ class Screen(io.StringIO):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a terminal shows once the program has ended: lines with their colours, and what the program wrote."""
+    """What a terminal shows once the program has ended, and what the program wrote."""
 
     lines: Sequence[str]
     raw: str
-    exit_code: int
-    colors: Sequence[frozenset[str]]
 
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
-
-    def color_of(self, words: str) -> frozenset[str]:
-        return next(colors for line, colors in zip(self.lines, self.colors, strict=True) if words in line)
 
 
 def on_screen(*arguments: object, columns: int = 120, variables: Mapping[str, str] | None = None) -> Shown:
@@ -67,8 +62,8 @@ def _run(arguments: Sequence[object], columns: int, variables: frozenset[tuple[s
     os.close(theirs)
     with process:
         raw = _everything(ours)
-        exit_code = process.wait(_TIMEOUT_SECONDS)
-    return _read(raw, columns, exit_code)
+        process.wait(_TIMEOUT_SECONDS)
+    return _read(raw, columns)
 
 
 def _everything(terminal: int) -> str:
@@ -82,11 +77,10 @@ def _everything(terminal: int) -> str:
     return b"".join(pieces).decode()
 
 
-def _read(raw: str, columns: int, exit_code: int) -> Shown:
+def _read(raw: str, columns: int) -> Shown:
     rows = sum(1 + len(line) // columns for line in raw.split("\n"))  # so that nothing leaves the screen
     screen = pyte.Screen(columns, rows)
     pyte.Stream(screen).feed(raw)
     last = max((row for row, cells in screen.buffer.items() if cells), default=-1)
     lines = [line.rstrip() for line in screen.display[: last + 1]]
-    colors = [frozenset(cell.fg for cell in screen.buffer[row].values()) for row in range(last + 1)]
-    return Shown(lines, raw, exit_code, colors)
+    return Shown(lines, raw)
