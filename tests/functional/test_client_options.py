@@ -59,16 +59,6 @@ def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, reba
     )
 
 
-def test_the_home_directory_is_looked_into(two, rebalancer):
-    """~/.kube/config, as kubectl does."""
-    (rebalancer.folder / ".kube").mkdir()
-    two.kubeconfig(rebalancer.folder).rename(rebalancer.folder / ".kube" / "config")
-
-    outcome = rebalancer("run", "--policy", rebalancer.policy(ONE), "--output", "json", "--dry-run")
-
-    assert outcome.report["cluster"] == {"context": "fake", "server": two.url}
-
-
 def test_no_cluster_at_all(rebalancer):
     for command in (("run", "--policy", rebalancer.policy(ONE)), ("snapshot", "--output", "file.json")):
         outcome = rebalancer(*command)

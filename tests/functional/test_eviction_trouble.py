@@ -47,21 +47,6 @@ def test_the_next_pod_goes_in_place_of_one_that_the_server_refuses(three, evict)
     assert outcome.refused() == {"a": "Webhook"}
 
 
-def test_a_proxy_that_repeats_requests_makes_no_run_exceed_its_limit(three, evict):
-    """The first answer is lost, and the second is passed on: 404.  It went by this run: no failure."""
-
-    def first(request):
-        three.process(request)
-
-    three.on("POST", EVICTIONS, first)
-
-    outcome = evict(**ONE)
-
-    assert len(three.evicted) == 1
-    assert (outcome.exit_code, outcome.evicted()) == (0, [])
-    assert [each["name"] for each in outcome.report["unknown"]] == ["a"]
-
-
 BOTH = ("request-evict-only", "eviction-in-progress")
 
 
@@ -228,13 +213,3 @@ def test_a_run_with_a_doubt_fails_only_on_demand(hopeless, rebalancer, options, 
     assert "perhaps evicted: default/p00" in outcome.stderr
     (event,) = hopeless.events
     assert (event["type"], event["reason"], event["regarding"]["name"]) == ("Warning", "EvictionUnknown", "p00")
-
-
-def test_what_another_controller_takes_over_is_spent(twelve, rebalancer):
-    """With a limit of two, two requests are sent; the report tells them from evictions that have happened."""
-    twelve.fail("POST", EVICTIONS, status=429, message="Eviction triggered evacuation of a machine")
-
-    outcome = rebalancer.run(twelve, policy(OLD, maxNoOfPodsToEvictTotal=2))
-
-    assert len(twelve.sent("POST", EVICTIONS)) == 2
-    assert [each["background"] for each in outcome.report["evictions"]] == [True, True]

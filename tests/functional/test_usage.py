@@ -1,7 +1,6 @@
 """Whole runs that decide on real usage: from metrics-server, a file, Prometheus and load-watcher, and without them."""
 
 import base64
-import math
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from tests.fake_servers import FakeLoadWatcher, FakePrometheus, sample
 from tests.functional.objects import METRICS, node, node_usage, pod, pod_usage, policy, two_nodes_with
 from tests.functional.probing import samples
-from tests.real_prometheus import RealPrometheus, Series, needed
 
 PROVIDER = {"source": "KubernetesMetrics"}
 
@@ -96,26 +94,6 @@ def test_a_token_comes_from_a_secret(busy, rebalancer):
 
         assert outcome.evicted() == ["default/a"]
         assert [each.headers["authorization"] for each in prometheus.requests] == ["Bearer hush"]
-
-
-@needed
-def test_a_real_prometheus_decides(busy, rebalancer, tmp_path):
-    """Of the two busy queries ours leaves out the node that has no number."""
-    busy.add(node("n3"))
-    values = {"n1": 0.9, "n2": 0.1, "n3": math.nan}
-    past = [Series("busy", {"instance": name}, lambda _, value=value: value, 60) for name, value in values.items()]
-    nodes = {"cpu": {"query": "busy", "unit": "ratio", "base": "allocatable"}}
-    ours = {"source": "Prometheus", "maxSampleAge": "4m", "minFreshNodes": 50, "prometheus": {"nodes": nodes}}
-    theirs = {"source": "Prometheus", "prometheus": {"query": "busy"}}
-    with RealPrometheus(tmp_path, past, now=datetime.now(UTC)) as real:
-        provider = {"source": "Prometheus", "prometheus": {"url": real.url}}
-        lenient = rebalancer.run(busy, by_usage(low(ours), providers=[provider]), "--dry-run")
-        strict = rebalancer.run(busy, by_usage(low(theirs, "MetricResource"), providers=[provider]), "--dry-run")
-
-    assert lenient.evicted() == ["default/a"]
-    assert any("n3 (cpu is nan)" in each for each in lenient.report["warnings"])
-    assert strict.evicted() == []
-    assert "has the value nan, which is not between 0 and 1" in strict.report["strategies"][0]["error"]
 
 
 PRESET = Path(__file__).parents[2] / "policies/presets/usage-load-watcher.yaml"

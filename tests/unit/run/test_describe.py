@@ -1,8 +1,5 @@
 """What `strategies` and `presets` tell: arguments with their sub-keys, types and defaults, and examples that run."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from rebalancer.errors import UsageError
@@ -66,10 +63,3 @@ def test_a_preset_is_shown_as_it_is():
     text = describe_preset("demo")
 
     assert load_policy(text + "\n", known_plugins(), source="demo", strict=True).policy.profiles[0].name == "demo"
-
-
-def test_the_schema_of_policies_has_durations_as_policies_spell_them():
-    text = json.dumps(json.loads((Path("policies/schema/v1alpha2.json")).read_text()))
-
-    assert '"default": "20m"' in text
-    assert "PT20M" not in text
