@@ -113,19 +113,21 @@ class _Versioned(msgspec.Struct):
 
 
 def owner_of(pod: Pod) -> str:
-    """Return what a pod belongs to over all its templates, like `Deployment/web`; its own name if it has no owner.
+    """Return what a pod belongs to over all its templates, like `Deployment/web`; its own name if it has no owner."""
+    return lasting_owner(pod.controller.kind, pod.controller.name, pod.labels) if pod.controller else f"Pod/{pod.name}"
+
+
+def lasting_owner(kind: str, name: str, labels: Mapping[str, str]) -> str:
+    """Return what stands above a pod's owner over all its templates.
 
     The ReplicaSet of a Deployment (or of an Argo Rollout) is named after it and the template's hash, which is a label
     of its pods.
     """
-    owner = pod.controller
-    if owner is None:
-        return f"Pod/{pod.name}"
-    for label, kind in (("pod-template-hash", "Deployment"), ("rollouts-pod-template-hash", "Rollout")):
-        ending = f"-{pod.labels.get(label, '')}"
-        if owner.kind == "ReplicaSet" and len(ending) > 1 and owner.name.endswith(ending):
-            return f"{kind}/{owner.name.removesuffix(ending)}"
-    return f"{owner.kind}/{owner.name}"
+    for label, above in (("pod-template-hash", "Deployment"), ("rollouts-pod-template-hash", "Rollout")):
+        ending = f"-{labels.get(label, '')}"
+        if kind == "ReplicaSet" and len(ending) > 1 and name.endswith(ending):
+            return f"{above}/{name.removesuffix(ending)}"
+    return f"{kind}/{name}"
 
 
 def owner_key(pod: Pod) -> tuple[str, str]:

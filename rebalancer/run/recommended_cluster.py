@@ -16,14 +16,13 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
 from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, NamedObject, ResourcesWire
+from rebalancer.memory.document import lasting_owner
 from rebalancer.recommendation.rules import Amounts
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
 
 PodName = tuple[str, str]
-#: Kinds that autoscalers scale and whose pods tell that they are theirs.
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
 class _Container(msgspec.Struct):
@@ -138,11 +137,9 @@ class KnownCluster(Collection):
         scaler = decode_json(raw, _Scaler)
         found = [each.resource or each.container_resource for each in scaler.spec.metrics or ()]
         target = scaler.spec.scale_target_ref
-        # An Argo Rollout's pods look like a Deployment's.
-        kind = target.kind if target.kind in _SCALED else "Deployment"
         pairs = {(each.container, each.name) for each in found if each} if found else {("", "cpu")}
         namespace, name = scaler.metadata.key
-        self.scaled[Workload(namespace, kind, target.name)] = name, pairs
+        self.scaled[Workload(namespace, target.kind, target.name)] = name, pairs
 
     def circumstances(self, workload: Workload, container: str) -> ContainerCircumstances:
         """Return what the file tells of a container besides what it has."""
@@ -187,10 +184,10 @@ def _workload(metadata: _MakerMetadata) -> Workload:
     namespace, name = metadata.key
     if owner is None:
         return Workload(namespace, "Pod", name)
-    template = (metadata.labels or {}).get("pod-template-hash", "")
-    if owner.kind == "ReplicaSet" and template and owner.name.endswith(f"-{template}"):
-        return Workload(namespace, "Deployment", owner.name.removesuffix(f"-{template}"))
-    return workload_by_name(namespace, name) if owner.kind == "Job" else Workload(namespace, owner.kind, owner.name)
+    if owner.kind == "Job":
+        return workload_by_name(namespace, name)
+    kind, _, above = lasting_owner(owner.kind, owner.name, metadata.labels or {}).partition("/")
+    return Workload(namespace, kind, above)
 
 
 def _traits(pod: _OwnedPod) -> Iterator[str]:

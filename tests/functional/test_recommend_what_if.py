@@ -109,8 +109,8 @@ def test_heavy_workloads_that_share_nodes_are_listed_with_what_parts_them(measur
 NEED = {"cpuRequest": "750m", "cpuLimit": "1000m", "memoryRequest": "75Mi", "memoryLimit": "115Mi"}
 
 
-def scaler(*metrics):
-    spec = {"scaleTargetRef": {"kind": "StatefulSet", "name": "web"}, "metrics": list(metrics)}
+def scaler(*metrics, kind="StatefulSet"):
+    spec = {"scaleTargetRef": {"kind": kind, "name": "web"}, "metrics": list(metrics)}
     metadata = {"name": "by-load", "namespace": "shop"}
     return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
 
@@ -138,6 +138,17 @@ def test_what_an_autoscaler_scales_by_is_left_alone_and_said(measured, metrics, 
     assert found["remarks"] == told
     patched = resources_of(recommend.written("--patches", beside=objects))
     assert {"cpu", "memory"} - left == {*patched["requests"]} == {*patched["limits"]}
+
+
+def test_an_argo_rollout_may_be_scaled_too(measured):
+    """Its ReplicaSets are named after it and the hash of the template, as those of a Deployment."""
+    made = pod("web", resources=RESOURCES)
+    made["metadata"]["ownerReferences"][0] |= {"kind": "ReplicaSet", "name": "web-5d4f"}
+    made["metadata"]["labels"] = {"rollouts-pod-template-hash": "5d4f"}
+
+    found = measured(web=1000).container(beside=[made, scaler(kind="Rollout")])
+
+    assert (found["kind"], found["name"], found["recommended"]["cpuRequest"]) == ("Rollout", "web", None)
 
 
 def test_what_cannot_be_read_or_has_ended_does_not_count(measured):
