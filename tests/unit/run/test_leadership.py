@@ -263,8 +263,12 @@ def test_giving_back_does_not_wait_for_a_renewal_under_way(alone, leases, server
 def test_a_renewal_whose_answer_names_another_holder_is_none(time, holder):
     """Whoever is between us and the API server may have carried out something else."""
     one = holder()
-    one.leases.written = lambda: setattr(one.leases, "lease", replace(one.leases.lease, holder="thief"))
 
+    def steal():
+        one.leases.lease = replace(one.leases.lease, holder="thief")
+        return one.leases.lease
+
+    one.leases.written = steal
     time.now += 2.0
 
     assert one.permit() == "the lease kube-system/rebalancer is not held any more: thief holds it"
@@ -318,12 +322,12 @@ class InMemory:
             raise Unreachable("no answer")
         if lease.version != (self.lease.version if self.lease else ""):
             return None
-        self.lease = replace(lease, version=str(100 + self.writes))
-        self.written()
+        self.lease = answer = replace(lease, version=str(100 + self.writes))
+        answer = self.written() or answer
         self.takes()
         if self.loses and self.writes % 3 == 2:
             raise Unreachable("no answer")
-        return self.lease
+        return answer
 
 
 @pytest.mark.parametrize("timing", [(15.0, 15.0, 2.0), (15.0, 2.0, 2.0), (15.0, 10.0, 0.0), (4000.0, 107.0, 26.0)])

@@ -83,20 +83,6 @@ def test_only_pods_that_may_be_replacements_are_asked_for(evicted, server):
     assert asked == {"pod-template-hash in (5d9)"}
 
 
-def test_pods_that_were_there_before_are_no_replacements(evicted, server):
-    """Nor are pods of other controllers, and pods that are on their way out."""
-    server.add(as_object("sibling", node="n3", ready=True))
-
-    def then():
-        replace(server, "a", as_object("other", owner="db", node="n3", ready=True))
-        server.add(as_object("dying", node="n3", leaving=30, age=1))
-        server.add(as_object("a2", node="n2", ready=True, age=2))
-
-    (placement,) = evicted(then)
-
-    assert placement.replacement == "a2"
-
-
 @pytest.mark.parametrize(
     ("verdict", "comes", "is_missing"),
     [
