@@ -60,11 +60,16 @@ def test_each_further_failure_doubles_the_stop():
 
 
 def test_a_move_learns_where_and_when_its_replacement_was_ready():
-    """By the pod's condition; a pod that was there before is no replacement, nor is one of another owner."""
-    ready = Condition("Ready", "True", changed=ago(seconds=30))
-    others = replacement(60, name="old"), replacement(1, name="other", owners="db")
+    """By the pod's condition; a pod that was there before is no replacement, nor is one of another owner.
 
-    (known,) = after(move(at=ago(minutes=2), source="n1"), pods=[*others, replacement(1, conditions=(ready,))]).moves
+    By the API server's clock, which may be half a minute behind, it came before the move.
+    """
+    times = (("Initialized", ago(minutes=1)), ("Ready", ago(seconds=30)))
+    conditions = tuple(Condition(kind, "True", changed=at) for kind, at in times)
+    others = replacement(60, name="old"), replacement(1, name="other", owners="db")
+    came = replacement(2.4, conditions=conditions)
+
+    (known,) = after(move(at=ago(minutes=2), source="n1"), pods=[*others, came]).moves
 
     assert (known.landed, known.ready, known.replacement) == ("n2", ago(seconds=30), "uid-default-new")
 
@@ -76,6 +81,26 @@ def test_a_move_is_settled_however_late_the_next_cycle_comes():
     (known,) = after(move(at=ago(hours=1), source="n1"), pods=pods).moves
 
     assert (known.replacement, known.landed, known.ready) == ("uid-default-new", "n2", ago(minutes=59))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "ready", "failed"), [(14, True, 1), (16, True, 0), (60, False, 1), (1500, False, 0)]
+)
+def test_a_replacement_is_watched_for_a_while(minutes, ready, failed):
+    """A quarter of an hour where it was Ready, since it may fail later, and else for a day."""
+    at = ago(minutes=minutes)
+    seen = move(at=at, replacement="uid-default-new", ready=at if ready else None)
+
+    assert bool(after(seen, pods=[crashing("CrashLoopBackOff")]).moves[0].failed) == failed
+
+
+def test_what_fails_at_the_same_time_stops_an_owner_once():
+    both = [crashing("CrashLoopBackOff"), crashing("ErrImagePull")]
+    both[1] = replace(both[1], name="newer", uid="newer")
+
+    known = after(*(move(at=ago(minutes=2), pod=pod) for pod in "ab"), pods=both)
+
+    assert ([bool(each.failed) for each in known.moves], [each.times for each in known.stops]) == ([True, True], [1])
 
 
 def test_one_replacement_stands_for_one_move():
