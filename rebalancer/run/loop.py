@@ -103,8 +103,7 @@ class Ticks:
 
     def pause(self, failures: int) -> float:
         """Return the seconds between two ticks after so many failed cycles in a row."""
-        doubled = min(failures, MOST_INTERVALS)  # after a month of failures the power would not fit a float
-        return self._interval * float(min(MOST_INTERVALS, 2**doubled))
+        return self._interval * float(min(MOST_INTERVALS, 2**failures))
 
     def after(self, now: float, failures: int) -> tuple[float, int]:
         """Return the start after a cycle that ended now, and how many starts before it are left out as it overran."""

@@ -109,13 +109,6 @@ def test_after_a_signal_nothing_is_looked_at_before_the_next_eviction(restarting
     }
 
 
-def test_a_pause_that_is_over_holds_nothing(restarting, rebalancer):
-    replace_with(restarting, ready)
-    restarting.leases.remember({"pause": json.dumps({"until": "2026-01-01T00:00:00Z"})})
-
-    assert len(run(rebalancer, restarting).evicted()) == 6
-
-
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
 @pytest.mark.parametrize("trust", [TRUST, None])
 def test_a_run_outside_its_window_ends_at_once(restarting, rebalancer, dry, trust):

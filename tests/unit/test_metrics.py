@@ -41,6 +41,7 @@ def evicted(result, namespace="ns", node="n"):
     [
         (GRANTED, "success"),
         (Granted(background=True), "background"),
+        (Granted(restarted="web"), "restarted"),
         (Failed("no answer"), "error"),
         (refused(Code("PDB")), "error"),
         (refused(Code("TotalLimit")), "maximum number of evicted pods per a descheduling cycle reached"),

@@ -2,9 +2,6 @@
 
 import itertools
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from rebalancer.run.loop import MOST_INTERVALS, Ticks
 
 
@@ -30,22 +27,6 @@ def test_pauses_double_after_failures_up_to_ten_intervals_and_a_good_cycle_ends_
 
     assert pauses == [2.0, 4.0, 8.0, 10.0, 10.0, 10.0, 1.0]
     assert schedule.pause(10_000) == MOST_INTERVALS
-
-
-@given(
-    st.floats(0.5, 1e6),
-    st.lists(st.tuples(st.floats(0, 1e7), st.integers(0, 20)), min_size=1, max_size=20),
-)
-def test_a_start_never_lies_in_the_past_and_comes_within_the_pause(interval, cycles):
-    """Whatever cycles take, whatever fails; jitter is at most a tenth of an interval."""
-    schedule = Ticks(interval, 0.0, jitter=lambda _low, high: high)
-    now = 0.0
-    for seconds, failures in cycles:
-        now += seconds
-        start, _ = schedule.after(now, failures)
-        slack = 1e-6 * max(1.0, now)
-        assert now - slack <= start <= now + schedule.pause(failures) + 1.1 * interval + slack
-        now = start
 
 
 def test_jitter_does_not_add_up():
