@@ -87,25 +87,21 @@ def test_what_is_over_is_taken_off_and_all_with_all(unmark, cluster):
     assert unmark("--all").stdout == nothing
 
 
-def test_marks_of_another_key_are_found_by_the_record(unmark, cluster):
-    """A policy may have had another key when they were set; the usual one is always ours."""
-    keys = ("example.com/steer", "example.com/steer-more")
-    cluster.add(marked("n1", "run-1", NOW - timedelta(hours=1), keys))
+def test_the_record_says_what_is_ours_and_an_annotation_alone_does_not(unmark, cluster):
+    """A policy may have had another key when marks were set, and the usual one is always ours.
+
+    A kubelet can write the annotation of its node: that stays, and the taint that it names too.
+    """
+    keys, over = ("example.com/steer", "example.com/steer-more"), NOW - timedelta(hours=1)
+    cluster.add(marked("n1", "run-1", over, keys))
+    cluster.add(marked("n2", "run-2", over, ("example.com/gpu",)))
     cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
 
-    assert unmark().exit_code == 0
-    assert marked_nodes(cluster) == ["h2", "n2", "p2"]
-
-
-def test_an_annotation_alone_makes_no_taint_ours(unmark, cluster):
-    """A kubelet can write it: the taint stays and is named, and the annotation with it."""
-    cluster.add(marked("n1", "run-1", NOW - timedelta(hours=1), ("example.com/gpu",)))
-
-    outcome = unmark("--all")
+    outcome = unmark("--key", "example.com/later")
 
     assert outcome.exit_code == 0
-    assert marked_nodes(cluster) == ["n1"]
-    assert "node n1 keeps example.com/gpu=run-1:PreferNoSchedule, which no run has noted as its own" in outcome.stdout
+    assert marked_nodes(cluster) == ["h2", "n2", "p2"]
+    assert "node n2 keeps example.com/gpu=run-2:PreferNoSchedule, which no run has noted as its own" in outcome.stdout
 
 
 def test_marks_that_cannot_be_taken_off_are_said(unmark, cluster):
