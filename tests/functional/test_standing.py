@@ -93,6 +93,15 @@ def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
     assert rebalancer.run(known, plan, "--dry-run").evicted() == ["default/a"]
 
 
+def test_a_pause_that_could_not_be_ended_is_said(say, known, rebalancer):
+    say("pause")
+    known.fail("PUT", "*configmaps*", status=409)
+
+    outcome = rebalancer.at(known, "resume")
+
+    assert (outcome.exit_code, "the pause was not written: others write" in outcome.stderr) == (3, True)
+
+
 PAGE = {"status": 200, "body": "<html>Please log in</html>"}
 
 
