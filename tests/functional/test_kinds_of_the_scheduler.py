@@ -106,6 +106,7 @@ def test_a_snapshot_holds_them(busy, rebalancer):
     """
     busy.forbid("list", "jobs.batch")
     busy.forbid("list", "services")
+    busy.fail("GET", PATHS["CSIStorageCapacity"], status=404, message="the server could not find it")
     path = rebalancer.folder / "cluster.json"
 
     outcome = rebalancer.at(busy, "snapshot", "--output", path)
@@ -115,6 +116,7 @@ def test_a_snapshot_holds_them(busy, rebalancer):
     assert "0 ReplicaSet" in outcome.stdout
     (warning,) = outcome.stderr.splitlines()
     assert "left out: no permission to list services, jobs.batch: add to the ClusterRole {" in warning
+    assert warning.endswith("csistoragecapacities: the server could not find it")
     paths = [each.path for each in busy.sent("GET", "*")]
     assert paths.index("/api/v1/pods") < min(map(paths.index, KINDS))
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from kubernetes import client as api
 
-from rebalancer.kube.wire import annotations, collect, workloads
+from rebalancer.kube.wire import collect, workloads
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.run.capture import kept, kept_fields
 from tests.functional.objects import old_pods, two_nodes_with
@@ -137,16 +137,6 @@ def is_kept(path: tuple[str, ...], fields: Any) -> bool:
     if "*" in fields or not path:
         return True
     return path[0] in fields and is_kept(path[1:], fields[path[0]])
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"), [("Pod", annotations.ANNOTATIONS), ("Node", annotations.NODE_ANNOTATIONS)], ids=["Pod", "Node"]
-)
-def test_annotations_that_mean_something_are_kept(kind, names):
-    told = dict.fromkeys(names, "yes")
-    whole = {"metadata": {"annotations": {**told, "kubectl.kubernetes.io/last-applied-configuration": "secret"}}}
-
-    assert kept(whole, kept_fields()[kind]) == {"metadata": {"annotations": told}}
 
 
 @pytest.fixture
