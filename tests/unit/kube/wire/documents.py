@@ -7,6 +7,7 @@ from typing import Any
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire.collect import Collection
+from rebalancer.kube.wire.pages import KINDS
 from tests.make import NOW
 
 
@@ -16,16 +17,22 @@ def pod_document(name: str = "a", *, spec: Any = None, status: Any = None, **met
 
 def page(items: Iterable[Any] | None, kind: str = "Pod", **metadata: Any) -> bytes:
     listed = items if items is None else list(items)
-    return json.dumps({"kind": f"{kind}List", "apiVersion": "v1", "metadata": metadata, "items": listed}).encode()
+    version = KINDS[kind][0]
+    return json.dumps({"kind": f"{kind}List", "apiVersion": version, "metadata": metadata, "items": listed}).encode()
+
+
+def read_lists(**kinds: Iterable[Any]) -> Snapshot:
+    """Read one page of each of these kinds."""
+    collection = Collection()
+    for kind, items in kinds.items():
+        collector = collection.collector(kind)
+        collector.add_page(page(items, kind))
+        collection.replace(kind, collector)
+    return collection.snapshot(NOW)
 
 
 def read(kind: str, *items: Any) -> Snapshot:
-    """Read one page of a kind."""
-    collection = Collection()
-    collector = collection.collector(kind)
-    collector.add_page(page(items, kind))
-    collection.replace(kind, collector)
-    return collection.snapshot(NOW)
+    return read_lists(**{kind: items})
 
 
 def read_pod(**fields: Any) -> Pod:

@@ -16,14 +16,18 @@ Object = dict[str, Any]
 
 #: The versions (1.x) whose fields stand below.
 VERSIONS = range(29, 37)
+STATUS = {"conditions": [{}], "containerStatuses": [{}]}
 BASE: dict[str, Object] = {
-    "Node": {"metadata": {"name": "n1"}},
-    "Pod": pod_document(spec={"containers": [{}]}, status={"conditions": [{}], "containerStatuses": [{}]}),
+    "Node": {"metadata": {"name": "n1"}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}},
+    "Pod": pod_document(spec={"containers": [{}], "volumes": [{"image": {"reference": "web:1"}}]}, status=STATUS),
     "ReplicaSet": {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {}}},
     "CSIDriver": {"metadata": {"name": "disk"}},
+    "CSINode": {"metadata": {"name": "n1"}, "spec": {"drivers": [{"name": "d", "allocatable": {"count": 3}}]}},
+    "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": {"kind": "Job", "name": "j"}}},
 }
+LATER = {"of": ["a later version"]}
 
-#: Kind, where, and what some of these versions have there; nothing of this decides where a pod goes.
+#: Kind, where, and what some of these versions have there, or later ones may; nothing of this decides where a pod goes.
 FIELDS: tuple[tuple[str, tuple[Any, ...], Any], ...] = (
     ("Node", ("status", "runtimeHandlers"), [{"name": "runc", "features": {"userNamespaces": True}}]),
     ("Node", ("status", "features"), {"supplementalGroupsPolicy": True}),
@@ -49,6 +53,10 @@ FIELDS: tuple[tuple[str, tuple[Any, ...], Any], ...] = (
     ("ReplicaSet", ("status", "terminatingReplicas"), 1),
     ("CSIDriver", ("spec", "nodeAllocatableUpdatePeriodSeconds"), 60),
     ("CSIDriver", ("spec", "serviceAccountTokenInSecrets"), True),
+    ("Node", ("status", "addresses", 0, "later"), LATER),
+    ("Pod", ("spec", "volumes", 0, "image", "later"), LATER),
+    ("CSINode", ("spec", "drivers", 0, "allocatable", "later"), LATER),
+    ("HorizontalPodAutoscaler", ("spec", "scaleTargetRef", "later"), LATER),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import ListCollector
 from rebalancer.untrusted.documents import Unreadable
-from tests.unit.kube.wire.documents import page, pod_document, read
+from tests.unit.kube.wire.documents import pod_document, read
 
 CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
 HEAVY = {"weight": 1 << 70, "preference": {}}
@@ -67,17 +67,9 @@ def test_something_without_a_name_is_ignored_with_a_warning(item: Any) -> None:
 
     assert [pod.name for pod in snapshot.pods] == ["good"]
     assert snapshot.warnings[0].startswith("Pod without a name is malformed and ignored: ")
-
-
-def test_samples_without_a_name_are_not_those_of_one_pod() -> None:
-    snapshot = read(
-        "PodMetrics",
-        {"metadata": None, "timestamp": "2026-01-01T00:00:00Z"},
-        {"timestamp": "2026-01-01T00:00:00Z", "containers": []},
-    )
-
-    assert snapshot.pod_metrics == ()
-    assert snapshot.warnings[0].startswith("2 PodMetrics objects (without a name, without a name): each is malformed")
+    samples = read("PodMetrics", {"metadata": None, "containers": []}, {"containers": []})
+    assert samples.pod_metrics == ()  # and not those of one pod
+    assert samples.warnings[0].startswith("2 PodMetrics objects (without a name, without a name): each is malformed")
 
 
 def test_a_malformed_node_stands_there_but_takes_part_in_nothing() -> None:
@@ -134,21 +126,10 @@ def test_other_malformed_objects_mean_the_safest_that_they_may(
     assert warning in snapshot.warnings[0]
 
 
-def test_a_page_with_a_malformed_pod_still_has_its_continue_token() -> None:
-    collector = Collection().collector("Pod")
-
-    assert collector.add_page(page([pod_document("a", creationTimestamp="x")], **{"continue": "more"})) == "more"
-
-
-@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b"null", b"{}"])
-def test_what_is_not_json_of_an_object_is_an_error(content: bytes) -> None:
-    with pytest.raises(ValueError):
-        Collection().collector("Pod").add_page(content)
-
-
 @pytest.mark.parametrize(
     "document",
     [
+        *(b"", b"<html>", b"[]", b"null", b"{}"),
         *({"items": each} for each in ([], None)),
         *({"kind": "PodList", **each} for each in ({}, {"items": 5}, {"items": {}}, {"metadata": None, "items": []})),
         {"kind": "PodList", "metadata": {"continue": "more"}, "items": None},
@@ -163,18 +144,21 @@ def test_what_is_not_json_of_an_object_is_an_error(content: bytes) -> None:
 def test_what_is_not_a_list_of_the_kind_is_an_error(document: Any) -> None:
     """It must not pass for a cluster without such objects."""
     with pytest.raises(ValueError):
-        Collection().collector("Pod").add_page(json.dumps(document).encode())
+        Collection().collector("Pod").add_page(
+            document if isinstance(document, bytes) else json.dumps(document).encode()
+        )
 
 
 def test_bytes_that_are_no_text_harm_their_own_object_only() -> None:
     """Whether they stand in a name or elsewhere."""
     collector = Collection().collector("Pod")
 
-    collector.add_page(
-        b'{"kind": "PodList", "items": [{"metadata": {"name": "\xff"}},'
-        b'{"metadata": {"name": "a", "uid": "\xff"}}, {"metadata": {"name": "b"}}]}'
+    token = collector.add_page(
+        b'{"kind": "PodList", "items": [{"metadata": {"name": "\xff"}}, {"metadata": {"name": "a", "uid": "\xff"}},'
+        b'{"metadata": {"name": "b"}}], "metadata": {"continue": "more"}}'
     )
 
+    assert token == "more"
     assert [pod.name for pod in collector.items] == ["b"]
     assert collector.warnings[0].startswith("2 Pod objects (without a name, without a name): each is malformed")
 

@@ -1,35 +1,14 @@
 """Nodes, the small kinds and usage from the API server's JSON."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import pytest
 
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.taints import Taint
-from rebalancer.kube.wire.collect import Collection, add_document
-from tests.unit.kube.wire.documents import read
-
-LATER = {"later": ["a field", {"of": "a later version"}]}
-
-
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
-        ("Node", {"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.1", **LATER}]}}),
-        ("Pod", {"spec": {"volumes": [{"name": "v", "image": {"reference": "web:1", **LATER}}]}}),
-        ("PersistentVolume", {"status": {"phase": "Bound", **LATER}}),
-        ("CSINode", {"spec": {"drivers": [{"name": "d", "allocatable": {"count": 3, **LATER}}]}}),
-        ("HorizontalPodAutoscaler", {"spec": {"scaleTargetRef": {"kind": "Job", "name": "j", **LATER}}}),
-    ],
-)
-def test_unknown_fields_of_a_later_version_are_ignored(kind: str, fields: Any) -> None:
-    collector = Collection().collector(kind)
-    collector.add(msgspec.json.encode({"metadata": {"name": "a", "namespace": "b"}, **fields}))
-
-    assert (len(collector.items), collector.warnings) == (1, [])
+from tests.make import NOW
+from tests.unit.kube.wire.documents import read, read_lists
 
 
 def test_a_node() -> None:
@@ -122,26 +101,17 @@ def test_annotations_keep_a_node_from_autoscalers_unless_they_clearly_do_not(ann
     assert found.rpartition("/")[2] == keeping
 
 
-NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
-
-
-def collected(*objects):
-    collection = Collection()
-    add_document(collection, json.dumps({"kind": "List", "items": objects}).encode())
-    return collection.snapshot(NOON)
-
-
 def of_pod(*containers, **fields):
     listed = [{"name": str(number), "usage": usage} for number, usage in enumerate(containers)]
-    return {"kind": "PodMetrics", "metadata": {"name": "a", "namespace": "x"}, "containers": listed, **fields}
+    return {"metadata": {"name": "a", "namespace": "x"}, "containers": listed, **fields}
 
 
 def test_a_nodes_usage_is_in_millicores_and_bytes():
     """Rounded up, as quantities are; a negative value is not a measurement; the time has its zone."""
     usage = {"cpu": "1500000001n", "memory": "2Ki", "ephemeral-storage": "-1"}
-    metrics = {"kind": "NodeMetrics", "metadata": {"name": "n1"}, "timestamp": "2026-01-15T12:00:00Z", "usage": usage}
+    metrics = {"metadata": {"name": "n1"}, "timestamp": "2026-01-15T12:00:00Z", "usage": usage}
 
-    assert collected(metrics).node_metrics == (NodeMetrics("n1", {"cpu": 1501, "memory": 2048}, NOON),)
+    assert read("NodeMetrics", metrics).node_metrics == (NodeMetrics("n1", {"cpu": 1501, "memory": 2048}, NOW),)
 
 
 @pytest.mark.parametrize(
@@ -157,17 +127,18 @@ def test_a_nodes_usage_is_in_millicores_and_bytes():
 )
 def test_a_pods_usage_is_the_sum_over_its_containers(containers, usage):
     """Of what all of them have; a sum that lacks a container would be too low."""
-    assert collected(of_pod(*containers)).pod_metrics == (PodMetrics("x", "a", usage),)
+    assert read("PodMetrics", of_pod(*containers)).pod_metrics == (PodMetrics("x", "a", usage),)
 
 
 @pytest.mark.parametrize("fields", [{"containers": None}, {"timestamp": None}, {"window": "20s", "more": 1}])
 def test_what_is_absent_is_no_error(fields):
-    assert len(collected(of_pod(**fields)).pod_metrics) == 1
+    assert len(read("PodMetrics", of_pod(**fields)).pod_metrics) == 1
 
 
 def test_samples_tell_the_time_of_a_file():
     """A file without a recorded time is as old as most of them, if nothing else tells more."""
-    node = {"kind": "NodeMetrics", "metadata": {"name": "n1"}, "timestamp": "2026-01-15T11:00:00Z"}
-    assert collected(node).newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
-    pod = of_pod(timestamp="2026-01-15T11:30:00Z")
-    assert collected(node, pod).newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
+    node = {"metadata": {"name": "n1"}, "timestamp": "2026-01-15T11:00:00Z"}
+
+    for pods in ([], [of_pod(timestamp="2026-01-15T11:30:00Z")]):
+        found = read_lists(NodeMetrics=[node], PodMetrics=pods)
+        assert found.newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)

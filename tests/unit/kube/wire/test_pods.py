@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner
+from rebalancer.cluster.pod import LONG_AGO, Condition, ContainerStatus, Owner, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.taints import Toleration
 from tests import make
@@ -75,12 +75,25 @@ def volume(**source: Any) -> dict[str, Any]:
     return {"spec": {"volumes": [{"name": "v", **source}]}}
 
 
+def on_nodes(**rules: Any) -> dict[str, Any]:
+    return {"spec": {"affinity": {"nodeAffinity": rules}}}
+
+
 def terms(*expressions: Any) -> dict[str, Any]:
-    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-    return {"spec": {"affinity": {"nodeAffinity": {REQUIRED: required}}}}
+    return on_nodes(**{REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": expressions}]}})
 
 
-ZONED = (NodeSelectorTerm((Requirement("zone", "Exists", ()),)),)
+EXISTS = {"key": "zone", "operator": "Exists"}
+ZONED = NodeSelectorTerm((Requirement("zone", "Exists", ()),))
+#: A spread constraint in which no word is the default, and one in which nothing is said.
+SPREAD = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "matchLabelKeys": ["hash"]}
+SPREAD |= {"nodeTaintsPolicy": "Honor", "nodeAffinityPolicy": "Ignore", "minDomains": 3}
+SPREAD |= {"labelSelector": {"matchLabels": {"app": "web"}}}
+UNSAID = {"topologyKey": "zone", "nodeTaintsPolicy": None, "labelSelector": None}
+SPREADS = (
+    SpreadConstraint(2, "zone", "ScheduleAnyway", make.selector(app="web"), ("hash",), 3, "Ignore", "Honor"),
+    SpreadConstraint(1, "zone", "DoNotSchedule", None, (), None, "Honor", "Ignore"),
+)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +122,7 @@ ZONED = (NodeSelectorTerm((Requirement("zone", "Exists", ()),)),)
         (volume(ephemeral={}), "own_claims", ("a-v",)),
         (volume(emptyDir={}), "own_claims", ()),
         # pods with node affinity, whatever it says, come in another order when spreading is evened out
-        ({"spec": {"affinity": {"nodeAffinity": {}}}}, "spec.node_affinity", True),
+        (on_nodes(), "spec.node_affinity", True),
         ({"spec": {"affinity": {"podAffinity": {}}}}, "spec.node_affinity", False),
         *(
             ({"spec": {"affinity": affinity}}, "spec.node_terms", None)
@@ -120,8 +133,32 @@ ZONED = (NodeSelectorTerm((Requirement("zone", "Exists", ()),)),)
                 {"nodeAffinity": {PREFERRED: [{"preference": {"matchFields": None}}]}},
             )
         ),
-        (terms({"key": "zone", "operator": "Exists"}), "spec.node_terms", ZONED),
-        (terms({"key": "zone", "operator": "Exists", "values": None}), "spec.node_terms", ZONED),
+        (terms(EXISTS), "spec.node_terms", (ZONED,)),
+        (terms({**EXISTS, "values": None}), "spec.node_terms", (ZONED,)),
+        # required terms that are there and empty are not absent
+        (on_nodes(**{REQUIRED: {"nodeSelectorTerms": None}}), "spec.node_terms", ()),
+        # a preference without a weight weighs nothing
+        *(
+            (on_nodes(**{PREFERRED: [{**given, "preference": preferred}]}), "spec.preferred", (model,))
+            for given, preferred, model in (
+                ({"weight": 3}, {"matchExpressions": [EXISTS]}, PreferredTerm(3, ZONED)),
+                ({}, {}, PreferredTerm(0, NodeSelectorTerm())),
+            )
+        ),
+        ({"spec": {"nodeSelector": {"disk": "ssd"}}}, "spec.node_selector", {"disk": "ssd"}),
+        ({"spec": {"topologySpreadConstraints": [SPREAD, UNSAID]}}, "spec.spread", SPREADS),
+        # autoscalers look for one value; what is neither true nor false may be meant to hold a node
+        *(
+            ({"annotations": {name: value}}, "holding", holding)
+            for name, holding, *values in (
+                (SAFE_TO_EVICT, SAFE_TO_EVICT, "false", "no", None),
+                (SAFE_TO_EVICT, "", "true", "True"),
+                (DO_NOT_DISRUPT, DO_NOT_DISRUPT, "true", ""),
+                (DO_NOT_DISRUPT, "", "false"),
+                ("other", "", "true"),
+            )
+            for value in values
+        ),
         # its operator is kept, and null is not a value
         *(
             ({"spec": {"tolerations": [wire]}}, "spec.tolerations", (model,))
@@ -165,25 +202,6 @@ def test_annotations(annotations: dict[str, str | None], meaning: str | None) ->
     assert (pod.problem, pod.remark) == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("annotations", "holding"),
-    [
-        ({SAFE_TO_EVICT: "false"}, SAFE_TO_EVICT),
-        ({SAFE_TO_EVICT: "no"}, SAFE_TO_EVICT),
-        ({SAFE_TO_EVICT: None}, SAFE_TO_EVICT),
-        ({SAFE_TO_EVICT: "true"}, ""),
-        ({SAFE_TO_EVICT: "True"}, ""),
-        ({DO_NOT_DISRUPT: "true"}, DO_NOT_DISRUPT),
-        ({DO_NOT_DISRUPT: ""}, DO_NOT_DISRUPT),
-        ({DO_NOT_DISRUPT: "false"}, ""),
-        ({}, ""),
-    ],
-)
-def test_annotations_hold_a_node_unless_they_clearly_do_not(annotations: dict[str, str | None], holding: str) -> None:
-    """Autoscalers look for one value; what is neither true nor false may be meant to hold it."""
-    assert read_pod(annotations=annotations).holding == holding
-
-
 @pytest.mark.parametrize("value", ["", "  ", "yes", "1", "on", " true", "true,", "wahr", "enabled", "y\n" + "e" * 50])
 def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(value: str) -> None:
     """It names the pod, and what would mean yes; a long value is cut."""
@@ -194,40 +212,6 @@ def test_what_the_annotation_evict_does_not_plainly_say_is_a_no_with_a_warning(v
     assert warning.startswith(f"Pod default/a has {value[:40]!r} as its {EVICT}, ")
     assert warning.endswith("which counts as no: only 'true' means yes")
     assert "\n" not in warning
-
-
-def test_what_a_spread_constraint_says_is_taken() -> None:
-    """Each of its words, where they are not the defaults: by one pod at the most, and not in any other way."""
-    said = {"nodeTaintsPolicy": "Honor", "nodeAffinityPolicy": "Ignore", "minDomains": 3, "matchLabelKeys": ["hash"]}
-    base = {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
-    selector = {"labelSelector": {"matchLabels": {"app": "web"}}}
-    spec = {"topologySpreadConstraints": [{**base, **selector, **said}]}
-
-    (found,) = read_pod(spec=spec, labels={"app": "web", "hash": "1"}).spec.spread
-
-    assert (found.max_skew, found.topology_key, found.when_unsatisfiable) == (2, "zone", "DoNotSchedule")
-    assert (found.node_taints_policy, found.node_affinity_policy, found.min_domains) == ("Honor", "Ignore", 3)
-    assert found.match_label_keys == ("hash",)
-    assert found.selector == make.selector(app="web")
-    null = {"topologyKey": "zone", "nodeTaintsPolicy": None, "labelSelector": None}
-    (found,) = read_pod(spec={"topologySpreadConstraints": [null]}).spec.spread
-    assert (found.max_skew, found.when_unsatisfiable, found.selector) == (1, "DoNotSchedule", None)
-    assert (found.node_taints_policy, found.node_affinity_policy) == ("Ignore", "Honor")
-
-
-def test_constraints_on_nodes() -> None:
-    """Each part of the spec arrives where decisions look for it."""
-    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-    affinity = {REQUIRED: {"nodeSelectorTerms": [term]}, PREFERRED: [{"weight": 3, "preference": term}]}
-    node_affinity = {"nodeSelector": {"disk": "ssd"}, "affinity": {"nodeAffinity": affinity}}
-    spec = read_pod(spec={**node_affinity, "resourceClaims": [{"name": "gpu"}]}).spec
-
-    assert spec.selects_node({"disk": "ssd", "zone": "a"}, "n1")
-    assert not spec.selects_node({"disk": "ssd", "zone": "b"}, "n1")
-    assert not spec.selects_node({"disk": "hdd", "zone": "a"}, "n1")
-    assert spec.preferred[0].weight == 3
-    assert spec.preferred[0].term.matches({"zone": "a"}, "n1")
-    assert spec.resource_claims
 
 
 def test_null_is_absent_wherever_a_server_may_write_it() -> None:
@@ -260,13 +244,6 @@ def test_times_may_be_written_in_any_zone(written: str) -> None:
     (node,) = read("Node", {"metadata": {"name": "n"}, "status": status}).nodes
 
     assert created == node.seen == datetime(2026, 1, 2, tzinfo=UTC)
-
-
-def test_a_required_affinity_without_terms_matches_no_node() -> None:
-    """Present and empty is not absent."""
-    required = {REQUIRED: {"nodeSelectorTerms": None}}
-
-    assert not read_pod(spec={"affinity": {"nodeAffinity": required}}).spec.selects_node({}, "n1")
 
 
 def test_replicas_share_their_spec_labels_and_owners() -> None:

@@ -52,31 +52,28 @@ def test_a_volume_in_full():
     assert found == Volume(name="v1", **READ, **where, **state)
 
 
-@pytest.mark.parametrize("spec", [{}, {"volumeMode": "Filesystem"}])
-def test_what_a_claim_and_a_volume_do_not_say(spec):
-    assert claim(spec) == Claim(namespace="shop", name="data")
-    assert volume(spec=spec) == Volume(name="v1")
+NULLS = dict.fromkeys(("storageClassName", "accessModes", "volumeAttributesClassName", "volumeMode"))
+NO_CLAIM = NULLS | dict.fromkeys(("volumeName", "resources", "selector"))
+NO_VOLUME = NULLS | dict.fromkeys(("capacity", "nodeAffinity", "claimRef", "csi"))
+
+
+def test_what_a_claim_and_a_volume_do_not_say():
+    """Nulls count as absent, as a server may write them."""
+    for spec in ({}, {"volumeMode": "Filesystem"}):
+        assert claim(spec) == claim(NO_CLAIM, annotations=None) == Claim(namespace="shop", name="data")
+        assert volume(spec=spec) == volume(spec=NO_VOLUME, status=None) == Volume(name="v1")
+
+
+@pytest.mark.parametrize("namespace", [None, ""])
+def test_what_names_no_namespace_is_in_the_default_one(namespace):
+    found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": namespace}})
+    assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}
 
 
 def test_a_claim_is_bound_once_the_binding_is_complete():
     """A volume that was only chosen may still be given to another."""
     assert not claim({"volumeName": "v1"}).bound
     assert not claim({}, annotations=BOUND).bound
-
-
-def test_nulls_count_as_absent():
-    """As a server may write them; what names no namespace is in the default one."""
-    nothing = dict.fromkeys(("storageClassName", "accessModes", "volumeAttributesClassName", "volumeMode"))
-
-    assert claim({**nothing, "volumeName": None, "resources": None, "selector": None}, annotations=None) == Claim(
-        namespace="shop", name="data"
-    )
-    assert volume(
-        spec={**nothing, "capacity": None, "nodeAffinity": None, "claimRef": None, "csi": None}, status=None
-    ) == Volume(name="v1")
-    for namespace in (None, ""):
-        found = read("PersistentVolumeClaim", {"metadata": {"name": "data", "namespace": namespace}, "spec": {}})
-        assert found.scheduler_inputs.claims == {("default", "data"): Claim(namespace="default", name="data")}
 
 
 def inputs(kind: str, document: Any) -> Any:

@@ -5,35 +5,21 @@ from typing import Any
 import pytest
 
 from rebalancer.cluster.scheduler_inputs import Notes, Template
-from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.kube.wire.collect import Collection
-from tests.make import NOW, selector
-from tests.unit.kube.wire.documents import page
+from tests.make import selector
+from tests.unit.kube.wire.documents import read_lists as read
 
 SPEC = {"containers": [{"image": "web:1", "resources": {"requests": {"cpu": "100m"}}}]}
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": SPEC}
-APPS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Deployment": "apps/v1", "Job": "batch/v1"}
 
 
-def workload(name: str = "web", *, owner: tuple[str, str] | None = None, status: Any = None, **spec: Any) -> Any:
+def workload(name: str = "web", *, owner: str = "", status: Any = None, metadata: Any = None, **spec: Any) -> Any:
     """A ReplicaSet, or another kind like it; its uid is its name's, and what is None in its status is left out."""
-    metadata: dict[str, Any] = {"name": name, "namespace": "shop", "uid": f"uid of {name}", "generation": 2}
-    if owner:
-        kind, its = owner
-        metadata["ownerReferences"] = [{"kind": kind, "name": its, "uid": f"uid of {its}", "controller": True}]
+    owners = [{"kind": owner, "name": "web", "uid": "uid of web", "controller": True}] if owner else []
+    named = {"name": name, "namespace": "shop", "uid": f"uid of {name}", "ownerReferences": owners}
     fields = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE, **spec}
     known = {"replicas": 2, "updatedReplicas": 2, "observedGeneration": 2, **(status or {})}
+    metadata = {**named, "generation": 2, **(metadata or {})}
     return {"metadata": metadata, "spec": fields, "status": {k: v for k, v in known.items() if v is not None}}
-
-
-def read(**kinds: list[Any]) -> Snapshot:
-    """Read lists of kinds."""
-    collection = Collection()
-    for kind, items in kinds.items():
-        collector = collection.collector(kind)
-        collector.add_page(page(items, kind).replace(b'"v1"', f'"{APPS.get(kind, "v1")}"'.encode()))
-        collection.replace(kind, collector)
-    return collection.snapshot(NOW)
 
 
 def template(kind: str, item: Any, **others: list[Any]) -> Template | None:
@@ -93,40 +79,64 @@ def test_equal_specs_are_one() -> None:
     assert {id(each.spec) for each in templates.values()} == {id(snapshot.pods[0].spec)}
 
 
-@pytest.mark.parametrize(
-    ("item", "expected"),
-    [
-        pytest.param(workload(), "known", id="as it wants to be"),
-        pytest.param(workload(status={"replicas": 1}), "known", id="a pod is missing"),
-        pytest.param(workload(replicas=0, status={"replicas": 0}), "nothing", id="old and empty"),
-        pytest.param(workload(status={"replicas": 0}), "known", id="its pods are still to come"),
-        pytest.param(workload(replicas=0), "changing", id="scaled down to nothing"),
-        pytest.param(workload(replicas=1), "changing", id="one pod too many"),
-        pytest.param(workload(replicas=None, status={"replicas": 1}), "known", id="one is wanted if nothing is said"),
-        pytest.param(workload(replicas=None), "changing", id="and two are too many"),
-        pytest.param(workload(template=None), "nothing", id="without a template"),
-    ],
-)
-def test_a_replica_set(item: Any, expected: str) -> None:
-    """Its template counts, unless it has pods to lose; one that has and wants none needs no template."""
-    assert known("ReplicaSet", item) == expected
+def condition(name: str, status: str = "True") -> Any:
+    return {"status": {"conditions": [{"type": name, "status": status}]}}
+
+
+def revisions(current: str, update: str) -> Any:
+    return {"status": {"currentRevision": current, "updateRevision": update}}
+
+
+DELETED = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
+    ("kind", "fields", "expected"),
     [
-        pytest.param({}, "known", id="all are new"),
-        pytest.param({"updatedReplicas": 1}, "changing", id="an old one is left"),
-        pytest.param({"replicas": 1, "updatedReplicas": None}, "changing", id="no new one yet: a zero is left out"),
-        pytest.param({"observedGeneration": 1}, "changing", id="not seen by its controller"),
-        pytest.param({"replicas": 1, "updatedReplicas": 1}, "known", id="one has just gone"),
+        # a template counts, unless there are pods to lose; who has and wants none needs no template
+        ("ReplicaSet", {}, "known"),
+        ("ReplicaSet", {"status": {"replicas": 1}}, "known"),
+        ("ReplicaSet", {"replicas": 0, "status": {"replicas": 0}}, "nothing"),
+        ("ReplicaSet", {"status": {"replicas": 0}}, "known"),
+        ("ReplicaSet", {"replicas": 0}, "changing"),
+        ("ReplicaSet", {"replicas": 1}, "changing"),
+        # one is wanted if nothing is said
+        ("ReplicaSet", {"replicas": None, "status": {"replicas": 1}}, "known"),
+        ("ReplicaSet", {"replicas": None}, "changing"),
+        ("ReplicaSet", {"template": None}, "nothing"),
+        # by files that leave out the uid no pod can be told to be its
+        ("ReplicaSet", {"metadata": {"uid": ""}}, "nothing"),
+        # a partition keeps some pods at the old revision, which is the same one while no rollout is under way
+        ("StatefulSet", revisions("a", "a"), "known"),
+        ("StatefulSet", revisions("a", "b"), "changing"),
+        ("StatefulSet", {"status": {"observedGeneration": 1}}, "changing"),
+        ("StatefulSet", {"replicas": 1}, "changing"),
+        ("StatefulSet", {"updateStrategy": {"rollingUpdate": {"partition": 1}}}, "known"),
+        ("StatefulSet", DELETED, "changing"),
+        # a Job that makes no more pods; an evicted one counts as failed, unless rules or an index may forgive it
+        ("Job", DELETED, "nothing"),
+        ("Job", condition("Complete"), "nothing"),
+        ("Job", condition("Suspended"), "nothing"),
+        ("Job", condition("Suspended", "False"), "known"),
+        ("Job", {"backoffLimit": 0}, "nothing"),
+        ("Job", {"backoffLimit": 1}, "known"),
+        ("Job", {"backoffLimit": 6, "status": {"failed": 5}}, "known"),
+        ("Job", {"backoffLimit": 6, "status": {"failed": 6}}, "nothing"),
+        ("Job", {"backoffLimit": 0, "podFailurePolicy": {"rules": []}}, "known"),
+        ("Job", {"backoffLimit": 0, "backoffLimitPerIndex": 1}, "known"),
+        # while old pods of a Deployment are left nobody knows what its ReplicaSets bring; of numbers a zero is left out
+        ("Deployment", {}, "known"),
+        ("Deployment", {"status": {"updatedReplicas": 1}}, "changing"),
+        ("Deployment", {"status": {"replicas": 1, "updatedReplicas": None}}, "changing"),
+        ("Deployment", {"status": {"observedGeneration": 1}}, "changing"),
+        ("Deployment", {"status": {"replicas": 1, "updatedReplicas": 1}}, "known"),
     ],
 )
-def test_a_deployment_says_whether_its_replica_sets_change(status: Any, expected: str) -> None:
-    """While old pods are left nobody knows what comes."""
-    item = workload("web-1", owner=("Deployment", "web"))
+def test_whether_it_is_known_what_replaces_the_pods_of(kind: str, fields: Any, expected: str) -> None:
+    item = workload(**fields)
+    of_deployment = known("ReplicaSet", workload("web-1", owner="Deployment"), Deployment=[item])
 
-    assert known("ReplicaSet", item, Deployment=[workload("web", status=status)]) == expected
+    assert (of_deployment if kind == "Deployment" else known(kind, item)) == expected
 
 
 @pytest.mark.parametrize(("generation", "expected"), [({"generation": 1}, "changing"), ({}, "known")])
@@ -136,7 +146,7 @@ def test_generations_that_are_not_said_count_as_none(generation: dict[str, int],
     fields = {"metadata": metadata, "spec": workload()["spec"], "status": {"replicas": 2, "updatedReplicas": 2}}
 
     assert known("StatefulSet", fields) == expected
-    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), Deployment=[fields]) == expected
+    assert known("ReplicaSet", workload("web-1", owner="Deployment"), Deployment=[fields]) == expected
 
 
 def rolling(surge: object, unavailable: object) -> Any:
@@ -173,14 +183,14 @@ def test_which_deployments_have_a_second_pod_before_the_first_one_goes(fields: A
 @pytest.mark.parametrize("others", [{}, {"Deployment": []}], ids=["not read", "gone"])
 def test_a_deployment_that_is_not_known_tells_nothing(others: dict[str, list[Any]]) -> None:
     """It may be rolling out, so nothing is known of its ReplicaSets."""
-    assert known("ReplicaSet", workload("web-1", owner=("Deployment", "web")), **others) == "nothing"
+    assert known("ReplicaSet", workload("web-1", owner="Deployment"), **others) == "nothing"
 
 
 @pytest.mark.parametrize(("sibling_pods", "expected"), [(0, "known"), (1, "changing")])
 def test_what_else_looks_after_replica_sets_shows_in_these(sibling_pods: int, expected: str) -> None:
     """A Rollout moves pods from one ReplicaSet to another: while both have some nobody knows what comes."""
-    first = workload("web-1", owner=("Rollout", "web"))
-    second = workload("web-2", owner=("Rollout", "web"), replicas=sibling_pods, status={"replicas": sibling_pods})
+    first = workload("web-1", owner="Rollout")
+    second = workload("web-2", owner="Rollout", replicas=sibling_pods, status={"replicas": sibling_pods})
 
     found = read(ReplicaSet=[first, second]).scheduler_inputs.templates or {}
 
@@ -188,27 +198,10 @@ def test_what_else_looks_after_replica_sets_shows_in_these(sibling_pods: int, ex
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param({"status": {"currentRevision": "a", "updateRevision": "a"}}, "known", id="one revision"),
-        pytest.param({"status": {"currentRevision": "a", "updateRevision": "b"}}, "changing", id="two revisions"),
-        pytest.param({"status": {"observedGeneration": 1}}, "changing", id="not seen by its controller"),
-        pytest.param({"replicas": 1}, "changing", id="one pod too many"),
-        pytest.param({"updateStrategy": {"rollingUpdate": {"partition": 1}}}, "known", id="a partition"),
-    ],
-)
-def test_a_stateful_set(fields: Any, expected: str) -> None:
-    """A partition keeps some pods at the old revision, which is the same one while no rollout is under way."""
-    assert known("StatefulSet", workload(**fields)) == expected
-
-
-@pytest.mark.parametrize(
     ("spec", "only_failed"),
     [
-        pytest.param({}, False, id="nothing said"),
-        pytest.param({"podReplacementPolicy": "TerminatingOrFailed"}, False, id="while it terminates"),
-        pytest.param({"podReplacementPolicy": "Failed"}, True, id="when it has ended"),
-        pytest.param({"podFailurePolicy": {"rules": []}}, True, id="rules on failures alone"),
+        *(({"podReplacementPolicy": policy}, policy == "Failed") for policy in (None, "TerminatingOrFailed", "Failed")),
+        ({"podFailurePolicy": {"rules": []}}, True),
     ],
 )
 def test_a_job_may_wait_for_the_end_of_a_pod(spec: Any, only_failed: bool) -> None:
@@ -219,61 +212,28 @@ def test_a_job_may_wait_for_the_end_of_a_pod(spec: Any, only_failed: bool) -> No
     assert found.only_failed is only_failed
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        pytest.param({"status": {"conditions": [{"type": "Complete", "status": "True"}]}}, "nothing", id="has ended"),
-        pytest.param({"status": {"conditions": [{"type": "Suspended", "status": "True"}]}}, "nothing", id="suspended"),
-        pytest.param({"status": {"conditions": [{"type": "Suspended", "status": "False"}]}}, "known", id="resumed"),
-        pytest.param({"backoffLimit": 0}, "nothing", id="no failure is forgiven"),
-        pytest.param({"backoffLimit": 1}, "known", id="nothing has failed yet"),
-        pytest.param({"backoffLimit": 6, "status": {"failed": 5}}, "known", id="one failure is left"),
-        pytest.param({"backoffLimit": 6, "status": {"failed": 6}}, "nothing", id="none is left"),
-        pytest.param({"backoffLimit": 0, "podFailurePolicy": {"rules": []}}, "known", id="rules may forgive"),
-        pytest.param({"backoffLimit": 0, "backoffLimitPerIndex": 1}, "known", id="each index has failures of its own"),
-    ],
-)
-def test_a_job_that_makes_no_more_pods_has_no_template(fields: Any, expected: str) -> None:
-    """An evicted pod counts as failed: where that is the last failure nothing comes in its place."""
-    assert known("Job", workload(**fields)) == expected
-
-
-def test_one_that_is_being_deleted_makes_nothing_certain() -> None:
-    item = workload()
-    item["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-
-    assert known("StatefulSet", item) == "changing"
-    assert known("Job", item) == "nothing"
-
-
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
 @pytest.mark.parametrize(
     "made",
     [
-        pytest.param({**TEMPLATE, "metadata": {"labels": {"app": 1}}}, id="labels"),
-        pytest.param({"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}}, id="a quantity"),
-        pytest.param({"spec": {"tolerations": {}}}, id="tolerations"),
-        pytest.param(["spec"], id="a list"),
+        {**TEMPLATE, "metadata": {"labels": {"app": 1}}},
+        {"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}},
+        {"spec": {"tolerations": {}}},
+        ["spec"],
     ],
 )
 def test_a_malformed_template_makes_its_pods_unknown_and_no_others(kind: str, made: Any) -> None:
-    """A warning names it; what it selects by still counts."""
-    snapshot = read(**{kind: [workload("bad", template=made), workload("good")]})
+    """A warning names it; what it selects by still counts, and so does our pause."""
+    paused = {"annotations": {"kube-rebalancer/pause": "true"}}
+    snapshot = read(**{kind: [workload("bad", template=made, metadata=paused), workload("good")]})
 
     scheduler_inputs = snapshot.scheduler_inputs
     selectors = {"ReplicaSet": scheduler_inputs.replica_sets, "StatefulSet": scheduler_inputs.stateful_sets}[kind]
     assert set(scheduler_inputs.templates or {}) == {(kind, "uid of good")}
     assert set(selectors or {}) == {("shop", "bad"), ("shop", "good")}
+    assert scheduler_inputs.notes == {("shop", f"{kind}/bad"): Notes(pause="true")}
     (warning,) = snapshot.warnings
     assert warning.startswith(f"{kind} shop/bad is malformed and what replaces its pods is unknown: ")
-
-
-def test_our_annotations_count_whatever_the_template() -> None:
-    """A pause holds for an owner that cannot be read in full."""
-    item = workload(template=["spec"])
-    item["metadata"]["annotations"] = {"kube-rebalancer/pause": "true"}
-
-    assert read(ReplicaSet=[item]).scheduler_inputs.notes == {("shop", "ReplicaSet/web"): Notes(pause="true")}
 
 
 @pytest.mark.parametrize(
@@ -316,11 +276,3 @@ def test_nothing_read_is_not_nothing_there() -> None:
     """Without a list of owners the templates are unknown; with an empty one there are none."""
     assert read(Node=[]).scheduler_inputs.templates is None
     assert read(Job=[]).scheduler_inputs.templates == {}
-
-
-def test_an_owner_without_a_uid_is_nobodys() -> None:
-    """Files written by hand may leave it out, and then no pod can be told to be its."""
-    item = workload()
-    item["metadata"]["uid"] = ""
-
-    assert known("ReplicaSet", item) == "nothing"
