@@ -18,7 +18,7 @@ import yaml
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.tries import Deadline
-from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown, without_userinfo
+from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
 
 if TYPE_CHECKING:
@@ -224,8 +224,8 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """The API server's address, without a slash at its end, and without userinfo: it is shown in many places."""
-        return without_userinfo(str(self._access.configuration.host)).rstrip("/")
+        """The API server's address, without a slash at its end, and without userinfo (`credentials.addressed`)."""
+        return str(self._access.configuration.host)
 
     @property
     def present(self) -> "Access":

@@ -3,7 +3,10 @@ import math
 
 import pytest
 
+from rebalancer.errors import Forbidden
 from rebalancer.kube.answers import TEXT_LIMIT, HttpAnswer, cut, verb_and_resource
+from rebalancer.kube.permissions import RESTARTING, STEERING, demand_writes
+from tests.fake_http import Reply
 
 
 @pytest.mark.parametrize(
@@ -58,3 +61,18 @@ def test_the_wait_a_server_asks_for_is_in_the_header(header, expected):
     headers = {} if header is None else {"Retry-After": header}
 
     assert HttpAnswer("GET", "/", 429, headers, b"").retry_after() == expected
+
+
+@pytest.mark.parametrize("status", [{}, {"allowed": False}, {"denied": True}])
+@pytest.mark.parametrize(("purpose", "resource"), [(STEERING, "nodes"), (RESTARTING, "deployments")])
+def test_a_review_that_does_not_say_yes_says_no(client, server, status, purpose, resource):
+    """What the server leaves out is false."""
+    server.on(
+        "POST",
+        "*/selfsubjectaccessreviews",
+        lambda _: Reply(201, {"kind": "SelfSubjectAccessReview", "status": status}),
+    )
+
+    rule = rf"resources: \[{resource}\]\n.*verbs: \[get, patch\]"
+    with pytest.raises(Forbidden, match=rf"no permission to get and patch {resource}(?s:.)*{rule}"):
+        demand_writes(client, purpose)

@@ -3,13 +3,14 @@ import threading
 from dataclasses import replace
 
 import pytest
-from urllib3.exceptions import DecodeError, HTTPError, ProtocolError
+from urllib3.exceptions import HTTPError, ProtocolError
 
 from rebalancer.errors import Forbidden, NoCredentials, Unreachable
 from rebalancer.kube.answers import Expired, NotFound, Rejected, Transient
 from rebalancer.kube.client import Client, no_answer, path_of
 from rebalancer.kube.tries import Deadline
 from tests.e2e.waiting import wait_for
+from tests.fake_http import Reply
 
 PODS = "/api/v1/pods"
 
@@ -38,22 +39,13 @@ def test_connections_are_used_again(client, server):
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504, None])
-def test_a_busy_or_broken_server_is_asked_again(client, server, status):
-    """A reset is what a rolling restart looks like; only one that cannot be reached is given up after a few tries."""
-    server.fail("GET", PODS, status=status, times=5) if status else server.reset("GET", PODS, times=5)
-
-    assert b"PodList" in client.get(PODS)
-    assert len(server.requests) == 6
-
-
-def test_waits_grow_up_to_a_limit_and_differ_by_chance(connection, server, time):
-    """Without a word from the server each is twice the last, up to 8 s; many clients come back one after another."""
+def test_a_busy_or_broken_server_is_asked_again(connection, server, time, status):
+    """A reset is what a rolling restart looks like.  Each wait is twice the last, up to 8 s, and differs by chance."""
     bounds = []
     retry_policy = time.retry_policy(jitter=lambda low, high: bounds.append((low, high)) or high)
-    server.fail("GET", PODS, status=503, times=6)
+    server.fail("GET", PODS, status=status, times=6) if status else server.reset("GET", PODS, times=6)
 
-    Client(connection, retry_policy=retry_policy).get(PODS)
-
+    assert b"PodList" in Client(connection, retry_policy=retry_policy).get(PODS)
     assert bounds == [(0.25, 0.5), (0.5, 1), (1, 2), (2, 4), (4, 8), (4, 8)]
     assert time.waits == [high for _, high in bounds]
 
@@ -173,6 +165,18 @@ def test_a_server_that_stays_silent_is_unreachable(connection, server, time):
     wait_for(lambda: len(server.requests) == 2, "the second try")
 
 
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_an_answer_that_drips_ends_with_its_time(connection, server, time, part):
+    """Each byte comes within the time-out of a socket, and all of them together never."""
+    over = threading.Event()
+    server.on("POST", PODS, lambda _: Reply(200, {"kind": "PodList"}, dripping=part, over=over))
+
+    with pytest.raises(Transient, match=r"timed out|in time") as caught:
+        Client(connection, request_timeout=0.3, retry_policy=time.retry_policy()).write("POST", PODS, b"{}")
+    over.set()
+    assert caught.value.maybe_done
+
+
 def test_an_answer_without_a_deadline_has_five_minutes(client, server, time):
     """A server that drips holds up nobody for longer, whoever asks."""
     server.on("GET", PODS, lambda _: time.sleep(299.9), times=1)
@@ -193,6 +197,22 @@ def test_a_server_that_is_not_there_is_reported_soon(client_of, server, time):
         client.get(PODS)
     assert time.waits == [0.5, 1, 2]
     assert not caught.value.maybe_done
+
+
+def test_a_certificate_that_is_not_trusted_is_told_at_once(client_of, secure, time):
+    """Trying again does not help; the message says where to look, and nothing was sent."""
+    with pytest.raises(Unreachable, match=r"certificate of the API server https://.* is not trusted: .*self-signed"):
+        client_of(secure).get(PODS)
+    assert (secure.requests, time.waits) == ([], [])
+
+
+def test_a_tls_error_of_settings_is_reported_soon(client_of, server, time):
+    """A plain HTTP port behind an https address does not become one by waiting."""
+    client = client_of(server, server=server.url.replace("http://", "https://"))
+
+    with pytest.raises(Unreachable, match="no answer from the API server https://"):
+        client.get(PODS)
+    assert len(time.waits) == 3
 
 
 def test_a_connection_is_given_up_before_its_request(client, connection):
@@ -262,7 +282,6 @@ def test_whoever_watches_is_told_of_each_request(connection, server, time):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (DecodeError("the body is not what its header says"), "the body is not what its header says"),
         (ProtocolError("the answer is cut off"), "the answer is cut off"),
         (ProtocolError("aborted", ConnectionResetError(104, "Connection reset by peer")), "Connection reset by peer"),
         (HTTPError(), "HTTPError"),

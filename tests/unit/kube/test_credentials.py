@@ -1,5 +1,4 @@
 import io
-import json
 import math
 import subprocess
 import sys
@@ -11,9 +10,10 @@ import pytest
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.client import Client
-from rebalancer.kube.config import Connection, connect
+from rebalancer.kube.config import Connection, Overrides, connect
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.tries import Deadline
+from tests.fake_api_server import CERTIFICATE
 
 PODS = "/api/v1/pods"
 
@@ -91,16 +91,8 @@ def test_fresh_credentials_for_another_cluster_are_not_used(server, client_as, t
 def test_another_current_context_is_not_followed(server, client_as, tmp_path):
     """`kubectl config use-context` in another window is not about this run."""
     client = client_as({"token": "old"})
-    path = server.kubeconfig(tmp_path, user={"token": "the-token"})
-    document = json.loads(path.read_text())
-    document["current-context"] = "other"
-    for kind, body in {
-        "context": {"cluster": "other", "user": "other"},
-        "cluster": {},
-        "user": {"token": "hers"},
-    }.items():
-        document[f"{kind}s"].append({"name": "other", kind: body})
-    path.write_text(json.dumps(document))
+    path = server.kubeconfig(tmp_path)
+    path.write_text(path.read_text().replace('"current-context": "fake"', '"current-context": "other"'))
 
     client.get(PODS)
 
@@ -127,14 +119,18 @@ def test_many_threads_load_the_credentials_once(server, client_as, tmp_path, plu
     assert (tmp_path / "calls").read_text() == "xx"
 
 
-def test_a_plugin_that_hangs_does_not_outlast_the_time_that_is_left(client_as, tmp_path, plugin):
-    """After a signal a last look has 5 s, and so has giving back a lease; a plugin alone may take a minute."""
+def test_a_plugin_that_hangs_does_not_outlast_the_time_that_is_left(client_as, tmp_path, plugin, caplog):
+    """After a signal a last look has 5 s, and so has giving back a lease; a plugin alone may take a minute.
+
+    The error says it all: the line that names a plugin is for whoever waits for it.
+    """
     (tmp_path / "token").write_text("the-token")
     found = client_as(plugin).connection
     (tmp_path / "token").write_text("hang")
 
     with pytest.raises(NoCredentials, match=r"did not answer within 0\.\d+ s and was ended"):
         found.reload(found.access(), 0.2)
+    assert caplog.messages == []
 
 
 def test_loading_credentials_may_take_as_long_as_the_request(server, counted, time):
@@ -201,14 +197,6 @@ def test_a_user_is_sent_as_such(server, client_as, user, header, value):
     assert server.requests[0].headers.get(header) == value
 
 
-def test_a_context_without_a_user_is_anonymous(server, client_of, tmp_path):
-    path = server.kubeconfig(tmp_path)
-    path.write_text(path.read_text().replace('"user": "me"', '"user": ""'))
-    connection = connect(str(path), None, environ={})
-
-    assert "Authorization" not in connection.access().headers()
-
-
 NOBODY, UNSENT = "nobody to act as", "cannot be sent: names to act as are of ASCII characters"
 UNSUPPORTED, MALFORMED = "which is not supported", "the exec plugin of context 'fake' is malformed"
 
@@ -269,3 +257,54 @@ def test_a_plugin_that_may_ask_runs_without_a_standard_input(server, client_as, 
     client_as(plugin).get(PODS)
 
     assert authorizations(server) == ["Bearer the-token"]
+
+
+# TLS, and the service account of a pod
+
+
+@pytest.fixture
+def in_pod(secure, tmp_path):
+    """Connect with a service account as a pod of the server's cluster has it."""
+
+    def make(token="the-token\n", authority="", **settings):
+        (tmp_path / "ca.crt").write_text(authority or CERTIFICATE.read_text())
+        (tmp_path / "token").write_text(token)
+        host, port = secure.url.removeprefix("https://").split(":")
+        environ = {"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+        return connect(None, None, environ=environ, service_account=tmp_path, **settings)
+
+    return make
+
+
+def test_a_pod_reaches_its_own_cluster(in_pod, secure, tmp_path, time):
+    """The service account's token and authority; a rotated token is picked up after a 401."""
+    client = Client(in_pod(), retry_policy=time.retry_policy())
+    client.get(PODS)
+    (tmp_path / "token").write_text("rotated\n")
+    secure.token = "rotated"
+
+    assert b"PodList" in client.get(PODS)
+    assert len(secure.requests) == 3
+
+
+def test_the_command_line_goes_above_a_service_account(in_pod, secure, time):
+    """Whom to act as, and that the certificate is not looked at."""
+    overrides = Overrides(user="deputy", groups=("few",), insecure=True)
+    connection = in_pod(authority="not the authority of this server", overrides=overrides)
+
+    assert b"PodList" in Client(connection, retry_policy=time.retry_policy()).get(PODS)
+    assert secure.requests[0].headers["impersonate-group"] == "few"
+
+
+def test_fresh_credentials_with_another_authority_are_not_used(client_of, secure, tmp_path):
+    """The file is the same, what stands in it is not: whoever can write it could stand in for the server."""
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(CERTIFICATE.read_bytes())
+    client = client_of(secure, **{"certificate-authority": str(authority)})
+    client.get(PODS)
+    secure.token = "another"
+    authority.write_bytes(CERTIFICATE.read_bytes() + b"\n")
+
+    with pytest.raises(NoCredentials, match="another certificate-authority: start a new run"):
+        client.get(PODS)
+    assert len(secure.requests) == 2

@@ -100,6 +100,7 @@ def test_nothing_is_sent_and_no_credentials_are_loaded_once_the_time_is_up(conne
         return replace(connection.access(), expires=datetime(2020, 1, 1, tzinfo=UTC))
 
     events = Events(Client(Connection(load, context="fake")), "host")
+    assert events._worker.daemon  # one that hangs does not keep the program alive
     release = begin_and_stall(server, events)
     events.close(0.05)
     before = len(loads)
@@ -185,7 +186,3 @@ def test_what_could_not_be_delivered_is_said_before_closing_too(events, server):
 
     assert events.problem == "no permission to create events.events.k8s.io: it is broken"
     assert events.close(120) == 2
-
-
-def test_an_event_that_hangs_does_not_keep_the_program_alive(events):
-    assert events._worker.daemon

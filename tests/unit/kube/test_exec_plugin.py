@@ -1,15 +1,16 @@
-"""What a credentials plugin is told, whom it may ask, and what becomes of an answer that is of no use."""
+"""What a credentials plugin is told, whom it may ask, an answer that is of no use, and signals while it starts."""
 
 import base64
 import json
 import os
+import signal
 import sys
 
 import pytest
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.config import ChosenContext
-from rebalancer.kube.exec_plugin import answered
+from rebalancer.kube.exec_plugin import answered, held_signals
 
 VERSION = "client.authentication.k8s.io/v1"
 SERVER = {"server": "https://there:6443"}
@@ -86,8 +87,64 @@ def test_an_answer_without_credentials_is_an_error_that_does_not_repeat_it(choos
     assert "the-" not in str(caught.value)
 
 
-def test_a_plugin_that_is_given_up_sooner_is_not_named_before(choose, caplog):
-    """The error says it all; the line that names a plugin is for whoever waits for it."""
-    with pytest.raises(NoCredentials, match=r"did not answer within 0\.1 s and was ended"):
-        answered(choose("exec sleep 600"), 0.1)
-    assert caplog.messages == []
+class EndedError(Exception):
+    """A signal came."""
+
+
+def end(*_):
+    raise EndedError
+
+
+@pytest.fixture
+def handlers():
+    """SIGTERM and SIGINT end the program, SIGHUP is ignored."""
+    wanted = {signal.SIGTERM: end, signal.SIGINT: end, signal.SIGHUP: signal.SIG_IGN}
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    yield wanted
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_takes_effect_afterwards(number, handlers):
+    """All that had to be done is done by then."""
+    done = []
+
+    def act():
+        with held_signals():
+            signal.raise_signal(number)
+            done.append("all")
+
+    with pytest.raises(EndedError):
+        act()
+
+    assert done == ["all"]
+    assert {each: signal.getsignal(each) for each in handlers} == handlers
+
+
+def test_it_can_take_effect_earlier(handlers):
+    """Where it would be a nuisance no more; from then on signals act at once."""
+    with held_signals() as release:
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(EndedError):
+            release()
+        with pytest.raises(EndedError):
+            signal.raise_signal(signal.SIGINT)
+
+    assert {each: signal.getsignal(each) for each in handlers} == handlers
+
+
+@pytest.mark.usefixtures("handlers")
+def test_what_is_ignored_stays_ignored():
+    """As SIGHUP under `nohup`."""
+    with held_signals() as release:
+        signal.raise_signal(signal.SIGHUP)
+        assert release() is None
+
+
+def test_an_error_meanwhile_is_kept(handlers):
+    """And signals act again."""
+    with pytest.raises(FileNotFoundError), held_signals():
+        raise FileNotFoundError
+
+    assert {each: signal.getsignal(each) for each in handlers} == handlers

@@ -152,3 +152,68 @@ def test_paths_are_relative_to_their_own_file(tmp_path, monkeypatch):
     assert Path(str(found.users["a"]["client-key"])).resolve() == tmp_path / "key"
     assert found.users["a"]["exec"] == {"command": str(tmp_path / "a" / "plugin")}
     assert found.users["b"]["exec"] == {"command": "aws"}
+
+
+# No credentials over plain http to an API server, unless its kubeconfig allows it
+
+ALLOWED = [{"name": "rebalancer", "extension": {"allowTokenOverHTTP": True}}]
+
+
+@pytest.fixture
+def connection(tmp_path):
+    """Connect with a kubeconfig of this address and this user."""
+
+    def make(address, user, extensions=None):
+        cluster = {"server": address, "extensions": extensions}
+        path = write(tmp_path / "config", "a", current="a", cluster=cluster, user=user or {"token": ""})
+        return connect(str(path), None, environ={})
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("address", "user"),
+    [
+        ("http://127.0.0.1:1", {"token": "s3cret"}),
+        ("HTTP://host", {"tokenFile": "/nowhere"}),
+        (" http://host", {"username": "me", "password": "s3cret"}),
+        ("http://localhost/", {"exec": {"command": "/nowhere", "apiVersion": "client.authentication.k8s.io/v1"}}),
+        ("http://host", {"auth-provider": {"name": "oidc"}}),
+        ("http://host", {"client-certificate-data": "eA==", "client-key-data": "eA=="}),
+        ("http://me:s3cret@host", {}),
+    ],
+)
+def test_credentials_stay_here(connection, address, user):
+    """No file of them is read and no plugin is started; the message names the kind and the cures."""
+    kind = next(iter(user), "what the address has before its @")
+    with pytest.raises(NoCredentials, match=rf"credentials \({kind}\) are not sent over plain http") as it:
+        connection(address, user)
+    assert "allowTokenOverHTTP" in str(it.value)
+    assert "s3cret" not in str(it.value)
+
+
+@pytest.mark.parametrize(
+    "extensions",
+    [None, "x", ["x"], [ALLOWED[0] | {"name": "other"}], [ALLOWED[0] | {"extension": {"allowTokenOverHTTP": "true"}}]],
+)
+def test_only_the_very_words_allow_it(connection, extensions):
+    """`true` in our own extension, and nothing else."""
+    with pytest.raises(NoCredentials, match="plain http"):
+        connection("http://host", {"token": "t"}, extensions)
+
+
+@pytest.mark.parametrize(
+    ("address", "user", "extensions", "server"),
+    [
+        (" HTTP://host", {"token": "t"}, ALLOWED, "http://host"),
+        ("http://127.0.0.1:8001/", {}, None, "http://127.0.0.1:8001"),
+        ("https://me:s3cret@host:6443/path/", {"token": "t"}, None, "https://host:6443/path"),
+    ],
+    ids=["allowed", "nothing to send, as with `kubectl proxy`", "not shown"],
+)
+def test_an_address_is_shown_without_userinfo(connection, address, user, extensions, server):
+    """In reports, questions, errors and snapshots, which all take it from here."""
+    found = connection(address, user, extensions)
+
+    assert found.server == server
+    assert found.access().headers().get("Authorization") == ("Bearer t" if user else None)

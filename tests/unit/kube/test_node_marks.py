@@ -144,35 +144,30 @@ def test_a_page_of_a_proxy_in_place_of_the_node_ends_nothing(change, server):
     assert len(server.sent("PATCH", NODE)) == 3
 
 
-def test_a_refusal_ends_it(change, server):
-    server.fail("PATCH", NODE, status=403, message='admission webhook "w" denied the request: no', times=1)
-    with pytest.raises(Rejected, match=r"refused by the cluster's admission.*: no"):
-        change(setting(HOT))
-    field = {"kind": "Status", "message": "is invalid", "details": {"causes": [{"message": "spec.taints[0].key"}]}}
-    server.fail("PATCH", NODE, status=422, body=field, times=1)
-    with pytest.raises(Rejected, match="is invalid"):
-        change(setting(HOT))
-    server.forbid("patch", "nodes")
-    with pytest.raises(Forbidden, match="no permission to patch nodes"):
-        change(setting(HOT))
-    assert server.node("n1") == node()
+INVALID = {"kind": "Status", "message": "is invalid", "details": {"causes": [{"message": "spec.taints[0].key"}]}}
+BY_WEBHOOK = failure(403, 'admission webhook "w" denied the request: no')
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "error", "words"),
+    ("method", "status", "body", "error", "words"),
     [
-        (200, failure(200, "fine"), ClusterError, "with a Node"),
-        (200, {"kind": "Node", "metadata": {"name": "n1"}}, Rejected, "with a Node"),
-        (403, failure(403, "no"), Forbidden, "no permission"),
+        ("GET", 200, failure(200, "fine"), ClusterError, "with a Node"),
+        # without a UID it might be another
+        ("GET", 200, {"kind": "Node", "metadata": {"name": "n1"}}, Rejected, "with a Node"),
+        ("GET", 403, failure(403, "no"), Forbidden, "no permission to get nodes"),
+        ("PATCH", 403, failure(403, "no"), Forbidden, "no permission to patch nodes"),
+        ("PATCH", 403, BY_WEBHOOK, Rejected, "refused by the cluster's admission.*: no"),
+        ("PATCH", 422, INVALID, Rejected, "is invalid"),
     ],
-    ids=["a proxy's page", "without a UID it might be another", "not to be read"],
 )
-def test_what_is_no_node_that_may_be_read_is_not_patched(change, server, status, body, error, words):
-    server.on("GET", NODE, lambda _: Reply(status, body))
+def test_a_refusal_ends_it(change, server, method, status, body, error, words):
+    """Nor is a node patched that could not be read."""
+    server.on(method, NODE, lambda _: Reply(status, body))
 
     with pytest.raises(error, match=words):
         change(setting(HOT))
-    assert not server.sent("PATCH", "*")
+    assert len(server.sent("PATCH", "*")) == (method == "PATCH")
+    assert server.node("n1") == node()
 
 
 def test_an_interruption_leaves_the_nodes_that_have_not_begun_as_they_are(monkeypatch):

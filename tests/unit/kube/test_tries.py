@@ -1,17 +1,17 @@
-"""Nothing is written after a signal or the deadline: one gate before every write."""
+"""When a request is tried again, and who may end that: nothing is written after a signal or the deadline."""
 
+import random
 import threading
 
 import pytest
 
+from rebalancer.errors import Unreachable
 from rebalancer.eviction.verdict import Failed, Unknown
 from rebalancer.kube.answers import Transient
-from rebalancer.kube.client import Client
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Ending, Halt, Halted
-from tests.fake_http import Reply
 
-EVICTION, PODS = "*/eviction", "/api/v1/pods"
+EVICTION = "*/eviction"
 ENDS = {"deadline": lambda halt, time: time.sleep(4), "signal": lambda halt, _: halt.signal("SIGTERM")}
 
 
@@ -49,18 +49,6 @@ def test_a_second_try_does_not_outlast_the_end(evict, server, halt, time, end, s
     assert (len(server.sent("POST", EVICTION)), server.evicted) == (1, [])
 
 
-@pytest.mark.parametrize("part", ["headers", "body"])
-def test_an_answer_that_drips_ends_with_its_time(connection, server, time, part):
-    """Each byte comes within the time-out of a socket, and all of them together never."""
-    over = threading.Event()
-    server.on("POST", PODS, lambda _: Reply(200, {"kind": "PodList"}, dripping=part, over=over))
-
-    with pytest.raises(Transient, match=r"timed out|in time") as caught:
-        Client(connection, request_timeout=0.3, retry_policy=time.retry_policy()).write("POST", PODS, b"{}")
-    over.set()
-    assert caught.value.maybe_done
-
-
 def test_a_signal_may_come_while_its_own_thread_waits_for_it():
     """Its handler then runs in the middle of that, and must not wait for what the thread holds."""
     ending = Ending()
@@ -71,3 +59,43 @@ def test_a_signal_may_come_while_its_own_thread_waits_for_it():
 
     assert (handler.is_alive(), ending.wait(30), ending.wait()) == (False, True, True)
     assert not Ending().wait(0.01)
+
+
+def tries(policy, takes=lambda: None, **said):
+    """Call a function that never succeeds; return how often."""
+    calls = []
+
+    def once():
+        calls.append(takes())
+        raise Transient("no", **said)
+
+    with pytest.raises(Unreachable):
+        policy.call(None, once)
+    return len(calls)
+
+
+@pytest.mark.parametrize("asked", [0.001, 1e-9])
+def test_no_wait_is_shorter_than_a_tenth_of_a_second(time, asked):
+    """Whatever the server says: it would be asked thousands of times."""
+    assert tries(time.retry_policy(seconds=2), retry_after=asked) < 20
+    assert min(time.waits) >= 0.1
+
+
+@pytest.mark.parametrize("said", [{}, {"retry_after": 0.3}, {"retry_after": 4}])
+def test_chance_decides_nothing(time, said):
+    """Jitter spreads the tries of many clients; how many there are does not depend on it."""
+    assert len({tries(time.retry_policy(jitter=random.Random(seed).uniform), **said) for seed in range(30)}) == 1
+
+
+@pytest.mark.parametrize(("seconds", "takes", "chosen"), [(3.5, 0.0, min), (3.5, 0.0, max), (3.0, 0.75, max)])
+def test_no_try_begins_at_the_very_end(time, seconds, takes, chosen):
+    """The longest of all waits together count, 0.5 + 1 + 2 s or 0.5 + 1 s, and so does the time that tries take."""
+    policy = time.retry_policy(seconds=seconds, jitter=chosen)
+    assert tries(policy, lambda: setattr(time, "now", time.now + takes)) == (2 if takes else 3)
+
+
+@pytest.mark.parametrize(("asked", "longest"), [(4, 4.4), (40, 41)])
+def test_a_wait_that_the_server_asks_for_is_spread_over_a_second_at_most(time, asked, longest):
+    """Clients that were told the same come back one after another, and none of them much later."""
+    assert tries(time.retry_policy(seconds=longest + 1), retry_after=asked) == 2
+    assert time.waits == [longest]
