@@ -10,8 +10,8 @@
     server.sent("POST", "*/eviction")
 
 It serves any object given to it, as lists (with limit and continue: the pages show the state of the first one)
-and alone; nodes, pods, namespaces, PodDisruptionBudgets, PriorityClasses and PersistentVolumeClaims also when
-there is none.  Of selectors only `key in (a,b)` for labels is honoured.  An eviction follows the real server's rules
+and alone; the kinds that the program lists also when there is none.
+Of selectors only `key in (a,b)` for labels is honoured.  An eviction follows the real server's rules
 (UID precondition, PDBs, two PDBs) and takes the pod away at once.  A JSON patch changes any object.  Access reviews
 allow what `forbid` does not name.
 
@@ -41,9 +41,10 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from rebalancer.kube.answers import verb_and_resource
+from rebalancer.kube.wire.pages import PATHS
 from tests.fake_budgets import covers, spend
 from tests.fake_http import HttpServer, Reply, Request, failure
-from tests.fake_kinds import RESOURCES, SERVED, path_of
+from tests.fake_kinds import RESOURCES, path_of
 from tests.fake_leases import MAPS, PATH, FakeLeases
 from tests.fake_patches import FailedError, patched
 
@@ -95,8 +96,8 @@ class FakeApiServer:
         self.events: list[Object] = []
         self.evicted: list[str] = []
         self.leases = FakeLeases()
-        self._objects: dict[str, list[Object]] = {path_of(kind): [] for kind in SERVED}
-        self._kinds = {path_of(kind): kind for kind in SERVED}
+        self._objects: dict[str, list[Object]] = {path_of(kind): [] for kind in PATHS}
+        self._kinds = {path_of(kind): kind for kind in PATHS}
         self._version = 1000
         self._lists: dict[int, list[Object]] = {}
         self._rules: list[Rule] = []

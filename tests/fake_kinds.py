@@ -41,13 +41,6 @@ RESOURCES: Mapping[str, tuple[str, str, bool]] = {
     "PodMetrics": ("/apis/metrics.k8s.io/v1beta1", "pods", True),
 }
 
-#: The kinds of which a fake server has a list, though it may be empty.
-SERVED = (
-    *("Node", "Pod", "Namespace", "PersistentVolumeClaim", "PodDisruptionBudget", "PriorityClass", "PersistentVolume"),
-    *("Service", "ReplicationController", "Deployment", "ReplicaSet", "StatefulSet", "Job", "HorizontalPodAutoscaler"),
-    *("StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
-)
-
 
 def path_of(kind: str, namespace: str = "", name: str = "") -> str:
     """The path of a kind's collection, or of one object in it."""

@@ -147,10 +147,13 @@ def test_a_patch_fails_if_what_is_ours_was_changed(kind, data):
             patched(as_object(other), operations)
 
 
-def test_a_hold_that_ends_later_stays():
-    node = MarkedNode("n1", "uid", None, {HOLD: (longer := HoldMark("run-0", LATER)).text()})
+def test_what_is_already_as_wanted_stays():
+    """A hold that ends later, and a taint in its place, also with one of others behind it: so nothing is written."""
+    held = {HOLD: HoldMark("run-0", LATER).text()}
+    taints = [soft("example.com/hot", "yes"), {"key": "spot", "effect": "NoSchedule"}]
 
-    assert HELD.on(node, HoldMark("run-1", NOW)).annotations == {HOLD: longer.text()}
+    assert HELD.on(MarkedNode("n1", "u", None, held), HoldMark("run-1", NOW)).annotations == held
+    assert BOTH.on(MarkedNode("n1", "u", taints, None), "r", CPU).taints == taints
 
 
 def test_a_node_with_an_empty_list_of_taints_can_be_marked():
@@ -185,13 +188,6 @@ def test_what_an_annotation_alone_says_to_be_ours_is_told(kind, mark, claim):
     assert kind.claim(node) == (f"node n1 keeps {claim}" if claim else "")
     assert kind.off(node).annotations == {kind.annotation: mark.text() if claim else None}
     assert not kind.claim(MarkedNode("n1", "7", taints[1:], node.annotations, {"status": "cold"}))
-
-
-def test_a_taint_that_is_already_as_wanted_keeps_its_place():
-    """Also with a taint of others behind it, so that nothing is written."""
-    taints = [{"key": "example.com/hot", "value": "yes", "effect": SOFT}, {"key": "spot", "effect": "NoSchedule"}]
-
-    assert BOTH.on(MarkedNode("n1", "u", taints, None), "r", CPU).taints == taints
 
 
 def test_what_the_annotation_names_is_taken_off_after_the_rules_were_changed():
