@@ -13,9 +13,7 @@ T = TypeVar("T")
 Quantities = dict[str, str | int | float]
 _SELECTORS = ("labelSelector", "namespaceSelector")
 #: Where null makes an object malformed; anywhere else it is how Go writes that a key is absent.
-_NEVER_NULL = frozenset(
-    ("key", "operator", "weight", "preference", "podAffinityTerm", "topologyKey", "maxSkew", "whenUnsatisfiable")
-)
+_NEVER_NULL = ("weight", "preference", "podAffinityTerm", "topologyKey", "maxSkew", "whenUnsatisfiable")
 _RULES = {
     "required": "requiredDuringSchedulingIgnoredDuringExecution",
     "preferred": "preferredDuringSchedulingIgnoredDuringExecution",
@@ -28,25 +26,25 @@ def decode(raw: bytes, kind: type[T]) -> T | None:
 
 
 @lru_cache(maxsize=512)
-def decode_model(raw: bytes, kind: type[T], never_null: frozenset[str] = _NEVER_NULL) -> T | None:
+def decode_model(raw: bytes, kind: type[T]) -> T | None:
     """Decode the bytes of an optional part as `as_model` does."""
-    return as_model(msgspec.json.decode(raw), kind, never_null) if raw and raw != b"null" else None
+    return as_model(msgspec.json.decode(raw), kind) if raw and raw != b"null" else None
 
 
-def as_model(value: object, kind: type[T], never_null: frozenset[str] = _NEVER_NULL) -> T:
+def as_model(value: object, kind: type[T]) -> T:
     """Return a part as what the model has for it: selectors are parsed, and keys that are null left out."""
-    return msgspec.convert(_tidied(value, never_null), kind)
+    return msgspec.convert(_tidied(value), kind)
 
 
-def _tidied(value: Any, never_null: frozenset[str]) -> Any:
+def _tidied(value: Any) -> Any:
     if isinstance(value, list):
-        return [_tidied(each, never_null) for each in value]
+        return [_tidied(each) for each in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: parse_label_selector(each) if key in _SELECTORS and isinstance(each, dict) else _tidied(each, never_null)
+        key: parse_label_selector(each) if key in _SELECTORS and isinstance(each, dict) else _tidied(each)
         for key, each in value.items()
-        if each is not None or key in never_null
+        if each is not None or key in _NEVER_NULL
     }
 
 

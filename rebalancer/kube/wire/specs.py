@@ -160,8 +160,7 @@ def _decoded(spec: SpecWire) -> dict[str, Any]:
         "node_terms": node.required.terms if node.required else None,
         "preferred": node.preferred,
         "node_affinity": affinity.node_affinity is not None,
-        # of tolerations a key that is null is one that is absent, and tolerates any
-        "tolerations": decode_model(bytes(spec.tolerations), tuple[Toleration, ...], frozenset()) or (),
+        "tolerations": decode_model(bytes(spec.tolerations), tuple[Toleration, ...]) or (),
         "anti_affinity": affinity.pod_anti_affinity.required,
         "spread": decode_model(bytes(spec.topology_spread_constraints), tuple[SpreadConstraint, ...]) or (),
         "qos": quality_of_service([(each.requests, each.limits) for each in every]),

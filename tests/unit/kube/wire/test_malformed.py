@@ -8,7 +8,7 @@ import pytest
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import ListCollector
 from rebalancer.untrusted.documents import Unreadable
-from tests.unit.kube.wire.documents import pod_document, read
+from tests.unit.kube.wire.documents import pod_document, read, read_pod
 
 CPU = {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}
 HEAVY = {"weight": 1 << 70, "preference": {}}
@@ -45,6 +45,25 @@ def test_a_malformed_pod_is_reported_and_left_alone(fields: dict[str, Any], prob
     (warning,) = snapshot.warnings
     assert warning.startswith("Pod default/bad is malformed and left alone: ")
     assert problem in warning
+
+
+EXPRESSION, ZONE = {"key": "zone", "operator": "Exists"}, {"topologyKey": "zone"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "term"),
+    [
+        *(("nodeAffinity", {"preference": {"matchExpressions": [{**EXPRESSION, key: None}]}}) for key in EXPRESSION),
+        *(("nodeAffinity", {key: None}) for key in ("weight", "preference")),
+        *(("podAffinity", term) for term in ({"podAffinityTerm": None}, {"podAffinityTerm": {"topologyKey": None}})),
+        *(("spread", {**ZONE, key: None}) for key in ("topologyKey", "maxSkew", "whenUnsatisfiable")),
+    ],
+)
+def test_null_in_place_of_what_a_rule_is_made_of_is_malformed(kind: str, term: dict[str, Any]) -> None:
+    """Elsewhere it is absent; a rule without it would mean something else."""
+    rule = {"topologySpreadConstraints": [term]} if kind == "spread" else {"affinity": {kind: {PREFERRED: [term]}}}
+
+    assert read_pod(spec=rule).problem
 
 
 def test_a_malformed_pod_keeps_its_place() -> None:
