@@ -92,10 +92,12 @@ def test_other_kinds_are_ignored() -> None:
 
 
 def test_an_empty_typed_list_tells_that_there_are_none() -> None:
+    """Of its own kind: those that were not read are unknown."""
     for items in ([], None):
         collection = documents({"kind": "PodDisruptionBudgetList", "items": items})
 
-        assert collection.snapshot(NOW).budgets == ()
+        found = collection.snapshot(NOW)
+        assert (found.budgets, found.namespaces, found.priority_classes, found.claims) == ((), None, None, None)
 
 
 @pytest.mark.parametrize("rest", [{}, {"items": None, "metadata": {"continue": "more"}}])
