@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rebalancer.clock import LaterClock, boottime
+from rebalancer.clock import boottime
 from rebalancer.kube.tries import Deadline, Halt, Halted, RetryPolicy
 from tests.commands import run
 
@@ -18,14 +18,6 @@ SHOWN = "import time; from rebalancer.clock import boottime; print(boottime() - 
 
 def can_have_slept() -> bool:
     return shutil.which("unshare") is not None and not subprocess.call([*SLEPT, "true"], stderr=subprocess.DEVNULL)
-
-
-class Settable:
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -49,17 +41,6 @@ def test_a_deadline_passes_while_the_machine_sleeps(asleep):
     with pytest.raises(Halted, match="the deadline of 60 s after the snapshot has passed"):
         halt.check()
     assert {Deadline.after(1.0).clock, RetryPolicy().clock} == {boottime}
-
-
-def test_without_such_a_clock_the_later_of_two_counts():
-    """The steady one stands still in sleep, and the wall clock may be set back; neither brings time back."""
-    steady, wall = Settable(10.0), Settable(5000.0)
-    clock = LaterClock(steady, wall)
-    seen = []
-    for steady.now, wall.now in ((12.0, 5002.0), (12.0, 5082.0), (13.0, 100.0), (113.0, 200.0)):
-        seen.append(clock())
-
-    assert seen == [2.0, 82.0, 82.0, 103.0]
 
 
 @pytest.mark.skipif(not can_have_slept(), reason="having slept takes root, unshare and time namespaces")
