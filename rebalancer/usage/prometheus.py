@@ -12,6 +12,8 @@ that used 1 core in 20 steps and 3 cores in 10 has 1000 millicores at quantile 0
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from math import nan
+from typing import NamedTuple
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad, Course, Measured
@@ -31,77 +33,57 @@ _DAY = 86_400
 _BEFORE, _AFTER, _STEP = 3600, 7200, 300
 
 
-Values = Mapping[str, float]
+class _OfResource(NamedTuple):
+    """The usage of one resource."""
+
+    used: Mapping[str, tuple[int, int]]  # by node where it is known: as a source of pods, and as a destination
+    missing: Mapping[str, str]  # why it is not known of the others
+    taken: datetime | None  # of the oldest present sample; None where that is not asked for, or there is none
+    warnings: Iterable[str]
 
 
-class NodeColumn:
-    """The usage of one resource by node, as a source of pods (`usual`) and as a destination (`peaks`), where known.
+def _of_resource(
+    ask: Ask, resource: str, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster
+) -> _OfResource:
+    """Return the usage of one resource; raises SourceError if there is no answer, or one that cannot be used.
 
     Prometheus is asked for:
 
     1. the time of each present sample, if there is a window or a limit on the age;
     2. the number of values in the window, if there is a window;
     3. the values at `sourceQuantile` and at `destinationQuantile`; without a window the present ones, once.
-
-    Raises SourceError if there is no answer, or one that cannot be used.
     """
+    query, strange = wanted.nodes[resource], dict[str, str]()
+    names, text = NodeNames(cluster.snapshot.nodes, query.node), query.query
+    window = UsageWindow.over(wanted.window) if wanted.window else None
 
-    def __init__(
-        self, ask: Ask, resource: str, wanted: PrometheusUsage, max_age: timedelta | None, cluster: Cluster
-    ) -> None:
-        self._ask = ask
-        self.resource = resource
-        self._query: NodeQuery = wanted.nodes[resource]
-        self._names = NodeNames(cluster.snapshot.nodes, self._query.node)
-        self._window = UsageWindow.over(wanted.window) if wanted.window else None
-        self._now = cluster.now
-        self._max_age = max_age
-        self.warnings: tuple[str, ...] = ()
-        text = self._query.query
-        #: When the present sample of each node was taken; None where that is not asked for.
-        self._taken = self._values(timestamp(text)) if self._window or max_age is not None else None
-        self._counts = self._values(self._window.count(text)) if self._window else {}
-        self._present = self._at(wanted.source_quantile)
-        self.usual = self._amounts(self._present, cluster.nodes)
-        self.peaks = self._amounts(self._at(wanted.destination_quantile), cluster.nodes)
+    def values(asked: str) -> Mapping[str, float]:
+        found, strangers = names.values(ask(asked), asked)
+        strange.update({resource: f"{resource}: {strangers}"} if strangers else {})
+        return found
 
-    @property
-    def taken(self) -> datetime | None:
-        """When the oldest present sample of a node was taken; None where that is not asked for, or there is none."""
-        return min(map(instant, (self._taken or {}).values()), default=None)
+    taken = values(timestamp(text)) if window or max_age is not None else None
+    counts = values(window.count(text)) if window else {}
+    quantiles = (wanted.source_quantile, wanted.destination_quantile)
+    usual, peaks = (values(window.quantile(text, each) if window else text) for each in quantiles)
 
-    def why_not(self, node: Node) -> str:
-        """Return why the usage of a node is unknown; empty if it is known."""
-        name, resource = node.name, self.resource
-        if (name not in self._present and self._window is None) or (
-            self._taken is not None and name not in self._taken
-        ):
+    def used(node: Node) -> tuple[int, int] | str:
+        name = node.name
+        if name not in (usual if taken is None else taken) or (window is None and name not in usual):
             return f"no sample of {resource}"
-        if self._taken is not None:
-            reason = stale(self._now - instant(self._taken[name]), self._max_age)
-            if reason:
-                return f"{resource}: {reason}"
-        if self._window is not None and self._counts.get(name, 0) * 2 < self._window.steps:
-            return f"{resource}: {self._counts.get(name, 0):g} of {self._window.steps} values in the window"
-        if name in self.usual and name in self.peaks:
-            return ""
-        value = self._present[name]
-        return f"{resource}: the node's {self._query.base} is unknown" if usable(value) else f"{resource} is {value:g}"
+        if taken is not None and (reason := stale(cluster.now - instant(taken[name]), max_age)):
+            return f"{resource}: {reason}"
+        if window is not None and counts.get(name, 0) * 2 < window.steps:
+            return f"{resource}: {counts.get(name, 0):g} of {window.steps} values in the window"
+        source, destination = (_amount_of(each.get(name, nan), resource, query, node) for each in (usual, peaks))
+        if source is not None and destination is not None:
+            return source, destination
+        value = usual.get(name, nan)
+        return f"{resource}: the node's {query.base} is unknown" if usable(value) else f"{resource} is {value:g}"
 
-    def _at(self, quantile: float) -> Values:
-        text = self._query.query
-        return self._values(text if self._window is None else self._window.quantile(text, quantile))
-
-    def _values(self, query: str) -> Values:
-        values, strangers = self._names.values(self._ask(query), query)
-        if strangers:
-            self.warnings = (f"{self.resource}: {strangers}",)
-        return values
-
-    def _amounts(self, values: Values, nodes: Iterable[Node]) -> Mapping[str, int]:
-        known = [node for node in nodes if node.name in values]
-        found = ((node.name, _amount_of(values[node.name], self.resource, self._query, node)) for node in known)
-        return {name: used for name, used in found if used is not None}
+    return _OfResource(
+        *of_nodes(cluster, used), min(map(instant, (taken or {}).values()), default=None), strange.values()
+    )
 
 
 Key = tuple[str, str]
@@ -184,28 +166,29 @@ def measured(
     An older sample than `max_age` does not count, by `timestamp(query)`; None leaves it to Prometheus.  Raises
     SourceError if there is no answer, or one that cannot be used, like two series for one node.
     """
-    columns = [NodeColumn(ask, name, wanted, max_age, cluster) for name in wanted.nodes]
-    reasons = {node.name: [why for column in columns if (why := column.why_not(node))] for node in cluster.nodes}
-    missing = {name: " and ".join(each) for name, each in reasons.items() if each}
-    fresh = [node for node in cluster.nodes if node.name not in missing]
+    columns = {name: _of_resource(ask, name, wanted, max_age, cluster) for name in wanted.nodes}
+    whys = {node.name: [each.missing.get(node.name) for each in columns.values()] for node in cluster.nodes}
+    missing = {name: " and ".join(filter(None, each)) for name, each in whys.items() if any(each)}
+    fresh = [name for name in whys if name not in missing]
+    nodes, peaks = (
+        {name: {resource: each.used[name][place] for resource, each in columns.items()} for name in fresh}
+        for place in (0, 1)
+    )
     pods, pod_nodes = _pod_figures(ask, wanted, cluster)
-    peaks: Mapping[str, Resources] = {
-        node.name: {column.resource: column.peaks[node.name] for column in columns} for node in fresh
-    }
     coming = None
     if ask_range and (earlier := wanted.coming):
         courses = {name: _courses(ask_range, name, each, cluster, earlier.days) for name, each in wanted.nodes.items()}
         coming = ComingLoad(earlier.days, courses)
         peaks = _raised(peaks, coming, earlier.quantile)
     return Measured(
-        nodes={node.name: {column.resource: column.usual[node.name] for column in columns} for node in fresh},
+        nodes=nodes,
         peaks=peaks,
         pods=pods,
         pod_nodes=pod_nodes,
         missing=missing,
         window=wanted.window or timedelta(0),
-        taken=min((column.taken for column in columns if column.taken), default=None),
-        warnings=tuple(dict.fromkeys(text for column in columns for text in column.warnings)),
+        taken=min((each.taken for each in columns.values() if each.taken), default=None),
+        warnings=tuple(dict.fromkeys(text for each in columns.values() for text in each.warnings)),
         coming=coming,
     )
 
@@ -239,7 +222,7 @@ def quantile_of(course: Iterable[Course], quantile: float) -> int | None:
     return values[min(len(values) - 1, int(quantile * len(values)))] if values else None
 
 
-def _raised(peaks: Mapping[str, Resources], coming: ComingLoad, quantile: float) -> Mapping[str, Resources]:
+def _raised(peaks: Mapping[str, Resources], coming: ComingLoad, quantile: float) -> dict[str, dict[str, int]]:
     """Return the peaks, with more where nodes used more in the coming hours of earlier days."""
 
     def later(name: str, node: str) -> int:

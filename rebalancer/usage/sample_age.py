@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
+from typing import TypeVar
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import Resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.arguments import duration_text
+
+T = TypeVar("T")
 
 #: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
 CLOCK_SKEW = timedelta(minutes=1)
@@ -28,9 +30,7 @@ def stale(age: timedelta, longest: timedelta | None) -> str:
     return f"its sample is {in_words(age)} old, more than {in_words(longest)}"
 
 
-def of_nodes(
-    cluster: Cluster, usage: Callable[[Node], Resources | str]
-) -> tuple[Mapping[str, Resources], Mapping[str, str]]:
+def of_nodes(cluster: Cluster, usage: Callable[[Node], T | str]) -> tuple[Mapping[str, T], Mapping[str, str]]:
     """Return what nodes use by name, and why it is missing of the others: what `usage` tells is either of both."""
     told = {node.name: usage(node) for node in cluster.nodes}
     missing = {name: each for name, each in told.items() if isinstance(each, str)}
