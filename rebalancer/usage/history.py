@@ -168,7 +168,7 @@ class _Reading:
         self.measured = MeasuredContainers(times)
         self._times = times
         self._queries = queries
-        self._names = {each.labels: _Names(each.labels) for each in (queries.cpu, queries.memory)}
+        self._known = {each.labels: dict[bytes, ContainerOfPod]() for each in (queries.cpu, queries.memory)}
         self._tell = tell
         self._again: list[range] = []
         self._next = 0
@@ -213,7 +213,7 @@ class _Reading:
         warnings: set[str] = set()
         for query in (self._queries.cpu, self._queries.memory):
             answer = ask(query.query, self._times[piece[0]], self._times[piece[-1]], self._times.step)
-            decoder, named = _Decoder(self._times), self._names[query.labels].named(answer.series)
+            decoder, named = _Decoder(self._times), _named(answer.series, query.labels, self._known[query.labels])
             found.append({name: decoder.read(series) for name, series in named.items()})
             warnings.update(answer.warnings)
             del answer, named
@@ -273,34 +273,25 @@ class _Reading:
         return f"{datetime.fromtimestamp(self._times[place], UTC):%Y-%m-%dT%H:%MZ}"
 
 
-class _Names:
-    """Tells which container a series is of; labels that were seen before are not decoded again."""
+def _named(
+    series: Sequence[RangeSeries], labels: ContainerLabels, known: dict[bytes, ContainerOfPod]
+) -> dict[ContainerOfPod, RangeSeries]:
+    """Return the series of each container; labels that are known are not decoded again.
 
-    def __init__(self, labels: ContainerLabels) -> None:
-        self._labels = (labels.namespace, labels.pod, labels.container)
-        self._known: dict[bytes, ContainerOfPod] = {}
-
-    def named(self, series: Sequence[RangeSeries]) -> dict[ContainerOfPod, RangeSeries]:
-        """Return the series of each container; raises SourceError if a label is missing, or if one has two series."""
-        found = {self._name(each): each for each in series}
-        if len(found) < len(series):
-            raise SourceError(f"there are two series of one container: {self._cure}")
-        return found
-
-    def _name(self, series: RangeSeries) -> ContainerOfPod:
-        written = bytes(series.metric)
-        name = self._known.get(written)
-        if name is None:
-            labels = series.labels
-            absent = [label for label in self._labels if not labels.get(label)]
-            if absent:
-                raise SourceError(f"a series has no label {', '.join(absent)}: {self._cure}")
-            name = self._known[written] = ContainerOfPod(*(labels[label] for label in self._labels))
-        return name
-
-    @property
-    def _cure(self) -> str:
-        return f"sum by ({', '.join(self._labels)})"
+    Raises SourceError if a label is missing, or if a container has two series.
+    """
+    names = (labels.namespace, labels.pod, labels.container)
+    found, cure = {}, f"sum by ({', '.join(names)})"
+    for each in series:
+        if (written := bytes(each.metric)) not in known:
+            told = each.labels
+            if absent := [label for label in names if not told.get(label)]:
+                raise SourceError(f"a series has no label {', '.join(absent)}: {cure}")
+            known[written] = ContainerOfPod(*(told[label] for label in names))
+        found[known[written]] = each
+    if len(found) < len(series):
+        raise SourceError(f"there are two series of one container: {cure}")
+    return found
 
 
 class _Decoder:
