@@ -25,7 +25,7 @@ from rebalancer.balancing.usage import usage_for
 from rebalancer.balancing.utilization import Bounds
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import POD_STATES, Condition, ContainerStatus, Pod
+from rebalancer.cluster.pod import Condition, ContainerStatus, Pod
 from rebalancer.cluster.taints import Taint, untolerated
 from rebalancer.engine.strategy import Balance, Deschedule
 from rebalancer.errors import StrategyError
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from rebalancer.balancing.by_usage import ByUsage
 
 __all__ = [
-    "POD_STATES",
     "AntiAffinityIndex",
     "Args",
     "Balance",

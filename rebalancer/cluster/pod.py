@@ -256,16 +256,3 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, eq=False):
     def age(self, now: datetime) -> timedelta:
         """Return the time since creation; negative if that lies in the future."""
         return now - self.created
-
-
-#: The words that a policy may use for the state of a pod: the descheduler's list, which is closed.
-POD_STATES = frozenset(
-    (
-        *("Running", "Pending", "Succeeded", "Failed", "Unknown"),  # phases
-        *("NodeAffinity", "NodeLost", "Shutdown", "UnexpectedAdmissionError"),  # reasons of a pod
-        # What its containers wait for, or ended with.
-        *("PodInitializing", "ContainerCreating", "ImagePullBackOff", "CrashLoopBackOff", "CreateContainerConfigError"),
-        *("ErrImagePull", "CreateContainerError", "InvalidImageName"),
-        *("OOMKilled", "Error", "Completed", "DeadlineExceeded", "Evicted", "ContainerCannotRun", "StartError"),
-    )
-)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from rebalancer.errors import CANNOT_BE_USED, STRICT, UNSAFE, PolicyError, Problem
 from rebalancer.untrusted.address import without_userinfo
 
-_FEW = 20
+_FEW = 25
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

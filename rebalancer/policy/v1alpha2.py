@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, json_schema
+from pydantic import BeforeValidator, Field, json_schema
 from pydantic_core import PydanticKnownError
 
 from rebalancer.cluster.selectors import EVERYTHING, LabelSelector, parse_selector_text
-from rebalancer.policy.arguments import Args, Int, Part, Plugin, duration_text
+from rebalancer.policy.arguments import Args, Count, Int, Part, Plugin, duration_text
 from rebalancer.policy.moving import Hold, Most, Steering, Trust
 from rebalancer.policy.usage import MetricsProvider
 from rebalancer.policy.windows import Freeze, Schedule, Window
@@ -37,12 +37,6 @@ def _selector(value: object) -> LabelSelector:
     if not isinstance(value, str):
         raise PydanticKnownError("string_type")
     return parse_selector_text(value)
-
-
-def _not_negative(seconds: int) -> int:
-    if seconds < 0:
-        raise ValueError("must be 0 (at once) or more; absent leaves it to the pod")
-    return seconds
 
 
 class MetricsCollector(Part):
@@ -126,7 +120,7 @@ class WirePolicy(Part):
     max_total: Most | None = Field(
         None, alias="maxNoOfPodsToEvictTotal", description="Most evictions of a whole cycle, likewise."
     )
-    grace_period_seconds: Annotated[Int, AfterValidator(_not_negative)] | None = Field(
+    grace_period_seconds: Count | None = Field(
         None, description="For every eviction; absent: the pod's own; 0: at once."
     )
     eviction_failure_event_notification: bool = Field(

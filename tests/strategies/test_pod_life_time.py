@@ -88,7 +88,7 @@ def test_a_reason_names_everything_that_matched():
     [
         pytest.param({}, "give maxPodLifeTimeSeconds, states", id="no criterion"),
         pytest.param({"ownerKinds": {"include": ["Job"]}}, "give maxPodLifeTimeSeconds", id="not a criterion"),
-        pytest.param({"states": ["running"]}, "unknown states running", id="a state in the wrong case"),
+        pytest.param({"states": ["running"]}, "'Running', 'Pending'", id="a state in the wrong case"),
         pytest.param({"conditions": [{}]}, "a condition needs", id="an empty condition"),
         pytest.param(
             {"conditions": [{"type": "", "reason": ""}]}, "a condition needs", id="a condition of empty texts"

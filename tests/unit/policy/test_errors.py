@@ -92,7 +92,7 @@ def test_a_missing_version_hides_no_other_problem():
     maxNoOfPodsToEvictPerNode: 1.5 | maxNoOfPodsToEvictPerNode: a whole number is expected, not 1.5
     maxNoOfPodsToEvictPerNode: true | maxNoOfPodsToEvictPerNode: a number is expected, not true
     maxNoOfPodsToEvictPerNamespace: [1] | maxNoOfPodsToEvictPerNamespace: a whole number is expected, not a list
-    gracePeriodSeconds: -1 | gracePeriodSeconds: must be 0 (at once) or more; absent leaves it to the pod
+    gracePeriodSeconds: -1 | gracePeriodSeconds: -1 is out of range: at least 0
     nodeSelector: {a: b} | nodeSelector: text is expected, not a map
     nodeSelector: 5 | nodeSelector: text is expected, not 5
     nodeSelector: a==b,,c | nodeSelector: 'a==b,,c' is not a label selector (at ',c'): try a=b,c in (d,e),!f
@@ -136,14 +136,15 @@ def test_one_wrong_value_is_one_problem(text):
     {maxPodLifeTimeSeconds: "5"} | .maxPodLifeTimeSeconds: a number is expected, not the text '5'; write 5 without
     {maxPodLifeTimeSeconds: -5} | .maxPodLifeTimeSeconds: -5 is out of range: at least 0
     {states: Running} | .states: a list is expected, not 'Running'
-    {states: [5]} | .states[0]: text is expected, not 5
+    {states: [5]} | .states[0]: 5 is not known here; known are Running, Pending
+    {states: [Runing]} | .states[0]: 'Runing' is not known here; did you mean 'Running'?
+    {states: [Running], namespaces: {include: [5]}} | .namespaces.include[0]: text is expected, not 5
     {states: [Running], includingInitContainers: 1} | .includingInitContainers: true or false is expected, not 1
     {states: [Running], namespaces: {kind: x}} | .namespaces.kind: unknown key 'kind'
     {states: [Running], namespaces: [a]} | .namespaces: a map (key: value) is expected, not a list
     {states: [Running], namespaces: {include: [a], exclude: [b]}} | .namespaces: give either include or exclude, not
     {states: [Running], labelSelector: a=b} | .labelSelector: a map (key: value) is expected, not 'a=b'
     {states: [Running], labelSelector: {matchLabel: {a: b}}} | .labelSelector: Object contains unknown field
-    {states: [Running], namespaces: {include: [~]}} | .namespaces.include[0]: text is expected, not null
     """),
 )
 def test_arguments_are_strict_and_problems_name_the_argument(args, problem):
@@ -185,7 +186,7 @@ def test_arguments_of_plugins_that_do_not_run_are_checked_too():
 
     assert [each.split(":")[0] for each in problems(text)] == [
         "line 5, profiles[0].pluginConfig[1]",
-        "line 5, profiles[0].pluginConfig[1].args.states",
+        "line 5, profiles[0].pluginConfig[1].args.states[0]",
         "line 5, profiles[0].pluginConfig[2].name",
     ]
 
