@@ -81,15 +81,6 @@ def _check_url(url: str, place: Place, example: str, findings: Findings) -> None
 
 
 def _check_credentials(prometheus: usage.Prometheus, node: DocumentNode, findings: Findings) -> None:
-    if prometheus.auth_token is not None:
-        token, secret = at(node, "authToken"), prometheus.auth_token.secret_reference
-        if secret is None:
-            findings.error(token.place, "secretReference is missing: namespace and name of a Secret")
-        elif not (secret.namespace and secret.name):
-            findings.error(at(token, "secretReference").place, "a Secret needs both namespace and name")
-    basic = prometheus.basic_auth
-    if basic is not None and not (basic.username and basic.password_file):
-        findings.error(at(node, "basicAuth").place, "basicAuth needs both username and passwordFile")
     given = prometheus.credentials
     if len(given) > 1:
         findings.error(node.place, f"there are {' and '.join(given)}; give one of them")

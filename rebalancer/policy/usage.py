@@ -266,21 +266,21 @@ class MetricsUtilization(Part):
 class SecretReference(Part):
     """The Secret that holds a bearer token, under its key `prometheusAuthToken`."""
 
-    namespace: str = Field("", description="Namespace of the Secret.")
-    name: str = Field("", description="Name of the Secret.")
+    namespace: str = Field(min_length=1, description="Namespace of the Secret.")
+    name: str = Field(min_length=1, description="Name of the Secret.")
 
 
 class AuthToken(Part):
     """Where the bearer token for Prometheus lives."""
 
-    secret_reference: SecretReference | None = Field(None, description="The Secret with the token.")
+    secret_reference: SecretReference = Field(description="The Secret with the token.")
 
 
 class BasicAuth(Part):
     """A name and a password."""
 
-    username: str = Field("", description="The name.")
-    password_file: str = Field("", description="A file with the password.")
+    username: str = Field(min_length=1, description="The name.")
+    password_file: str = Field(min_length=1, description="A file with the password.")
 
 
 class Prometheus(Part):

@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=Args)
 Location = tuple[int | str, ...]
 
 _KINDS = {
-    "text": ("string_type",),
+    "text": ("string_type", "string_too_short"),
     "true or false": ("bool_type",),
     "a whole number": ("int_type", "int_from_float"),
     "a number": ("float_type", "finite_number"),
@@ -51,7 +51,9 @@ def read(model: type[Model], node: DocumentNode, findings: Findings, *, lenient:
         except ValidationError as error:
             for each in error.errors(include_url=False):
                 _note(model, node, each, findings, lenient=lenient)
-                document = _without(document, each["loc"])
+                # What lacks a key counts as absent itself, unless it is an item of a list.
+                lacks = each["type"] == "missing" and isinstance((0, *each["loc"])[-2], str)
+                document = _without(document, each["loc"][:-1] if lacks else each["loc"])
     return None
 
 

@@ -198,7 +198,7 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
         return HTTPBasicAuth(prometheus.basic_auth.username, _read(Path(prometheus.basic_auth.password_file)))
     if prometheus.token_file:
         return _bearer(_read(Path(prometheus.token_file)), prometheus.token_file)
-    if prometheus.auth_token and prometheus.auth_token.secret_reference:
+    if prometheus.auth_token:
         secret = prometheus.auth_token.secret_reference
         return _bearer(read_secret(secret).strip(), f"the Secret {secret.namespace}/{secret.name}")
     if address.has_userinfo:

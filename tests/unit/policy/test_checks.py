@@ -120,11 +120,11 @@ def prometheus(fields: str) -> str:
     $Of url: 'http://example.com:-80'}} | [0].prometheus.url: 'http://example.com:-80' is not a URL
     $Of url: 'http://example.com:99999'}} | [0].prometheus.url: 'http://example.com:99999' is no
     $Of url: 'http://[::1'}} | [0].prometheus.url: 'http://[::1' is not a URL
-    $Of $Url, authToken: {}}} | [0].prometheus.authToken: secretReference is missing: namespace and name of a Secret
-    $Of $Url, authToken: {secretReference: {name: x}}}} | [0].prometheus.authToken.secretReference: a Secret needs both
-    $Of $Url, authToken: {secretReference: {namespace: x}}}} | [0].prometheus.authToken.secretReference: a Secret needs
+    $Of $Url, authToken: {}}} | [0].prometheus.authToken: 'secretReference' is missing
+    $Of $Url, authToken: {secretReference: {name: x}}}} | [0].prometheus.authToken.secretReference: 'namespace' is
+    $Of $Url, authToken: {secretReference: {namespace: x, name: ''}}}} | [0].prometheus.authToken.secretReference.name:
     $Of $Url, tokenFile: t, basicAuth: {username: a, passwordFile: p}}} | [0].prometheus: there are tokenFile and ba
-    $Of $Url, basicAuth: {username: a}}} | [0].prometheus.basicAuth: basicAuth ne
+    $Of $Url, basicAuth: {username: a}}} | [0].prometheus.basicAuth: 'passwordFile' is mis
     $Of $Url, cafile: /c}} | [0].prometheus.cafile: unknown key 'cafile' has no e
     """,
         Of="{source: Prometheus, prometheus: {",

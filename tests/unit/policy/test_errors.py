@@ -79,11 +79,23 @@ def test_a_file_that_is_no_policy_is_told_what_it_lacks(text, problem):
     assert all("only the first document" in each for each in others)
 
 
-def test_a_missing_version_hides_no_other_problem():
-    first, second = problems("profiles:\n- pluginConfig: [{name: PodLifetime}]\n")
+@pytest.mark.parametrize(
+    ("text", "missing", "other"),
+    [
+        ("profiles: [{pluginConfig: [{name: PodLifetime}]}]", "line 1: apiVersion is missing", "mean 'PodLifeTime'?"),
+        (
+            HEAD
+            + "metricsProviders: [{source: Prometheus, prometheus: {url: 'http://a', authToken: {}}}, {source: P}]",
+            "line 3, metricsProviders[0].prometheus.authToken: 'secretReference' is missing",
+            "'P' is not a source of metrics",
+        ),
+    ],
+)
+def test_what_is_missing_hides_no_other_problem(text, missing, other):
+    first, second = problems(text)
 
-    assert first.startswith("line 1: apiVersion is missing")
-    assert second.endswith("did you mean 'PodLifeTime'?")
+    assert first.startswith(missing)
+    assert other in second
 
 
 @pytest.mark.parametrize(
@@ -116,6 +128,7 @@ def test_wrong_types_are_errors_at_every_level(field, problem):
     [
         HEAD + "profiles: [{plugins: {deschedule: {enabled: [5]}}}]",
         HEAD + "metricsProviders: 5",
+        HEAD + "windows: [{cron: '0 22 * * *'}]",
         profile("{name: RemoveDuplicates, args: 5}"),
     ],
 )
