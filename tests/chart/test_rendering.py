@@ -25,7 +25,6 @@ from tests.chart.helm import (
     objects,
     one,
     pod_spec,
-    pod_template,
     policy_text,
     template,
     workloads,
@@ -152,16 +151,6 @@ def test_a_text_stands_beside_the_policy():
     assert policy_text(found)
     assert options(template()) == []
     assert set(one(template(), "ConfigMap", "rebalancer")["data"]) == {"policy.yaml"}
-
-
-def test_another_text_starts_pods_anew():
-    """A Deployment reads it at its start."""
-    first, second = (
-        pod_template(template({"schedulerConfig": {"text": HEAD + f"percentageOfNodesToScore: {each}\n"}}))
-        for each in (30, 40)
-    )
-
-    assert first["metadata"]["annotations"] != second["metadata"]["annotations"]
 
 
 def test_a_config_map_that_is_there_is_mounted():

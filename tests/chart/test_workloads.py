@@ -246,13 +246,12 @@ def test_probes_follow_the_port():
 
 
 def test_a_changed_policy_rolls_the_deployment():
-    """The pod has a checksum of it, whichever way the policy is given."""
-    sums = {
-        pod_template(template(values))["metadata"]["annotations"]["checksum/config"]
-        for values in ("", "policy: {preset: usage-pack}", "policy: {text: 'profiles: []'}")
-    }
+    """The pod has a checksum of it, whichever way the policy is given; and of the scheduler's configuration."""
+    policies = ("", "policy: {preset: usage-pack}", "policy: {text: 'profiles: []'}")
+    configurations = ("schedulerConfig: {text: 'kind: A'}", "schedulerConfig: {text: 'kind: B'}")
+    annotations = [pod_template(template(values))["metadata"]["annotations"] for values in (*policies, *configurations)]
 
-    assert len(sums) == 3
+    assert len({each["checksum/config"] for each in annotations}) == 5
 
 
 def test_probes_and_monitors_follow_plain_http():

@@ -220,9 +220,3 @@ def test_no_move_makes_the_skew_grow(sizes, max_skew):
         assert now[target] <= -(-sum(sizes) // len(sizes))
         assert now[source] >= sum(sizes) // len(sizes)
         assert max(now) - min(now) <= spread_before
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=12).map(sorted), st.integers(1, 5))
-def test_domains_within_the_skew_are_left_alone(sizes, max_skew):
-    """Moves are made if, and only if, the skew is above what is allowed."""
-    assert bool(list(moves(sizes, max_skew))) == (sizes[-1] - sizes[0] > max_skew)
