@@ -43,30 +43,8 @@ def test_the_reason_tells_what_happened_and_how_old_the_pod_is():
     assert text(ledger.evictions[0].because) == "failed, Error, Evicted, age 2h >= 1h"
 
 
-def test_failed_pods_go_node_by_node_and_the_oldest_first():
-    """A fixed order where the descheduler has none."""
-    pods = [failed("d", node="n2", age=9999), failed("c", age=7200), failed("b", age=8000), failed("a", age=7200)]
-
-    assert evicted(run(RemoveFailedPods, pods)) == ["b", "a", "c", "d"]
-    assert evicted(run(RemoveFailedPods, pods, limits=Limits(per_node=1))) == ["b", "d"]
-
-
 def restarts(*counts):
     return {"containers": tuple(ContainerStatus(restarts=each) for each in counts)}
-
-
-def test_the_most_restarts_go_first_on_each_node():
-    """Ties by age; a node's limit does not keep the next node from losing pods."""
-    pods = [
-        pod("few", **restarts(5)),
-        pod("many", **restarts(50)),
-        pod("tied", age=9999, **restarts(5)),
-        pod("elsewhere", node="n2", **restarts(99)),
-    ]
-
-    args = {"podRestartThreshold": 5}
-    assert evicted(run(RemovePodsHavingTooManyRestarts, pods, args)) == ["many", "tied", "few", "elsewhere"]
-    assert evicted(run(RemovePodsHavingTooManyRestarts, pods, args, limits=Limits(per_node=1))) == ["many", "elsewhere"]
 
 
 def test_the_reason_has_the_number_of_restarts():
@@ -82,12 +60,31 @@ def test_one_taint_that_is_not_tolerated_is_enough():
     assert text(ledger.evictions[0].because) == "does not tolerate taint l=w:NoSchedule of n1"
 
 
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [({}, ["old", "young", "elsewhere"]), ({"per_node": 1}, ["old", "elsewhere"]), ({"total": 1}, ["old"])],
-)
-def test_of_pods_that_do_not_tolerate_a_taint_the_oldest_go_first_and_limits_hold(limits, expected):
-    nodes = [node(name, taints=["k:NoSchedule"]) for name in ("n1", "n2")]
-    pods = [pod("young", age=1), pod("old", age=9), pod("elsewhere", node="n2")]
+OLDEST_FIRST = [pod("young", age=1), pod("old", age=9), pod("elsewhere", node="n2")]
+#: Ties by age.
+MOST_RESTARTS_FIRST = [
+    *(pod("few", **restarts(5)), pod("many", **restarts(50)), pod("tied", age=9999, **restarts(5))),
+    pod("elsewhere", node="n2", **restarts(99)),
+]
+#: Ties by name, where the descheduler has no order.
+OLDEST_FAILED_FIRST = [failed("elsewhere", node="n2", age=9999), failed("c"), failed("b", age=8000), failed("a")]
 
-    assert evicted(run(RemovePodsViolatingNodeTaints, pods, nodes=nodes, limits=Limits(**limits))) == expected
+
+@pytest.mark.parametrize(
+    ("kind", "args", "pods", "order"),
+    [
+        (RemovePodsViolatingNodeTaints, {}, OLDEST_FIRST, ["old", "young"]),
+        (RemovePodsHavingTooManyRestarts, {"podRestartThreshold": 5}, MOST_RESTARTS_FIRST, ["many", "tied", "few"]),
+        (RemoveFailedPods, {}, OLDEST_FAILED_FIRST, ["b", "a", "c"]),
+    ],
+)
+def test_pods_go_node_by_node_in_order(kind, args, pods, order):
+    """A node's limit does not keep the next node from losing pods; the total does."""
+    nodes = [node(name, taints=["k:NoSchedule"]) for name in ("n1", "n2")]
+
+    def gone(**limits):
+        return evicted(run(kind, pods, args, nodes, limits=Limits(**limits)))
+
+    assert gone() == [*order, "elsewhere"]
+    assert gone(per_node=1) == [order[0], "elsewhere"]
+    assert gone(total=1) == order[:1]
