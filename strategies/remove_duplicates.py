@@ -14,14 +14,15 @@ them, and goes at most once.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from sys import intern
 from typing import ClassVar
 
 from rebalancer import api
 
 FEWEST_NODES = 2
 
-#: Namespace, kind and name of the owner, images of the containers.
-Group = tuple[str, str, str, tuple[str, ...]]
+#: Namespace, kind and name of the owner, images of the containers (as one text, since a pod may have many of both).
+Group = tuple[str, str, str, str]
 
 
 class RemoveDuplicatesArgs(api.Args):
@@ -82,16 +83,15 @@ class RemoveDuplicates(api.Balance[RemoveDuplicatesArgs]):
 
 
 def _groups_of(pod: api.Pod) -> list[Group]:
-    images = tuple(sorted(pod.spec.images))
+    images = intern("\0".join(sorted(pod.spec.images)))
     return [(pod.namespace, owner.kind, owner.name, images) for owner in pod.owners]
 
 
 def _doubled(pods: Iterable[api.Pod]) -> Iterator[tuple[api.Pod, bool]]:
-    """Yield pods, each with whether one before it has its node and every pair of an owner and an image."""
+    """Yield pods, each with whether one before it has its node, all of its owners and its images."""
     seen = set()
     for pod in pods:
-        pairs = ((pod.namespace, owner.kind, owner.name, image) for owner in pod.owners for image in pod.spec.images)
-        place = (pod.node, *sorted(pairs))
+        place = (pod.node, *sorted(_groups_of(pod)))
         yield pod, place in seen
         seen.add(place)
 
