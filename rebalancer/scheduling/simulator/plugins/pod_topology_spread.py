@@ -153,6 +153,7 @@ class PodTopologySpread:
         self._constraints: dict[object, tuple[PodSpec, Labels, list[_Constraint]]] = {}
         self._admitted: dict[object, Mask] = {}
         self._grounds: dict[object, _Ground] = {}
+        self._without: dict[tuple[str, ...], Mask] = {}  # nodes that lack one of these labels
         self._none = np.zeros(len(state.nodes), dtype=np.bool_)
         self._all = ~self._none
 
@@ -177,8 +178,9 @@ class PodTopologySpread:
         if not constraints:
             return None
         found: list[tuple[Mask, Reasons]] = []
+        lacking = self._lacking(constraints)
         for each in constraints:
-            found.append((self._full(pod, each, self._ground(pod, each, constraints)), _SKEWED))
+            found.append((self._full(pod, each, self._ground(pod, each, lacking)), _SKEWED))
             found.append((self._state.domains(each.topology_key).lacking, _NO_LABEL))
         return Refusals.joined(found)
 
@@ -190,13 +192,13 @@ class PodTopologySpread:
         full: Mask = ground.domains & (numbers > most)
         return full.take(self._state.domains(constraint.topology_key).of_node)
 
-    def _ground(self, pod: Pod, constraint: _Constraint, constraints: Sequence[_Constraint]) -> _Ground:
+    def _ground(self, pod: Pod, constraint: _Constraint, lacking: Mask) -> _Ground:
         """Return where a hard constraint counts; that does not change, so it is worked out once for pods alike."""
         key, admitted = constraint.topology_key, self._admission(pod, constraint)
-        alike = (key, tuple([each.topology_key for each in constraints]), id(admitted))
+        alike = (key, id(lacking), id(admitted))
         known = self._grounds.get(alike)
         if known is None:
-            nodes = admitted & ~self._lacking(constraints)
+            nodes = admitted & ~lacking
             numbers, of_node, _ = self._state.domains(key)
             domains = np.zeros(len(numbers), dtype=np.bool_)
             domains[of_node[nodes]] = True
@@ -255,9 +257,10 @@ class PodTopologySpread:
         return (pods * log(size + 2) + (constraint.max_skew - 1)) * ~scored.of(without_label)
 
     def _lacking(self, constraints: Sequence[_Constraint]) -> Mask:
-        without = [self._state.domains(each.topology_key).lacking for each in constraints]
-        lacking: Mask = np.logical_or.reduce([self._none, *without])
-        return lacking
+        keys, domains = tuple([each.topology_key for each in constraints]), self._state.domains
+        if keys not in self._without:
+            self._without[keys] = np.logical_or.reduce([self._none, *(domains(key).lacking for key in keys)])
+        return self._without[keys]
 
 
 def _reversed(whole: ByNode) -> ByNode:
