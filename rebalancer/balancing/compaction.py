@@ -28,6 +28,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.evict import cheapest_first
 from rebalancer.eviction.steering import Move, Steer, Wave
 from rebalancer.eviction.verdict import Refused, Verdict, refused
+from rebalancer.scheduling.eligibility import EligibleNodes
 
 _Key = tuple[str, Owner | None]
 
@@ -352,8 +353,11 @@ class Compaction(Emptying):
             return found
         if self.steered and (objection := self.steered.objection(source.node, found)):
             return objection
-        moves = tuple(replace(move, likely=choice.destinations or move.likely) for move in found)
-        self._make(source.node, Wave(choice.avoid, moves))
+        constraints = self.cluster.index(EligibleNodes).constraints
+        for number, move in enumerate(found):
+            fine = {move.expected, *constraints(move.pod.spec).suiting}
+            found[number] = replace(move, likely=tuple(filter(fine.__contains__, choice.destinations)) or move.likely)
+        self._make(source.node, Wave(choice.avoid, tuple(found)))
         return None
 
     def _make(self, node: Node, wave: Wave) -> None:

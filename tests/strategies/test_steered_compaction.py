@@ -57,6 +57,15 @@ def test_more_nodes_receive_where_one_is_not_enough():
     assert wave.avoid == {"n1": HOT, "n2": MIDDLING, "n3": MIDDLING}
 
 
+def test_a_node_that_a_pod_could_not_run_on_is_none_where_it_may_land():
+    """Of n4 and n5, which receive, one has a taint that only b tolerates."""
+    pods = [pod("a", on="n1", cpu="500m", memory=None), pod("b", on="n1", cpu="500m", memory=None, tolerations=["gpu"])]
+    on = scene(10, 66, 67, 50, 60, pods=pods, n5={"taints": ["gpu"]})
+    (wave,) = waves(steered(on, metricsUtilization=SOURCE))
+
+    assert {move.pod.name: set(move.likely) for move in wave.moves} == {"p1": {"n4"}, "a": {"n4"}, "b": {"n4", "n5"}}
+
+
 def test_where_the_scheduler_looks_at_a_part_of_the_nodes_more_receive():
     """Of 120 nodes it scores about a hundred: a single receiver might not be among them."""
     found = waves(steered(scene(*[10] * 120)))

@@ -76,6 +76,20 @@ def test_a_pod_that_tolerates_the_taints_stays_where_they_do_not_steer_it():
     assert ("big", "n3") not in moves(steered(on))
 
 
+def test_a_node_that_a_pod_could_not_run_on_is_none_where_it_may_land():
+    """Both pods of n1 are expected on n3; n4 may receive too, and has a taint that only `gpu` tolerates."""
+    nodes = [node("n1"), node("n3"), node("n4", taints=["gpu"])]
+    pods = [pod("big"), pod("gpu", tolerations=["gpu"]), pod("rest", prefer_no_eviction=True)]
+    on = cluster(
+        nodes,
+        [*pods, pod("c", "n3", cpu="2"), pod("d", "n4", cpu="3")],
+        {"big": 10, "gpu": 10, "rest": 60, "c": 5, "d": 0},
+    )
+    (wave,) = waves(steered(on))
+
+    assert {move.pod.name: dict(move.shares) for move in wave.moves} == {"gpu": {"n3": 1, "n4": 0}, "big": {"n3": 1}}
+
+
 def test_the_destination_keeps_a_quarter_more_room_than_the_wave_takes():
     """n3 has room for 36 points within its target: 28.8 for the pods of the wave."""
     nodes = [node("n1"), node("n2")]

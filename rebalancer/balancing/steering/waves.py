@@ -282,7 +282,7 @@ class Waves:
         if not shares:
             return None
         expected = next(iter(shares))
-        others = [name for name in gains if name not in shares and self._is_fine(draft, name, pod)]
+        others = [name for name in gains if name not in shares and self._is_fine(draft, name, pod, answers)]
         node = planning.cluster.node(expected)
         if node is None or planning.evict.try_out(pod):
             return None
@@ -295,10 +295,10 @@ class Waves:
             answers=(*draft.answers, *answers),
         )
 
-    def _is_fine(self, draft: Draft, name: str, pod: Pod) -> bool:
-        """Return whether a pod would do well on a node where it lands in no history that was drawn."""
+    def _is_fine(self, draft: Draft, name: str, pod: Pod, answers: Iterable[Answer]) -> bool:
+        """Return whether a pod could run and do well on a node where it lands in no history that was drawn."""
         there = [each for each, at in draft.expected.items() if at == name]
-        return self._planning.fullness.has_room(name, [pod], SPARE, there)
+        return any(a.scores(name) for a in answers) and self._planning.fullness.has_room(name, [pod], SPARE, there)
 
     def _lands_well(self, draft: Draft, pod: Pod, fine: Collection[str], judged: list[Answer]) -> Mapping[str, float]:
         """Return on which of these nodes the pod may land, and how likely; empty if it may land elsewhere."""
