@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from math import isfinite
 from typing import TypeVar
 
 from rebalancer.cluster.cluster import Cluster
@@ -14,11 +13,12 @@ T = TypeVar("T")
 
 #: How far the clocks of two machines may be apart.  A sample that is further ahead is from the future.
 CLOCK_SKEW = timedelta(minutes=1)
+_TOO_MUCH = 2**63
 
 
 def usable(value: float) -> bool:
-    """Return whether a value can be an amount: a number, and not negative."""
-    return isfinite(value) and value >= 0
+    """Return whether a value can be an amount: a number that is not negative, and within 64 bits; NaN is none."""
+    return 0 <= value < _TOO_MUCH
 
 
 def stale(age: timedelta, longest: timedelta | None) -> str:

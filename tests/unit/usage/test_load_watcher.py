@@ -76,9 +76,18 @@ def test_figures_of_a_window_of_long_ago_or_of_the_future_are_refused(seconds, m
 
 
 def test_a_node_without_figures_is_missing_and_not_idle():
-    found = measure({"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}}, count=4, min_fresh=0)
+    found = measure(
+        {"n1": BUSY, "n2": {"CPU": 3}, "n3": {"CPU": -1, "Memory": 3}, "n4": {"CPU": 1e308, "Memory": 3}},
+        count=5,
+        min_fresh=0,
+    )
 
-    assert found.missing == {"n2": "no sample of memory", "n3": "cpu is -1", "n4": "load-watcher does not know it"}
+    assert found.missing == {
+        "n2": "no sample of memory",
+        "n3": "cpu is -1",
+        "n4": "cpu is 1e+308",
+        "n5": "load-watcher does not know it",
+    }
 
 
 def test_pods_come_from_metrics_server_where_there_is_one():

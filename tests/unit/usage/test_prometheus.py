@@ -32,6 +32,7 @@ def past() -> Iterator[Series]:
     yield gauge(6, lambda age: 0.3 if age >= 240 else None)  # its last sample is four minutes old
     yield gauge(7, lambda _: -0.1)
     yield gauge(8, lambda age: math.nan if age % 120 == 30 else 0.25)  # it stutters
+    yield gauge(9, lambda _: 1e308)
     yield gauge(99, lambda _: 0.5)
     for number in (1, 2):
         yield Series("cpu_percent", {"node": f"n{number}"}, lambda _: 40)
@@ -121,10 +122,10 @@ def test_sources_go_by_the_median_and_destinations_by_the_peak(ask, window, usua
     ],
 )
 def test_what_is_no_sample_is_missing(ask, window, missing):
-    """NaN, negative values, nodes that are gone or too new have no figures, with the reason; a few gaps do no harm."""
-    found = ask(8, cpu=RATIO, window=window)
+    """NaN, negative and absurd values, nodes that are gone or too new have no figures; a few gaps do no harm."""
+    found = ask(9, cpu=RATIO, window=window)
 
-    assert found.missing == missing
+    assert found.missing == {**missing, "n9": "cpu is 1e+308"}
     assert found.nodes.keys() == {f"n{number}" for number in range(1, 9)} - missing.keys()
     assert found.nodes["n8"] == {"cpu": 1000}
 
@@ -148,7 +149,7 @@ def test_too_few_fresh_nodes_fail_the_strategy(ask):
 
 def test_series_of_no_node_are_ignored_and_counted(ask):
     """They may be of another cluster, or the mapping may be wrong: the first one is shown."""
-    (warning,) = ask(8, cpu=RATIO).warnings[:1]
+    (warning,) = ask(9, cpu=RATIO).warnings[:1]
 
     assert warning == (
         "cpu: 1 series are about no node of the cluster by instance = internalIP, "
