@@ -63,11 +63,11 @@ class Repellers:
 
     def namesake(self, pod: Pod) -> bool:
         """Return whether terms of the pod select another pod of its name: it keeps others away, but not this one."""
-        others = (other for other in self._named[pod.name] if other is not pod)
         return any(
-            other.namespace in namespaces and selector.matches(other.labels)
-            for other in others
+            other is not pod and selector.matches(other.labels)
             for _, selector, namespaces in self.terms(pod)
+            for each in namespaces
+            for other in self._named.get((each, pod.name), ())
         )
 
     @staticmethod
@@ -97,9 +97,9 @@ class Repellers:
             labelled.remove(pod.labels, (pod, node.name))
 
     @cached_property
-    def _named(self) -> Mapping[str, Sequence[Pod]]:
-        """All pods that are or were there, by name."""
-        found: defaultdict[str, list[Pod]] = defaultdict(list)
+    def _named(self) -> Mapping[tuple[str, str], Sequence[Pod]]:
+        """All pods that are or were there, by namespace and name."""
+        found: defaultdict[tuple[str, str], list[Pod]] = defaultdict(list)
         for pod in self._cluster.snapshot.pods:
-            found[pod.name].append(pod)
+            found[pod.key].append(pod)
         return found

@@ -7,6 +7,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.repellers import Repellers
 from tests import make
 
 AVOIDS_L = NodeSelectorTerm((Requirement("l", "DoesNotExist"),))
@@ -53,6 +54,22 @@ def test_what_a_pod_keeps_apart_from_goes_by_its_name_too() -> None:
     others = on.index(EligibleNodes).among(on.nodes)
 
     assert [others.first_for(each) for each in (namesake, msgspec.structs.replace(namesake, name="p2"))] == ["n1", ""]
+
+
+def test_a_name_that_pods_of_all_namespaces_have_costs_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a term for its own namespace: web-0 of a hundred namespaces are looked at once each."""
+    terms, asked = Repellers.terms, []
+    monkeypatch.setattr(Repellers, "terms", staticmethod(lambda pod: asked.append(pod) or terms(pod)))
+
+    def asks(number: int) -> int:
+        apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector(app="web")),)
+        pods = [make.pod("web-0", namespace=f"ns{each}", anti_affinity=apart) for each in range(number)]
+        others = make.cluster([make.node("n1"), make.node("n2")], pods).index(EligibleNodes)
+        asked.clear()
+        assert all(others.among([make.node("n2")]).any_for(pod) for pod in pods)
+        return len(asked)
+
+    assert asks(100) == 10 * asks(10)
 
 
 def test_a_node_that_the_policy_does_not_select_takes_pods_however_many_others_are_full() -> None:
