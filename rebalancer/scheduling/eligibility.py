@@ -104,9 +104,6 @@ class EligibleNodes:
             return reason
         return why_too_full(pod.spec, self._cluster.free(node))
 
-    def _is_repelled(self, pod: Pod, node: Node, name: str) -> bool:
-        return bool(pod.spec.anti_affinity) and self._cluster.index(Repellers).are_on(node, pod, name)
-
     def fits(self, pod: Pod, node: Node) -> bool:
         """Return whether the pod could run on the node."""
         return self._takes(pod, node, pod.name, pod.node)
@@ -116,9 +113,11 @@ class EligibleNodes:
         return self._takes(pod, node, "", "")
 
     def _takes(self, pod: Pod, node: Node, name: str, own: str) -> bool:
-        if self._is_repelled(pod, node, name) or self.constraints(pod.spec).why_not(node):
+        if self.constraints(pod.spec).why_not(node) or (
+            node.name != own and why_too_full(pod.spec, self._cluster.free(node))
+        ):
             return False
-        return node.name == own or not why_too_full(pod.spec, self._cluster.free(node))
+        return not (pod.spec.anti_affinity and self._cluster.index(Repellers).are_on(node, pod, name))
 
     def candidates(self, pod: Pod) -> set[str]:
         """Return the ready nodes that may take a pod, and some that do not: all others do not suit it, or lack room."""
@@ -136,9 +135,13 @@ class EligibleNodes:
             self._rooms[name] = _Room({node.name: self._cluster.free(node)(name) for node in self._cluster.ready_nodes})
         return self._rooms[name]
 
-    def has_namesake(self, pod: Pod) -> bool:
-        """Return whether what keeps others of its template from a node may not keep this pod: one of its own name."""
-        return bool(pod.spec.anti_affinity) and self._cluster.index(Repellers).namesake(pod)
+    def beside_namesakes(self, pod: Pod) -> list[Node]:
+        """Return the nodes but its own where a pod of its name may keep others of its template away, but not this one.
+
+        They come in the order of their names.
+        """
+        names = self._cluster.index(Repellers).beside_namesakes(pod) if pod.spec.anti_affinity else ()
+        return [node for name in sorted(names) if name != pod.node and (node := self._nodes_by_name.get(name))]
 
     def among(self, nodes: Sequence[Node]) -> "OtherNodes":
         """Return an object that finds another node for pods among these nodes."""
@@ -204,6 +207,7 @@ class OtherNodes:
     def __init__(self, eligible: EligibleNodes, nodes: Sequence[Node]) -> None:
         self._eligible = eligible
         self._nodes = nodes
+        self._names = frozenset(node.name for node in nodes)
         self._searches: dict[tuple[int, str], _Search] = {}
 
     def any_for(self, pod: Pod) -> bool:
@@ -212,9 +216,6 @@ class OtherNodes:
 
     def first_for(self, pod: Pod) -> str:
         """Return the name of a node other than the pod's own that takes it, empty if none does."""
-        if self._eligible.has_namesake(pod):  # rare: what the template has found does not hold for this pod
-            others = (node for node in self._nodes if node.name != pod.node)
-            return next((node.name for node in others if self._eligible.fits(pod, node)), "")
         key = (id(pod.spec), pod.namespace if pod.spec.anti_affinity else "")  # anti-affinity goes by the namespace
         search, steps = self._searches.setdefault(key, _Search(pod.spec)), self._eligible.steps
         if search.checked != steps:  # some that were found may be full now
@@ -222,7 +223,10 @@ class OtherNodes:
             search.checked = steps
         if search.searched != steps and all(node.name == pod.node for node in search.found):
             search.found, search.searched = list(islice(self._takers(pod), 2)), steps
-        return next((node.name for node in search.found if node.name != pod.node), "")
+        found = [node for node in search.found if node.name != pod.node][:1]
+        beside = (node for node in self._eligible.beside_namesakes(pod) if node.name in self._names)
+        found += islice((node for node in beside if self._eligible.fits(pod, node)), 1)
+        return min((node.name for node in found), default="")
 
     def _takers(self, pod: Pod) -> Iterator[Node]:
         yield from (node for node in self._nodes[:_ONE_BY_ONE] if self._eligible.takes_more(pod, node))
@@ -246,11 +250,12 @@ class Obstacles:
     def of(self, pod: Pod) -> dict[str, Any]:
         """Return how many other nodes there are, and what keeps the pod from them (see `fit.obstacles`)."""
         count = {"nodes": len(self._nodes) - (pod.node in self._nodes)}
-        if self._eligible.has_namesake(pod):
-            others = (node for node in self._nodes.values() if node.name != pod.node)
-            return {**count, **fit.obstacles(self._eligible.why_not(pod, node) for node in others)}
         self._look(pod)
         (_, usual, _), (_, changed, most) = self._usual, self._last
+        if beside := [node for node in self._eligible.beside_namesakes(pod) if node.name in self._nodes]:
+            found = {**usual, **changed} | _obstacles(beside, lambda each: self._eligible.why_not(pod, each))
+            found.pop(pod.node, None)
+            return {**count, **fit.named(fit.most_frequent(Counter(found.values()).items()))}
         own = changed.get(pod.node) or usual.get(pod.node)
         left = ((each, number - (each == own)) for each, number in most)
         return {**count, **fit.named(fit.most_frequent(each for each in left if each[1]))}

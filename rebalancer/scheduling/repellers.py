@@ -5,8 +5,7 @@ key, if the node has that label; pods with the same name never count.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.label_index import LabelIndex
@@ -25,6 +24,7 @@ class Repellers:
         self._cluster = cluster
         self._there: defaultdict[tuple[str, str], dict[Pod, None]] = defaultdict(dict)  # by node and namespace
         self._labelled: defaultdict[str, LabelIndex[tuple[Pod, str]]] = defaultdict(LabelIndex)  # by namespace
+        self._named: defaultdict[tuple[str, str], dict[tuple[Pod, str], None]] = defaultdict(dict)  # and name
         self._steps = 0
         self._last: tuple[object, set[str]] = (None, set())
         for pod in cluster.snapshot.pods:
@@ -61,14 +61,15 @@ class Repellers:
             return (node for node in there if node and key in node.labels)
         return (node for node in nodes if self._are_on(node, key, selector, namespaces))
 
-    def namesake(self, pod: Pod) -> bool:
-        """Return whether terms of the pod select another pod of its name: it keeps others away, but not this one."""
-        return any(
-            other is not pod and selector.matches(other.labels)
+    def beside_namesakes(self, pod: Pod) -> set[str]:
+        """Return the nodes with pods of its name that its terms select: they keep others away, but not this one."""
+        return {
+            node
             for _, selector, namespaces in self.terms(pod)
             for each in namespaces
-            for other in self._named.get((each, pod.name), ())
-        )
+            for other, node in self._named.get((each, pod.name), ())
+            if other is not pod and selector.matches(other.labels)
+        }
 
     @staticmethod
     def terms(pod: Pod) -> list[_Term]:
@@ -91,15 +92,8 @@ class Repellers:
         there, labelled = self._there[node.name, pod.namespace], self._labelled[pod.namespace]
         if sign > 0:
             there[pod] = None
+            self._named[pod.key][pod, node.name] = None
             labelled.add(pod.labels, (pod, node.name))
         else:
-            del there[pod]
+            del there[pod], self._named[pod.key][pod, node.name]
             labelled.remove(pod.labels, (pod, node.name))
-
-    @cached_property
-    def _named(self) -> Mapping[tuple[str, str], Sequence[Pod]]:
-        """All pods that are or were there, by namespace and name."""
-        found: defaultdict[tuple[str, str], list[Pod]] = defaultdict(list)
-        for pod in self._cluster.snapshot.pods:
-            found[pod.key].append(pod)
-        return found

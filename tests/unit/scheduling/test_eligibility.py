@@ -6,7 +6,7 @@ import pytest
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
-from rebalancer.scheduling.eligibility import EligibleNodes
+from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 from rebalancer.scheduling.repellers import Repellers
 from tests import make
 
@@ -70,6 +70,25 @@ def test_a_name_that_pods_of_all_namespaces_have_costs_no_more(monkeypatch: pyte
         return len(asked)
 
     assert asks(100) == 10 * asks(10)
+
+
+def test_of_a_pod_with_a_namesake_only_the_nodes_of_that_are_looked_at_again() -> None:
+    """All nodes are full; the others are told by what the template has found."""
+
+    def looks(number: int) -> list[str]:
+        names = [f"n{each}" for each in range(number)]
+        apart = (PodAffinityTerm("kubernetes.io/hostname", make.selector(app="web"), ("one", "two")),)
+        fields = {"labels": {"app": "web"}, "cpu": "2", "anti_affinity": apart}
+        twins = [make.pod("web-0", node=f"n{each}", namespace=("one", "two")[each], **fields) for each in (0, 1)]
+        on = make.cluster([make.node(name, cpu="1", labels={"kubernetes.io/hostname": name}) for name in names], twins)
+        looked, residents = [], on.residents
+        on.residents = lambda node: (looked.append(node.name), residents(node))[1]  # type: ignore[method-assign]  # counts
+        assert not on.index(EligibleNodes).among(on.nodes).any_for(twins[0])
+        told = Obstacles(on, on.nodes).of(twins[0])
+        assert told["obstacles"] == [{"code": "Insufficient", "resource": "cpu", "count": number - 1}]
+        return looked
+
+    assert looks(30) == looks(3)
 
 
 def test_a_node_that_the_policy_does_not_select_takes_pods_however_many_others_are_full() -> None:
