@@ -25,7 +25,7 @@ from rebalancer.untrusted.printable import printable
 
 #: More moves than any cluster needs in one cycle.
 MOST_MOVES = 200_000
-_LONGEST = 4_096
+LONGEST, MOST_BUDGETS = 4_096, 64  # characters of a text, PDBs of a pod
 _ERRORS = 20
 #: Moves that a summary lists.
 _MOST_ROWS = 50
@@ -35,7 +35,7 @@ _SECRETS = frozenset({"token", "password", "bearertoken"})
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=253)]
-Text = Annotated[str, StringConstraints(max_length=_LONGEST)]
+Text = Annotated[str, StringConstraints(max_length=LONGEST)]
 
 
 class _Part(BaseModel):
@@ -47,8 +47,8 @@ class _Part(BaseModel):
 class PlannedOwner(_Part):
     """The controller of a pod."""
 
-    kind: Name
-    name: Name
+    kind: Text
+    name: Text
 
 
 class PlannedDestination(_Part):
@@ -88,7 +88,7 @@ class PlannedMove(_Part):
     reason: Text
     cause: dict[str, Any] = Field(default_factory=dict, max_length=64)
     destination: PlannedDestination | None = None
-    budgets: tuple[PlannedBudget, ...] = Field((), max_length=64)
+    budgets: tuple[PlannedBudget, ...] = Field((), max_length=MOST_BUDGETS)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

@@ -24,7 +24,7 @@ from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Failed, Refused, Unknown
 from rebalancer.policy.arguments import Args
-from rebalancer.report.plan import Plan, PlannedMove, PlannedNode, PlanOptions, plan_policy
+from rebalancer.report.plan import LONGEST, MOST_BUDGETS, Plan, PlannedMove, PlannedNode, PlanOptions, plan_policy
 from rebalancer.report.words import text
 
 #: A clock may be so much behind the one by which the plan was made.
@@ -135,7 +135,8 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a dry run, with the name and text of its policy, and what the command line said."""
     snapshot = cluster.snapshot
-    pods, budgets = {pod.uid: pod for pod in snapshot.pods}, DisruptionBudgets(snapshot.budgets or (), snapshot.pods)
+    pods = {pod.uid: pod for pod in snapshot.pods}
+    budgets = DisruptionBudgets(sorted(snapshot.budgets or (), key=lambda each: each.name), snapshot.pods)
     waves = {
         move["uid"]: number
         for run in report["strategies"]
@@ -158,15 +159,17 @@ def make_plan(
             for node in run["nodes"]
         ),
         targets={run["strategy"]: run["targetThresholds"] for run in report["strategies"] if run["nodes"]},
-        warnings=tuple(report["warnings"]),
+        warnings=tuple([each[:LONGEST] for each in report["warnings"]]),
     )
 
 
 def _move(entry: Mapping[str, Any], pod: Pod, budgets: DisruptionBudgets, wave: int | None) -> PlannedMove:
-    keys = ("namespace", "name", "uid", "node", "owner", "profile", "strategy", "reason", "cause", "destination")
+    keys = ("namespace", "name", "uid", "node", "profile", "strategy", "cause", "destination")
     allowed = [{"name": each.name, "allowed": each.disruptions_allowed} for each in budgets.selecting(pod)]
-    more = {"resourceVersion": pod.resource_version, "wave": wave, "budgets": allowed}
-    return PlannedMove.model_validate({key: entry[key] for key in keys} | more)
+    owner = entry["owner"] and {key: text[:LONGEST] for key, text in entry["owner"].items()}
+    cut: dict[str, object] = {"owner": owner, "reason": entry["reason"][:LONGEST], "budgets": allowed[:MOST_BUDGETS]}
+    more = {"resourceVersion": pod.resource_version, "wave": wave}
+    return PlannedMove.model_validate({key: entry[key] for key in keys} | cut | more)
 
 
 def _minutes(age: timedelta) -> str:

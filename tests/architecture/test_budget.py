@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 2730,
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2620,
-    "rebalancer/run": 6120,
+    "rebalancer/run": 6122,
     "rebalancer/scheduling": 5430,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 430,

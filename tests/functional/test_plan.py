@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.commands import ROOT
-from tests.functional.objects import OLD, old_pods, pod, policy, two_nodes_with
+from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
 from tests.functional.test_usage import by_usage, low
 
 CLUSTER = ROOT / "examples" / "cluster.json"
@@ -61,6 +61,27 @@ def test_the_same_cluster_gives_the_same_plan(rebalancer):
 
     assert first == second
     assert yaml.safe_load(path.read_text()) == json.loads(first)
+
+
+def test_what_pods_say_at_length_is_cut(rebalancer):
+    """Or whoever may create pods and PDBs would keep others from planning; PDBs may come in any order."""
+    failed, path = pod("a", phase="Failed"), rebalancer.folder / "plan.json"
+    failed["metadata"]["ownerReferences"][0]["name"] = "o" * 5_000
+    failed["status"]["reason"] = "R" * 5_000
+    budgets = [pdb(f"pdb-{number:02}", allowed=1) for number in range(70, 0, -1)]
+    file = rebalancer.cluster(*two_nodes_with(failed), *budgets, WHO)
+    asked = (
+        "--policy",
+        rebalancer.policy(policy(("RemoveFailedPods", {"minPodLifetimeSeconds": 0}))),
+        "--snapshot",
+        file,
+    )
+
+    assert rebalancer("plan", *asked, "--out", path).exit_code == 0
+    (move,) = json.loads(path.read_text())["moves"]
+    assert (len(move["reason"]), len(move["owner"]["name"])) == (4096, 4096)
+    assert [each["name"] for each in move["budgets"]] == [f"pdb-{number:02}" for number in range(1, 65)]
+    assert json.loads(rebalancer("apply", path, *asked, "--dry-run", "-o", "json").stdout)["evictions"]
 
 
 def test_apply_evicts_what_is_planned_and_still_there(three, rebalancer, planned):
