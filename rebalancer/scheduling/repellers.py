@@ -24,7 +24,7 @@ class Repellers:
         self._cluster = cluster
         self._there: defaultdict[tuple[str, str], dict[Pod, None]] = defaultdict(dict)  # by node and namespace
         self._labelled: defaultdict[str, LabelIndex[tuple[Pod, str]]] = defaultdict(LabelIndex)  # by namespace
-        self._named: defaultdict[tuple[str, str], dict[tuple[Pod, str], None]] = defaultdict(dict)  # and name
+        self._named: defaultdict[str, dict[str, list[tuple[Pod, str]]]] = defaultdict(dict)  # by namespace and name
         self._steps = 0
         self._last: tuple[object, set[str]] = (None, set())
         for pod in cluster.snapshot.pods:
@@ -67,7 +67,7 @@ class Repellers:
             node
             for _, selector, namespaces in self.terms(pod)
             for each in namespaces
-            for other, node in self._named.get((each, pod.name), ())
+            for other, node in self._named[each].get(pod.name, ())
             if other is not pod and selector.matches(other.labels)
         }
 
@@ -89,11 +89,13 @@ class Repellers:
     def came(self, pod: Pod, node: Node, sign: int) -> None:
         """Note that a pod is expected on a node (1), or no longer is (-1)."""
         self._steps += 1
-        there, labelled = self._there[node.name, pod.namespace], self._labelled[pod.namespace]
+        place, labelled = (pod, node.name), self._labelled[pod.namespace]
+        there, named = self._there[node.name, pod.namespace], self._named[pod.namespace].setdefault(pod.name, [])
         if sign > 0:
             there[pod] = None
-            self._named[pod.key][pod, node.name] = None
-            labelled.add(pod.labels, (pod, node.name))
+            named.append(place)
+            labelled.add(pod.labels, place)
         else:
-            del there[pod], self._named[pod.key][pod, node.name]
-            labelled.remove(pod.labels, (pod, node.name))
+            del there[pod]
+            named.remove(place)
+            labelled.remove(pod.labels, place)
