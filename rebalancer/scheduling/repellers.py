@@ -33,11 +33,10 @@ class Repellers:
 
     def are_on(self, node: Node, pod: Pod, name: str) -> bool:
         """Return whether a pod's own required anti-affinity excludes a pod on the node, of any other name than this."""
-        return any(self._are_on(node, *term, name) for term in self.terms(pod))
+        return any(self._are_on(node, term, name) for term in self.terms(pod))
 
-    def _are_on(
-        self, node: Node, key: str, selector: LabelSelector, namespaces: tuple[str, ...], name: str = ""
-    ) -> bool:
+    def _are_on(self, node: Node, term: _Term, name: str = "") -> bool:
+        key, selector, namespaces = term
         there = (other for each in namespaces for other in self._there.get((node.name, each), ()))
         return key in node.labels and any(other.name != name and selector.matches(other.labels) for other in there)
 
@@ -59,7 +58,7 @@ class Repellers:
         if sum(each.most(selector, len(nodes)) for each in indices) < len(nodes):
             there = (self._cluster.node(name) for each in indices for _, name in each.matching(selector))
             return (node for node in there if node and key in node.labels)
-        return (node for node in nodes if self._are_on(node, key, selector, namespaces))
+        return (node for node in nodes if self._are_on(node, (key, selector, namespaces)))
 
     def beside_namesakes(self, pod: Pod) -> set[str]:
         """Return the nodes with pods of its name that its terms select: they keep others away, but not this one."""
