@@ -21,6 +21,7 @@ from rebalancer.policy.arguments import Duration, Part
 _LONGEST_TEXT = 400
 #: A window may open once in four years (on 29 February); whether one is open is looked for no further back.
 _LONGEST = timedelta(days=31)
+_LONGEST_CHANGE = timedelta(hours=3)  # by which a clock is set back
 
 
 def _zone(name: str) -> str:
@@ -71,8 +72,12 @@ class Window(Part):
         return self._step(now, reverse=False)
 
     def _step(self, now: datetime, *, reverse: bool) -> datetime | None:
+        zone = ZoneInfo(self.timezone)
+        # CronSim takes the second of two equal hours for the first: begin after them, and leave out what is not asked.
+        start = now + _LONGEST_CHANGE if reverse and now.astimezone(zone).fold else now
         try:
-            return next(CronSim(self.cron, now.astimezone(ZoneInfo(self.timezone)), reverse=reverse)).astimezone(UTC)
+            moments = (each.astimezone(UTC) for each in CronSim(self.cron, start.astimezone(zone), reverse=reverse))
+            return next(each for each in moments if (each < now if reverse else each > now))
         except (StopIteration, OverflowError):
             return None
 

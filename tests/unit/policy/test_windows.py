@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rebalancer.policy.windows import Freeze, Pause, Schedule, Window, closed_by_note, pause_in
 
 NIGHT = {"cron": "0 22 * * *", "for": "6h", "timezone": "Asia/Shanghai"}
+TWICE = {"cron": "30 2 * * *", "for": "2h", "timezone": "Europe/Berlin"}
 TIMES = st.integers(0, 3 * 366 * 86_400 * 10).map(
     lambda n: datetime(2025, 1, 1, tzinfo=UTC) + timedelta(seconds=n / 10)
 )
@@ -34,6 +35,12 @@ def at(text):
         # In the night back to winter time the clock shows 03:00 after six hours, and not 04:00.
         ({"cron": "0 22 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-10-25T01:59:59Z", True),
         ({"cron": "0 22 * * *", "for": "6h", "timezone": "Europe/Berlin"}, "2026-10-25T02:00:00Z", False),
+        # There is an hour twice in that night: what opens in it opens in the first one, and stays open over the second.
+        (TWICE, "2026-10-25T00:29:59Z", False),
+        (TWICE, "2026-10-25T00:30:00Z", True),
+        (TWICE, "2026-10-25T01:15:00Z", True),
+        (TWICE, "2026-10-25T02:29:59Z", True),
+        (TWICE, "2026-10-25T02:30:00Z", False),
         ({"cron": "0 0 * * 6", "for": "48h"}, "2026-11-22T23:59:59Z", True),
     ],
 )
@@ -56,6 +63,15 @@ def test_a_window_opens_when_it_says_that_it_will(cron, hours, zone, now):
         assert opening > now
         assert not schedule.closed(opening)
         assert schedule.closed(opening - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("freeze", [(), ({"from": "2026-10-24", "to": "2026-10-25T01:00:00Z"},)])
+def test_a_window_in_an_hour_that_comes_twice_opens_on_the_next_day(freeze):
+    """Also after a freeze that ends in the second of the two."""
+    window, freezes = Window.model_validate(TWICE | {"for": "10m"}), tuple(map(Freeze.model_validate, freeze))
+
+    assert Schedule((window,), freezes).closed(at("2026-10-25T01:00:00Z")).endswith("opens at 2026-10-26T01:30:00Z")
+    assert Schedule((window,), freezes).closed(at("2026-10-25T00:59:59Z")).endswith("opens at 2026-10-26T01:30:00Z")
 
 
 @given(TIMES, st.integers(0, 400), st.integers(0, 30), ZONES)
