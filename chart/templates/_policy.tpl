@@ -163,6 +163,7 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
     {{- end -}}
   {{- end -}}
 {{- end -}}
+{{- if not (kindIs "invalid" $policy.appetite) -}}{{- $_ := set $needs "trust" true -}}{{- end -}}
 {{- if hasKey $policy "trust" -}}
   {{- if not (kindIs "invalid" $policy.trust) -}}
   {{- $_ := set $needs "trust" (ne (toString (get $policy.trust "enabled")) "false") -}}

@@ -174,6 +174,8 @@ NEEDS = {
     "relief with an unknown scheduler": (relief("scheduler: unknown"), TRUST),
     "relief and namespaces": (relief(evictor="{namespaceLabelSelector: {matchLabels: {a: b}}}"), SCHEDULER | TRUST),
     "trust that is asked for": (profile(top="trust: {}"), TRUST),
+    "trust by appetite": (profile(top="appetite: 2"), TRUST),
+    "trust that is switched off, with an appetite": (profile(top="trust: {enabled: false}\n  appetite: 2"), set()),
     "trust that is switched off": (profile(top="trust: {enabled: false}"), set()),
     "no restarts": (profile(top="trust: {restart: false}"), TRUST),
     "restarts of rollouts": (profile(top="trust: {restart: true}"), TRUST | RESTARTS),
