@@ -148,7 +148,7 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
       {{- if eq (toString $args.nodeFit) "scheduler" -}}{{- $_ := set $needs "scheduler" true -}}{{- end -}}
       {{- $protections := $args.podProtections | default dict -}}
       {{- $claims := ($protections.config | default dict).PodsWithPVC | default dict -}}
-      {{- if and (has "PodsWithPVC" ($protections.extraEnabled | default list)) $claims.protectedStorageClasses -}}
+      {{- if and (or $args.ignorePvcPods (has "PodsWithPVC" ($protections.extraEnabled | default list))) $claims.protectedStorageClasses -}}
         {{- $_ := set $needs "claims" true -}}
       {{- end -}}
     {{- else if has $entry.name $enabled -}}

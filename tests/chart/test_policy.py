@@ -153,6 +153,12 @@ NEEDS = {
         ),
         {"list persistentvolumeclaims"},
     ),
+    "claims of a class, older spelling": (
+        profile(
+            "{ignorePvcPods: true, podProtections: {config: {PodsWithPVC: {protectedStorageClasses: [{name: gold}]}}}}"
+        ),
+        {"list persistentvolumeclaims"},
+    ),
     "metrics-server": (low("source: KubernetesMetrics", "metricsProviders: [{source: KubernetesMetrics}]"), METRICS),
     "metrics-server, older spelling": (low("metricsServer: true", "metricsCollector: {enabled: true}"), METRICS),
     "pods' usage beside load-watcher": (
