@@ -179,6 +179,9 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
     {{- if ($strategy.params | default dict).thresholdPriorityClassName -}}{{- $_ := set $needs "priorityclasses" true -}}{{- end -}}
   {{- end -}}
 {{- end -}}
+{{- /* Rules of marking, and a scheduler that goes by load, may ask what no strategy asks. */ -}}
+{{- if ($.Values.marking).enabled -}}{{- $sources = concat $sources (list "Prometheus" "KubernetesMetrics") -}}{{- end -}}
+{{- if include "rebalancer.schedulerConfig" $ -}}{{- $sources = append $sources "KubernetesMetrics" -}}{{- end -}}
 {{- $measured := ($policy.metricsCollector | default dict).enabled | default false -}}
 {{- range $provider := $policy.metricsProviders -}}
   {{- if eq $provider.source "KubernetesMetrics" -}}{{- $measured = true -}}{{- end -}}

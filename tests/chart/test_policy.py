@@ -218,6 +218,28 @@ def test_a_token_is_readable_by_name():
     assert not [each for each in silent if each["metadata"]["name"].endswith("-token")]
 
 
+SOURCES = """metricsProviders:
+    - {source: KubernetesMetrics}
+    - {source: Prometheus, prometheus: {authToken: {secretReference: {namespace: monitoring, name: token}}}}"""
+
+
+@needed
+@pytest.mark.parametrize(
+    ("more", "reads", "has_token"),
+    [
+        ("", set(), False),
+        ("marking: {enabled: true, rules: {cpu: {query: load, above: 80, below: 70}}}", METRICS | MARKS, True),
+        ("schedulerConfig: {text: '{}'}", METRICS, False),
+    ],
+)
+def test_sources_may_be_asked_by_others_than_strategies(more, reads, has_token):
+    """By rules of marking, and by a scheduler that goes by load."""
+    found = template(f"{profile(top=SOURCES)}\n{more}")
+
+    assert granted(found) == ALWAYS | LIVE | reads
+    assert any(each["metadata"]["name"].endswith("-token") for each in found) == has_token
+
+
 @needed
 @pytest.mark.parametrize("values", ["dryRun: true", "cmdOptions: {dry-run: true}", 'cmdOptions: {dry-run: "true"}'])
 def test_a_dry_run_may_not_evict(values):
