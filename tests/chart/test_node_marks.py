@@ -17,6 +17,7 @@ OWN: Object = {"steering": {"enabled": True}}
 STEERED = profile(args="{maxPodLifeTimeSeconds: 60}", top="steering: {key: example.com/steer}")
 HOLDS = profile(args="{maxPodLifeTimeSeconds: 60}", top="hold: 15m")
 AVOID = "'kube-rebalancer/avoid', 'kube-rebalancer/avoid-more'"
+PODS = (("Deployment", "-mark"), ("Job", "-unmark"))
 STEERING = ("--set", "steering.enabled=true")
 
 
@@ -119,3 +120,19 @@ def test_what_takes_marks_off_is_the_same_account_and_as_restricted():
     assert pod["containers"][0]["securityContext"] == run["containers"][0]["securityContext"]
     assert run["terminationGracePeriodSeconds"] == 90
     assert "terminationGracePeriodSeconds" not in pod_spec(template())
+
+
+def test_all_pods_get_the_token_in_the_same_way():
+    """One that the values mount where no account mounts its own; else marks would stay, and the release with them."""
+    token, place = {"name": "token", "emptyDir": {}}, {"name": "token", "mountPath": "/token"}
+    mounted = {"extraServiceAccountVolumes": [token], "extraServiceAccountVolumeMounts": [place]}
+    found = template({**MARKED, "automountServiceAccountToken": False, **mounted})
+
+    for pod in (pod_spec(found), *(one(found, *each)["spec"]["template"]["spec"] for each in PODS)):
+        assert pod["automountServiceAccountToken"] is False
+        assert token in pod["volumes"]
+        assert place in pod["containers"][0]["volumeMounts"]
+    for each in PODS:
+        pod = one(template({**MARKED, "automountServiceAccountToken": True, **mounted}), *each)["spec"]["template"]
+        assert pod["spec"]["automountServiceAccountToken"] is True
+        assert token not in pod["spec"].get("volumes", ())
