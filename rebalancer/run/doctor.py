@@ -64,7 +64,10 @@ def of_snapshot(snapshot: Snapshot, work: Work, report: Mapping[str, Any]) -> It
     cluster = Cluster(snapshot)
     errors = [f"{run['strategy']}: {run['error']}" for run in report["strategies"] if run["error"]]
     fine = f"{len(report['strategies'])} run; {count(len(report['evictions']), 'pod')} would go"
-    yield _none_of("strategies", errors, "", "mend the policy or its source of usage", fine)
+    if report["skipped"]:
+        yield Finding("strategies", UNKNOWN, f"none was tried: {report['skipped']}")
+    else:
+        yield _none_of("strategies", errors, "", "mend the policy or its source of usage", fine)
     yield _metrics(snapshot, work)
     yield _budgets(snapshot)
     yield from _owners(cluster)

@@ -103,8 +103,12 @@ def _says(pod: Pod, profile: str, strategy: str, report: Report) -> str:
             if _is_about(each, pod) and (each["profile"], each["strategy"]) == (profile, strategy):
                 return words.format(reason=each["reason"])
     errors = {(each["profile"], each["strategy"]): each["error"] for each in report["strategies"]}
+    if skipped := report["skipped"]:
+        return f"was not asked: {skipped}"
     error = errors.get((profile, strategy))
-    return f"failed: {error}" if error else "does not ask for it"
+    who = f"{profile}/{strategy}: "
+    warnings = [each.removeprefix(who) for each in report["warnings"] if each.startswith(who)]
+    return f"failed: {error}" if error else "; ".join(["does not ask for it", *warnings])
 
 
 def _is_about(entry: Report, pod: Pod) -> bool:

@@ -102,7 +102,7 @@ def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: "Cons
     """
     if consent is not None and (nothing := consent.nothing_to_do()):
         return nothing
-    if closed := work.policy.schedule.closed(datetime.now(UTC)):
+    if not run.options.explains and (closed := work.policy.schedule.closed(datetime.now(UTC))):
         return _skipped(run, closed)
     if run.options.dry_run:
         return _plan(run, work, view_cluster(run, work))

@@ -129,7 +129,7 @@ class Options:
     scheduler_config: str | None = None
     chosen: "ChosenPart | None" = None  # what of a plan is to be applied; None for whatever the policy picks
     identify: bool = False  # whether to read which cluster it is
-    explains: bool = False  # whether to read everything that the scheduler looks at, whatever the policy needs
+    explains: bool = False  # whether to read all that the scheduler looks at, whatever the policy needs, windows or not
     serving: ServingOptions = field(default_factory=ServingOptions)
     lease: LeaseOptions = field(default_factory=LeaseOptions)
     export: ExportOptions = field(default_factory=ExportOptions)

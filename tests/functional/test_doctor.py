@@ -86,6 +86,15 @@ def test_permissions_are_those_of_the_policy(doctor, cluster):
     assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]
 
 
+def test_the_cluster_is_looked_at_outside_the_windows_too(doctor):
+    """And nobody says that the strategies are well, which were not tried."""
+    found = checks(doctor(freeze=[{"from": "2020-01-01", "to": "2099-12-31"}]))
+
+    assert (found["strategies"]["state"], found["PDBs"]["state"]) == ("unknown", "fine")
+    assert "a freeze lasts" in found["strategies"]["says"]
+    assert found["room"]["says"] == "each of 2 ready nodes has some"
+
+
 def test_a_file_is_checked_without_what_only_a_server_can_say(rebalancer):
     """Owners without a PDB are told by name."""
     done = rebalancer("doctor", "--snapshot", CLUSTER, "--policy", "demo")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
+
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
 
 
@@ -42,3 +44,20 @@ def test_owners_and_nodes_stand_for_their_pods(explain):
     assert {each["name"].rpartition("-")[0] for each in owner["pods"]} == {"search"}
     assert node["node"] == "node-04"
     assert {each["node"] for each in node["pods"]} == {"node-04"}
+
+
+FREEZE = [{"from": "2020-01-01", "to": "2099-12-31"}]
+
+
+@pytest.mark.parametrize("of_profile", [False, True])
+def test_a_pod_is_explained_outside_the_windows_too(server, rebalancer, of_profile):
+    """It is there, and what was not asked says so."""
+    server.add(*two_nodes_with(*old_pods("a", "b", "c")))
+    asked = policy(OLD, **({} if of_profile else {"freeze": FREEZE}))
+    if of_profile:
+        asked["profiles"][0]["freeze"] = FREEZE
+
+    done = rebalancer.at(server, "explain", "default/a", "--policy", rebalancer.policy(asked))
+
+    assert "default/a, on n1: stays" in done.stdout, done.stderr
+    assert "a freeze lasts until 2100-01-01T00:00:00Z" in done.stdout
