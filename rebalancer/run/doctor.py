@@ -107,12 +107,16 @@ def _metrics(snapshot: Snapshot, work: Work) -> Finding:
 def _budgets(snapshot: Snapshot) -> Finding:
     if snapshot.budgets is None:
         return Finding("PDBs", UNKNOWN, "they were not read")
-    stuck = []
+    budgets, stuck = DisruptionBudgets(snapshot.budgets), []
+    selecting = {id(each): each for each in map(budgets.selecting, snapshot.pods)}  # pods share these lists
+    in_use = {(each.namespace, each.name) for found in selecting.values() for each in found}
     for each in snapshot.budgets:
+        if not (each.problem or (each.namespace, each.name) in in_use):
+            continue
         counts = f"{each.current_healthy} healthy, {each.desired_healthy} wanted"
         why = each.problem or (counts if each.observed else "its controller has not seen its present form")
         stuck += [] if each.disruptions_allowed else [f"{each.namespace}/{each.name} ({why})"]
-    fine = f"{len(snapshot.budgets)}, each allows an eviction now"
+    fine = f"{len(snapshot.budgets)}, each that has pods allows an eviction now"
     return _none_of("PDBs", stuck, "allow nothing now: ", "these hold up runs, and drains of nodes too", fine)
 
 

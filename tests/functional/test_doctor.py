@@ -86,6 +86,12 @@ def test_permissions_are_those_of_the_policy(doctor, cluster):
     assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]
 
 
+def test_a_pdb_without_pods_holds_nothing_up(doctor, cluster):
+    cluster.add(pdb("empty", allowed=0, app="nobody"))
+
+    assert checks(doctor())["PDBs"]["state"] == "fine"
+
+
 def test_the_cluster_is_looked_at_outside_the_windows_too(doctor):
     """And nobody says that the strategies are well, which were not tried."""
     found = checks(doctor(freeze=[{"from": "2020-01-01", "to": "2099-12-31"}]))
