@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
+from hashlib import sha256
 from typing import Any
 
 import yaml
@@ -242,6 +243,7 @@ def _nowhere(pods: Mapping[PodKey, str]) -> list[dict[str, str]]:
 _PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
 #: What a name of Kubernetes may look like; names of a file that look otherwise could lead out of a folder.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_LONGEST_NAME = 200  # of a file that is not cut short
 #: Thresholds that a kubelet has unless some are set: then only those that are set count.
 _DEFAULTS = {
     "nodefs.available": "10%",
@@ -302,7 +304,10 @@ def _by_workload(
         if said and each.history.now is not None:
             containers.setdefault(workload, []).append(said)
     for workload, every in containers.items():
-        yield f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml", workload, every
+        name = f"{workload.namespace}.{workload.kind.lower()}.{workload.name}"
+        if len(name) > _LONGEST_NAME:  # a Deployment may have 253 characters, and a file of that name none
+            name = f"{name[:_LONGEST_NAME]}.{sha256(name.encode()).hexdigest()[:16]}"
+        yield f"{name}.yaml", workload, every
 
 
 def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> str:

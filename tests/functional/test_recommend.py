@@ -139,6 +139,20 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(recommend, web):
     }
 
 
+def test_a_name_that_no_file_may_have_gets_a_short_one(recommend, web):
+    """Deployments may have names of 253 characters; two that begin alike have a file each."""
+    names = [f"{'a' * 240}{end}" for end in "bc"]
+    recommend.write("resource-20230520103000.txt", *(f"{name}-0 1m 1Mi" for name in names), "")
+    pods = [pod(f"{name}-0", owner=name) for name in names]
+    for each in pods:
+        each["metadata"]["ownerReferences"][0]["kind"] = "Deployment"
+
+    written = recommend.written("--min-days", 1, "--min-samples", 1, "--patches", beside=[web, *pods])
+
+    assert {each["metadata"]["name"] for each in written.values()} == {"web", *names}
+    assert max(map(len, written)) < 256
+
+
 def test_pods_that_match_nothing_in_the_cluster_are_counted(recommend, web):
     """A pod of the workload that is gone joins it by its name."""
     recommend.write("resource-20230520103000.txt", "gone-7f6d5c4b2-zzzzz 1m 1Mi", "")
