@@ -71,7 +71,7 @@ def _document(each: Recommendation, qos: Mapping[Workload, tuple[str, str]]) -> 
     workload = each.history.workload
     return {
         "namespace": printable(workload.namespace),
-        "kind": workload.kind,
+        "kind": printable(workload.kind),
         "name": printable(workload.name),
         "container": printable(each.history.container),
         "now": _amounts(each.history.now),

@@ -153,6 +153,12 @@ def test_a_name_that_no_file_may_have_gets_a_short_one(recommend, web):
     assert max(map(len, written)) < 256
 
 
+def test_a_kind_is_shown_in_visible_characters(recommend, web):
+    web["metadata"]["ownerReferences"][0]["kind"] = "Job\x1b[2J"
+
+    assert "\\x1b[2J" in recommend(*PEAK, "-o", "csv", beside=[web]).stdout
+
+
 def test_pods_that_match_nothing_in_the_cluster_are_counted(recommend, web):
     """A pod of the workload that is gone joins it by its name."""
     recommend.write("resource-20230520103000.txt", "gone-7f6d5c4b2-zzzzz 1m 1Mi", "")
