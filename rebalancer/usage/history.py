@@ -315,11 +315,14 @@ class _Decoder:
                 places = [self._times.index(round(each.time)) for each in series.values]
                 whole = range(places[0], places[-1] + 1) if places else range(0)
                 self._places, self._between = (whole if len(whole) == len(places) else places), parts[::2]
-            written = parts[1::2]
-            values = array("f", pack(f"{len(written)}f", *map(float, written)))
+            written, is_odd = parts[1::2], '"-' in text or "N" in text or "I" in text  # negative, `NaN` or `+Inf`
+            try:
+                values = array("f", pack(f"={len(written)}f", *map(float, written)))
+            except OverflowError:  # a value is more than four bytes hold, and than any node has
+                values, is_odd = array("f", map(float, written)), True
         except (ValueError, OverflowError) as error:
             raise SourceError(_NO_NUMBERS) from error
-        if '"-' in text or "N" in text or "I" in text:  # negative, `NaN` or `+Inf`
+        if is_odd:
             pairs = [each for each in zip(self._places, values, strict=True) if isfinite(each[1]) and each[1] >= 0]
             return _Column([place for place, _ in pairs], array("f", [value for _, value in pairs]))
         return _Column(self._places, values)

@@ -154,6 +154,22 @@ def test_answers_that_are_always_partial_are_taken_and_told(tmp_path):
     assert any((last - first) / STEP > 100 for _, first, last in asked)
 
 
+def test_a_value_beyond_all_bounds_is_left_out_alone(tmp_path):
+    """Whoever exports metrics may export that."""
+
+    class Strange(RangeServer):
+        def series(self, request, first, last, **more):
+            reply = super().series(request, first, last, **more)
+            series = reply.body["data"]["result"][0]
+            if first == FIRST:
+                series["values"] = [[first, "1e308"], *series["values"][1:]]
+            return reply
+
+    outcome, _ = recommend(tmp_path, lambda *_: {}, kind=Strange)
+
+    assert samples(outcome) == {"web": 2 * STEPS - 1, "db": STEPS}
+
+
 def test_a_server_that_refuses_everything_is_not_asked_on_and_on(tmp_path):
     """After a few pieces in a row the reason is the error."""
     outcome, asked = recommend(tmp_path, lambda *_: Reply(422, {"status": "error", "error": "no more today"}))
