@@ -101,7 +101,8 @@ def read_trouble(ask: AskRange, span: Span) -> Trouble:
             if query == KILLS_QUERY:
                 found.killed.add(_name(series))
             else:
-                found.throttled.setdefault(_name(series), {})[day] = max(each.value for each in series.values)
+                worst = max((each.value for each in series.values), default=0.0)
+                found.throttled.setdefault(_name(series), {})[day] = min(1.0, worst)  # +Inf where no period is counted
     except SourceError as error:
         found.missing.append(f"OOM kills and throttling are not known in full: {error}")
     return found

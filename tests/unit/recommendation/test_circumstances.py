@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import Raw
 
 from rebalancer.recommendation.findings import heavy_neighbours
 from rebalancer.recommendation.rules import MEBI, Need
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, adjusted
-from rebalancer.usage.past import Trouble
+from rebalancer.usage.history import RangeAnswer, RangeSeries, Span
+from rebalancer.usage.past import THROTTLING_QUERY, Trouble, read_trouble
 from tests import make
 
 NEED = Need(75, 100, 75 * MEBI, 100 * MEBI, "the rule")
@@ -30,6 +32,16 @@ def test_throttling_on_three_days_raises_the_limit(limit, days, now, request_, r
 
     assert (need.cpu_request, need.cpu_limit) == (request_, raised)
     assert remarks == (f"throttled in 40 % of its cpu periods {told}",)
+
+
+def test_nobody_is_throttled_in_more_than_all_periods():
+    """Not where the server counts none, and divides by nothing."""
+    name = b'{"namespace": "shop", "pod": "web-0", "container": "app"}'
+    series = RangeSeries(Raw(name), Raw(b'[[3600, "+Inf"]]'))
+
+    found = read_trouble(lambda query, *_: RangeAnswer([series] * (query == THROTTLING_QUERY)), Span(0, 7200, 300))
+
+    assert found.throttled == {("shop", "web-0", "app"): {0: 1.0}}
 
 
 def test_the_days_of_all_pods_of_a_workload_count_with_their_worst_hours():
