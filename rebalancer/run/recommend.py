@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from math import ceil, inf
+from math import ceil
 from threading import Event
 from zoneinfo import ZoneInfo
 
@@ -297,6 +297,7 @@ _USED_BY_PODS = {
     MEMORY: f"sum by (node) (container_memory_working_set_bytes{{{_PODS}}})",
 }
 _DAY = 86_400
+_MOST = 2.0**63  # more than any node has
 NodeUsage = dict[str, dict[str, int]]  # by node and resource
 
 
@@ -352,7 +353,7 @@ def _highest(ask: AskRange, query: str, span: Span) -> Mapping[str, int]:
         end = min(begin + _DAY, span.end)
         for series in ask(wanted, min(begin + _HOUR, end), end, _HOUR).series:
             node = series.labels.get("node", "")
-            values = (round(each.value) for each in series.values if 0 <= each.value < inf)
+            values = (round(each.value) for each in series.values if 0 <= each.value < _MOST)
             found[node] = max(found.get(node, 0), *values, 0)
     return found
 

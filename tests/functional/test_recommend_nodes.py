@@ -3,6 +3,8 @@
 import pytest
 import yaml
 
+from tests.fake_http import Reply
+from tests.fake_servers import FakeServer
 from tests.functional import objects
 from tests.functional.objects import node_usage, pod_usage
 from tests.make import NOW
@@ -91,6 +93,20 @@ def test_nodes_closer_to_the_edge_are_warned_of(asked):
     assert "Warning: n1: its pods request 9216Mi, more than the 8038Mi that would be allocatable" in words
     assert "Warning: n3: 1024Mi was left of 10240Mi, less than the 1690Mi to keep" in words
     assert "Warning: n2" not in words
+
+
+def test_a_value_beyond_all_bounds_counts_for_nothing(asked):
+    class Strange(FakeServer):
+        def answer(self, request):
+            values = [[int(request.query["end"]), "1.7e308"]]
+            return Reply(
+                200, {"data": {"resultType": "matrix", "result": [{"metric": {"node": "n1"}, "values": values}]}}
+            )
+
+    with Strange() as server:
+        found = only(asked([node("n1")], "-o", "json", "--prometheus", server.url))
+
+    assert found["kubeletConfiguration"]["systemReserved"] == {"memory": "1536Mi"}
 
 
 @needed
