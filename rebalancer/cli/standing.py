@@ -10,6 +10,7 @@ import click
 
 from rebalancer.cli import options as flags
 from rebalancer.cli.group import service_flags
+from rebalancer.cli.logs import complain
 from rebalancer.run.interruption import Interruption
 from rebalancer.run.options import ClientOptions, LeaseOptions, Options, Outcome
 from rebalancer.untrusted.printable import printable
@@ -159,6 +160,7 @@ def pause(standing: "Standing", namespace: str, owner: str, lasting: float | Non
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
     duration = None if lasting is None else timedelta(seconds=lasting)
     click.echo(printable(standing.pause(namespace, owner, duration, reason)))
+    complain("Note: runs by policies that remember nothing, as without `trust`, do not heed it (docs/trust.md)")
 
 
 @click.command(short_help="End a pause.")

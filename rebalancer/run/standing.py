@@ -99,6 +99,8 @@ class Standing:
 
     def pause(self, namespace: str, owner: str, lasting: timedelta | None, reason: str) -> str:
         """Pause for so long, or until it is ended; return what was done, in words, as the others do."""
+        if lasting is not None and not lasting:
+            raise UsageError("--for is more than 0; without it the pause lasts until `rebalancer resume`")
         part, pause = _part(namespace, owner), Pause(self._now + lasting if lasting else None, reason)
         self._set_pause(part, pause.text())
         return paused_in_words(pause, part.words)

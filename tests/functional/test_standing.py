@@ -93,6 +93,15 @@ def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
     assert rebalancer.run(known, plan, "--dry-run").evicted() == ["default/a"]
 
 
+def test_who_does_not_heed_a_pause_is_said(known, rebalancer):
+    """Somebody relies on it; and one of no time at all would last for ever."""
+    said, nothing = (rebalancer.at(known, "pause", *more) for more in ([], ["--for", "0s"]))
+
+    assert (said.exit_code, "without `trust`, do not heed it" in said.stderr) == (0, True)
+    assert (nothing.exit_code, "--for is more than 0" in nothing.stderr) == (2, True)
+    assert rebalancer.run(known, policy(FAILED_PODS), "--dry-run").evicted() == ["default/a"]
+
+
 def test_a_pause_that_could_not_be_ended_is_said(say, known, rebalancer):
     say("pause")
     known.fail("PUT", "*configmaps*", status=409)
