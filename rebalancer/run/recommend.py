@@ -91,8 +91,8 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[find
     histories, unmatched = _histories(past, known, windows, options)
     remarks = [*past.missing, *past.trouble.missing, *about, *WARNINGS.get(options.rule, ())]
     if unmatched:
-        told = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')}"
-        remarks.append(f"{told} without a workload in the cluster: {listed(map('/'.join, sorted(unmatched)), _NAMED)}")
+        told = f"{count(unmatched.total(), 'sample')} of {count(len(unmatched), 'pod')} without a workload or container"
+        remarks.append(f"{told} in the cluster: {listed(map('/'.join, sorted(unmatched)), _NAMED)}")
     enough, traits = (options.min_days, options.min_samples), [_traits(each, known) for each in histories]
     found = [
         workloads.recommend(each, offered[options.rule], options.request_share, *enough, core=not core.isdisjoint(its))
