@@ -208,4 +208,5 @@ def _preset(name: str, path: str, file: SnapshotFile) -> dict[str, Any]:
         return {"name": name, "evictions": None, "says": str(error).splitlines()[0]}
     errors = [run["error"] for run in report["strategies"] if run["error"]]
     says = errors[:1] or [run["summary"] for run in report["strategies"] if run["nodes"] or run["evicted"]]
-    return {"name": name, "evictions": len(report["evictions"]), "says": "; ".join(filter(None, says)) or "nothing"}
+    told = "; ".join(filter(None, says)) or report["skipped"] or "nothing"
+    return {"name": name, "evictions": len(report["evictions"]), "says": told}

@@ -123,6 +123,15 @@ def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
     assert any(row.startswith("||usage-prometheus|not known|it asks Prometheus") for row in rows)
 
 
+def test_why_a_preset_would_do_nothing_is_said(rebalancer, tmp_path):
+    """In a cluster that is paused, for example; the others remember nothing, and go on."""
+    file = tmp_path / "cluster.json"
+    paused = {"memory": {"pause": json.dumps({"reason": "load test"})}}
+    file.write_text(json.dumps({**json.loads(CLUSTER.read_text()), "rebalancer": paused}))
+
+    assert "<td>all is paused: load test</td>" in rebalancer("report", "--snapshot", file).stdout
+
+
 def test_a_live_cluster_is_shown_without_a_write(server, rebalancer):
     server.add(*two_nodes_with(*old_pods("a", "b")))
 

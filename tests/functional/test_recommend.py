@@ -166,7 +166,10 @@ def test_pods_that_match_nothing_in_the_cluster_are_counted(recommend, web):
     outcome = recommend(*PEAK, *JSON, beside=[web])
 
     assert [each["name"] for each in outcome.report["containers"]] == ["web"]
-    assert "1 sample of 1 pod without a workload or container in the cluster: default/gone-7f6d5c4b2-zzzzz" in outcome.stderr
+    assert (
+        "1 sample of 1 pod without a workload or container in the cluster: default/gone-7f6d5c4b2-zzzzz"
+        in outcome.stderr
+    )
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_counts(recommend):
