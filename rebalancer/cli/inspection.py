@@ -91,12 +91,13 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
     outcome, after, work = dry_run(dry_options(explains=True, **options))
     before = Cluster(after.snapshot, work.policy.node_selector, lambda _, wanted: after.measure(wanted))
     node, pods = wanted_pods(target, namespace, before)
-    documents = [explained(pod, before, work.plans, outcome.report, work.trust) for pod in pods]
+    shown = pods if output == "json" else pods[:_MOST]
+    documents = [explained(pod, before, work.plans, outcome.report, work.trust) for pod in shown]
     if output == "json":
         head = {"apiVersion": "rebalancer/v1", "kind": "Explanation", "node": node or None}
         click.echo(json.dumps({**head, "pods": documents}, indent=2))
     else:
-        for each in documents[:_MOST]:
+        for each in documents:
             click.echo("\n".join(map(printable, explanation_lines(each, scores=scores))))
         if len(pods) > _MOST:
             click.echo(f"and {len(pods) - _MOST} more pods; --output json has all")
