@@ -55,10 +55,15 @@ def demand_writes(client: Client, purpose: WritePurpose) -> None:
         )
 
 
-def may(client: Client, deadline: Deadline, verb: str, group: str, resource: str) -> bool:
-    """Return whether these credentials may do something; a resource may have a subresource, as `pods/eviction`."""
-    name, _, subresource = resource.partition("/")
-    attributes = {"verb": verb, "group": group, "resource": name}
+def may(
+    client: Client, deadline: Deadline, verb: str, group: str, resource: str, namespace: str = "", name: str = ""
+) -> bool:
+    """Return whether these credentials may do something; a resource may have a subresource, as `pods/eviction`.
+
+    Without a namespace it is asked about all of them, and without a name about all objects.
+    """
+    plural, _, subresource = resource.partition("/")
+    attributes = {"verb": verb, "group": group, "resource": plural, "namespace": namespace, "name": name}
     attributes |= {"subresource": subresource} if subresource else {}
     kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
     body = msgspec.json.encode({**kind, "spec": {"resourceAttributes": attributes}})

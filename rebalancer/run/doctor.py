@@ -152,7 +152,7 @@ def _room(cluster: Cluster) -> Finding:
 def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
     """Yield what the API server says: version, clock, permissions, the Lease, the breaker, marks, and others."""
     yield from _version(cluster)
-    yield _permissions(cluster, work)
+    yield _permissions(cluster, lease, work)
     yield _lease(cluster, lease)
     if work.trust:
         yield _breaker(cluster, lease)
@@ -179,22 +179,23 @@ def _version(cluster: Client) -> Iterator[Finding]:
 
 
 #: What a live run does, whatever the policy: verb, API group, resource.
-_ALWAYS = (
-    *(("create", "", "pods/eviction"), ("get", "", "pods"), ("create", "events.k8s.io", "events")),
-    *((verb, "coordination.k8s.io", "leases") for verb in ("get", "create", "update")),
-)
+_ALWAYS = (("create", "", "pods/eviction"), ("get", "", "pods"), ("create", "events.k8s.io", "events"))
+_LEASES = ("coordination.k8s.io", "leases")
 
 
-def _permissions(cluster: Client, work: Work) -> Finding:
-    deadline = Deadline.after(_SECONDS, cluster.retry_policy.clock)
+def _permissions(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
+    deadline, where = Deadline.after(_SECONDS, cluster.retry_policy.clock), lease.resource_namespace
     kinds = sorted({"Node", "Pod", *work.needed_kinds, *work.helpful_kinds})
-    wanted = [("list", *resource_of(kind)) for kind in kinds] + list(_ALWAYS)
+    wanted: list[tuple[str, ...]] = [("list", *resource_of(kind)) for kind in kinds]
+    # A role may be for the one Lease and the one ConfigMap alone; what is created has no name yet.
+    wanted += [*_ALWAYS, ("create", *_LEASES, where)]
+    wanted += [(verb, *_LEASES, where, lease.resource_name) for verb in ("get", "update")]
     wanted += [(verb, each.group, each.resource) for each in writes(work) for verb in WRITE_VERBS]
     if work.trust:
-        wanted += [(verb, "", "configmaps") for verb in ("get", "update")]
+        wanted += [(verb, "", "configmaps", where, lease.memory) for verb in ("get", "update")]
     if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
         wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
-    missing = [each for each in wanted if not may(cluster, deadline, *each)]
+    missing = [each[:3] for each in wanted if not may(cluster, deadline, *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
     rules = (f'{{apiGroups: ["{group}"], resources: [{name}], verbs: [{verb}]}}' for verb, group, name in missing)
     cure = f"add to the role: {', '.join(rules)}"

@@ -86,6 +86,19 @@ def test_permissions_are_those_of_the_policy(doctor, cluster):
     assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]
 
 
+def test_roles_may_be_for_one_lease_and_one_config_map(doctor, cluster):
+    """As the chart makes them, in the namespace of the Lease alone."""
+    doctor(trust={})
+
+    reviews = [each.body["spec"]["resourceAttributes"] for each in cluster.requests if each.method == "POST"]
+    asked = {(each["verb"], each["resource"]): (each["namespace"], each["name"]) for each in reviews}
+    lease, memory = ("kube-system", "rebalancer"), ("kube-system", "kube-rebalancer-memory")
+    assert asked["get", "leases"] == asked["update", "leases"] == lease
+    assert asked["create", "leases"] == ("kube-system", "")
+    assert asked["get", "configmaps"] == asked["update", "configmaps"] == memory
+    assert asked["list", "pods"] == ("", "")
+
+
 def test_a_pdb_without_pods_holds_nothing_up(doctor, cluster):
     cluster.add(pdb("empty", allowed=0, app="nobody"))
 
