@@ -93,9 +93,10 @@ def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) 
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:
     if not work.policy.metrics_providers:
         return Finding("usage", FINE, "the policy asks for none")
-    others = [each.source for each in work.policy.metrics_providers if each.source != "KubernetesMetrics"]
-    if others:
-        return Finding("usage", UNKNOWN, f"{listed(others, _NAMED)} is asked by the strategies: see there")
+    sources, is_read = [each.source for each in work.policy.metrics_providers], snapshot.node_metrics is not None
+    asked = [each for each in sources if each != KUBERNETES_METRICS or not is_read]  # a file may have metrics-server's
+    if asked:
+        return Finding("usage", UNKNOWN, f"{listed(asked, _NAMED)} is asked by the strategies: see there")
     taken = [each.taken for each in snapshot.node_metrics or () if each.taken]
     if not taken:
         return Finding("usage", WRONG, "metrics-server says nothing", "install metrics-server, or look at its log")
