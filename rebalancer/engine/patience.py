@@ -78,6 +78,7 @@ class Patience:
         self._cluster = cluster
         self._now = cluster.now
         self._keys: dict[Pod, tuple[str, str]] = {}
+        self._said: dict[tuple[str, str], Refused | None] = {}  # by namespace and owner, what their annotations refuse
         self._stops = {each.key: each for each in memory.stops if each.until > cluster.now}
         self._waits = backed_off(memory.moves, settings.back_off, cluster.now)
         late = [each for each in memory.moves if cluster.now - each.at < settings.undone]
@@ -166,9 +167,11 @@ class Patience:
             self._shares.spend(pod, count)
 
     def _noted(self, pod: Pod) -> Refused | None:
-        for name in ("", self._key(pod)[1]):
-            found = self._cluster.snapshot.scheduler_inputs.notes.get((pod.namespace, name))
-            if found and (refusal := noted_refusal(found, pod.namespace, name, self._now)):
+        notes, said = self._cluster.snapshot.scheduler_inputs.notes, self._said
+        for place in ((pod.namespace, ""), self._key(pod)):
+            if place not in said:  # to read a window may take long, and a namespace may have thousands of pods
+                said[place] = noted_refusal(notes[place], *place, self._now) if place in notes else None
+            if refusal := said[place]:
                 return refusal
         return None
 

@@ -4,9 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.scheduler_inputs import Notes, SchedulerInputs
 from rebalancer.engine.limits import OwnerShares
+from rebalancer.engine.patience import Patience, Recollection
+from rebalancer.memory.document import Memory
+from rebalancer.policy.moving import Trust
 from rebalancer.policy.usage import REST
-from tests.make import NOW, cluster, decide, node, owner, pod
+from tests.make import NOW, cluster, decide, node, owner, pod, snapshot
 from tests.unit.engine.stand_ins import Scripted
 
 
@@ -72,3 +77,15 @@ def test_the_controller_is_the_owner_that_counts():
 
     assert shares.refusal(pod("b", owners=[owner("one")])).by == "OwnerShare"
     assert shares.refusal(pod("c", owners=None)) is None
+
+
+def test_what_an_annotation_says_is_worked_out_once():
+    """To find when a window opens next may take long, and a namespace may have thousands of pods."""
+    notes = {("default", ""): Notes(window="0 0 * 2 1#5; 1m")}
+    seen = snapshot([node("n1")], [pod("a"), pod("b")], scheduler_inputs=SchedulerInputs(notes=notes))
+    patience = Patience(Recollection(Trust(), Memory(since=NOW)), Cluster(seen))
+
+    first, second = (patience.refusal(each, balance=False) for each in seen.pods)
+
+    assert first is not None
+    assert first is second
