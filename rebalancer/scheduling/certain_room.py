@@ -94,7 +94,7 @@ class Ties:
         return self._apart(one, other, near=False)
 
     def _fills_a_node(self, one: Pod, other: Pod) -> bool:
-        if any(conflict(here, there) for here in ports(one) for there in ports(other)):
+        if conflict(ports(one), ports(other)):
             return True
         if (one.spec.placement.disks or one.claims) and (other.spec.placement.disks or other.claims):
             return True  # disks that may not be shared, and the number of volumes that a node may have

@@ -19,6 +19,7 @@ Source of NodePorts: the Kubernetes documentation, `hostPort` of a container.  T
 address of the node.  Ports of restartable init containers count since 1.34 (kubernetes/kubernetes#132040).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import add, or_
@@ -337,8 +338,7 @@ class NodePorts:
         return Refusals.of(taken, len(self._state.nodes))
 
     def _taken(self, wanted: Sequence[HostPort], index: int) -> bool:
-        taken = [port for pod in self._state.residents[index] for port in self._ports(pod)]
-        return any(conflict(one, other) for one in wanted for other in taken)
+        return conflict(wanted, (port for pod in self._state.residents[index] for port in self._ports(pod)))
 
     def _ports(self, pod: Pod) -> Sequence[HostPort]:
         return ports(pod) if self._state.minor >= _SIDECARS_COUNT else pod.spec.placement.host_ports
@@ -349,7 +349,13 @@ def ports(pod: Pod) -> Sequence[HostPort]:
     return (*pod.spec.placement.host_ports, *pod.spec.placement.sidecar_ports)
 
 
-def conflict(one: HostPort, other: HostPort) -> bool:
-    """Return whether two ports are the same on some address."""
-    same = (one.port, one.protocol) == (other.port, other.protocol)
-    return same and (one.address == other.address or _ANY in (one.address, other.address))
+def conflict(some: Iterable[HostPort], others: Iterable[HostPort]) -> bool:
+    """Return whether some of these ports is the same as one of the others on some address."""
+    addresses = defaultdict[tuple[int, str], set[str]](set)
+    for each in others:
+        addresses[each.port, each.protocol].add(each.address)
+    return any(
+        (there := addresses.get((each.port, each.protocol)))
+        and (each.address in there or _ANY in there or each.address == _ANY)
+        for each in some
+    )

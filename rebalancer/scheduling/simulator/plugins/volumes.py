@@ -173,8 +173,10 @@ class VolumeRestrictions(_ByVolumes):
         return any(self._state.claimants.get((pod.namespace, name)) for name in alone)
 
     def _in_use(self, wanted: Sequence[IscsiDisk], index: int) -> bool:
-        used = [disk for pod in self._state.residents[index] for disk in pod.spec.placement.disks]
-        return any(one.iqn == other.iqn and not (one.read_only and other.read_only) for one in wanted for other in used)
+        only_read: dict[str, bool] = {}
+        for disk in (disk for pod in self._state.residents[index] for disk in pod.spec.placement.disks):
+            only_read[disk.iqn] = disk.read_only and only_read.get(disk.iqn, True)
+        return any(each.iqn in only_read and not (each.read_only and only_read[each.iqn]) for each in wanted)
 
 
 _NEWER = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, SpreadConstraint
+from rebalancer.cluster.pod import Placement, Pod, SpreadConstraint
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.plugin import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
@@ -16,7 +16,7 @@ from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
-from tests.unit.scheduling.simulator.scheduler import READ
+from tests.unit.scheduling.simulator.scheduler import READ, simulator
 
 SCHEDULER = "default-scheduler"
 GOLD = (NodeSelectorTerm((Requirement("tier", "In", ("gold",)),)),)
@@ -103,5 +103,37 @@ def test_each_constraint_looks_at_the_others_but_once(monkeypatch: pytest.Monkey
         looked.clear()
         assert simulator.ask(make.pod("p", spread=spread)).feasible == 1
         return len(looked)
+
+    assert looks(20) == 2 * looks(10)
+
+
+class Looked:
+    """A port or disk that counts how often one is looked at."""
+
+    protocol, address, read_only = "TCP", "0.0.0.0", False
+    times = 0
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    @property
+    def port(self) -> int:
+        Looked.times += 1
+        return self._number
+
+    iqn = port
+
+
+@pytest.mark.parametrize("kind", ["host_ports", "disks"])
+def test_ports_and_disks_are_looked_at_one_by_one(kind: str) -> None:
+    """A pod may have ten thousand, and so may those that run there: twice as many are twice the work."""
+
+    def looks(number: int) -> int:
+        Looked.times = 0
+        numbers = (range(number), range(number, 2 * number))
+        there, wanted = (Placement(**{kind: tuple(map(Looked, each))}) for each in numbers)
+        running = make.pod("old", node="n1", placement=there)
+        assert simulator([make.node("n1")], [running]).ask(make.pod("new", placement=wanted)).feasible == 1
+        return Looked.times
 
     assert looks(20) == 2 * looks(10)
