@@ -16,8 +16,9 @@ there uses, counts twice: as attached and as new (observed with 1.36).
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from rebalancer.cluster.node import Node
@@ -122,17 +123,21 @@ class NodeVolumeLimits(_ByVolumes):
 
     def _exceeds(self, wanted: set[_Handle], limits: dict[str, int], index: int) -> bool:
         used = self._handles(key for key, count in self._state.claims_on.of(index).items() if count)
-        new, counts = wanted - used, Counter(driver for driver, _ in used | self._attached(index))
+        attached = self._attached.get(self._state.names[index], set())
+        new, counts = wanted - used, Counter(driver for driver, _ in used | attached)
         counts.update(driver for driver, _ in new)
         return any(counts[driver] > limits[driver] for driver, _ in new if driver in limits)
 
-    def _attached(self, index: int) -> set[_Handle]:
-        volumes = read("PersistentVolumes", self._inputs.volumes)
-        if self._state.minor < _ATTACHMENTS_COUNT:
-            return set()
-        attachments = read("VolumeAttachments", self._inputs.attachments)
-        there = (volumes.get(each.volume) for each in attachments if each.node == self._state.names[index])
-        return {(volume.driver, volume.handle) for volume in there if volume and volume.driver}
+    @cached_property
+    def _attached(self) -> Mapping[str, set[_Handle]]:
+        """What is attached, by name of the node; nothing where that does not count."""
+        volumes, found = read("PersistentVolumes", self._inputs.volumes), defaultdict[str, set[_Handle]](set)
+        count = self._state.minor >= _ATTACHMENTS_COUNT
+        for each in read("VolumeAttachments", self._inputs.attachments) if count else ():
+            volume = volumes.get(each.volume)
+            if volume and volume.driver:
+                found[each.node].add((volume.driver, volume.handle))
+        return found
 
     def _handles(self, keys: Iterable[tuple[str, str]]) -> set[_Handle]:
         claims = read("PersistentVolumeClaims", self._inputs.claims)

@@ -1,6 +1,6 @@
 """How much the simulator has to look at for each pod: told by counts, since a clock tells more of the machine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import pytest
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Placement, Pod, SpreadConstraint
+from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.plugin import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
@@ -137,3 +138,32 @@ def test_ports_and_disks_are_looked_at_one_by_one(kind: str) -> None:
         return Looked.times
 
     assert looks(20) == 2 * looks(10)
+
+
+class Counted(tuple[Attachment, ...]):
+    """Attachments that count how often they are gone through."""
+
+    __slots__ = ()
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Attachment]:
+        Counted.times += 1
+        return super().__iter__()
+
+
+def test_attachments_are_gone_through_once_for_all_nodes() -> None:
+    """In a large cluster there are tens of thousands, and they are the same for each pod."""
+    nodes = [f"n{number}" for number in range(4)]
+    read = msgspec.structs.replace(
+        READ,
+        claims={("default", "c"): Claim(namespace="default", name="c", volume="new", bound=True)},
+        volumes={name: Volume(name=name, driver="d", handle=name) for name in ("old", "new")},
+        csi_nodes={name: CsiNode(name=name, limits={"d": 1}) for name in nodes},
+        attachments=Counted((Attachment(node="n2", driver="d", volume="old"),)),
+    )
+    asked = simulator([make.node(name) for name in nodes], read=read)
+
+    for name in ("p", "q"):
+        assert asked.ask(make.pod(name, claims=("c",))).nodes == ("n0", "n1", "n3")
+    assert Counted.times == 1
