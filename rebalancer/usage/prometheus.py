@@ -115,7 +115,7 @@ def _picked(
 ) -> Mapping[Key, tuple[VectorElement, str | None]]:
     """Return each pod's series with its node; of several, as of a pod that moved, that on the present node counts."""
     namespace, name = query.labels.namespace, query.labels.pod
-    nodes = NodeNames(cluster.snapshot.nodes, query.node) if query.node else None
+    nodes, label = (NodeNames(cluster.snapshot.nodes, query.node), query.node.label) if query.node else (None, "")
     present = {pod.key: pod.node for pod in cluster.snapshot.pods}
     found: dict[Key, tuple[VectorElement, str | None]] = {}
     for sample in samples:
@@ -123,11 +123,13 @@ def _picked(
         if not all(key):
             continue  # cgroups that belong to no pod
         node = nodes.of(sample) if nodes else present.get(key)
-        if key in found and node == found[key][1]:
+        known = found.get(key)
+        # Without a node of the cluster, the label tells two apart: both may be about nodes that have left.
+        if known and node == known[1] and (node or sample.metric.get(label) == known[0].metric.get(label)):
             cure = f"aggregate them, for example with sum by ({namespace}, {name}) (...)"
-            two = f"two series for pod {'/'.join(key)}: {found[key][0]} and {sample}"
+            two = f"two series for pod {'/'.join(key)}: {known[0]} and {sample}"
             raise SourceError(f"the query `{text.strip()}` gives {two}; {cure}")
-        if key not in found or node == present.get(key):
+        if known is None or node == present.get(key):
             found[key] = (sample, node)
     return found
 

@@ -218,20 +218,34 @@ def test_figures_of_the_form_of_the_descheduler(server):
     assert found.warnings[0] == "1 series are about no node of the cluster, the first has instance 'n9'"
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_a_pod_that_moved_its_present_node_counts(server, order):
-    """In whichever order Prometheus gives the two series that a window knows."""
-    labels = {"namespace": "default", "pod": "a"}
-    both = [sample("n1", 0.2, label="node", **labels), sample("n2", 0.6, label="node", **labels)]
-    results = {"nodes": [sample("n1", 1)], "pods": both[::order]}
+def measured_pods(server, *samples):
+    """What is measured where n1 uses one core and the pod a runs there, by these series of the pod."""
+    results = {"nodes": [sample("n1", 1), sample("n2", 1)], "pods": samples}
     server.answers = lambda request: Reply(200, {"data": {"result": results[request.query["query"]]}})
     pods = {"cpu": {"query": "pods", "unit": "cores", "node": {"label": "node"}}}
     wanted = {"nodes": {"cpu": {"query": "nodes", "unit": "cores"}}, "pods": pods}
-    on = cluster(nodes(1), [pod("a", node="n1")])
-    found = Sources(prometheus(server.url)).measure(on, source="Prometheus", prometheus=wanted)
+    on = cluster(nodes(2), [pod("a", node="n1")])
+    return Sources(prometheus(server.url)).measure(on, source="Prometheus", prometheus=wanted)
+
+
+def of_pod(node, value, **labels):
+    return sample(node, value, label="node", namespace="default", pod="a", **labels)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_pod_that_moved_its_present_node_counts(server, order):
+    """In whichever order Prometheus gives the series that a window knows; two nodes have left the cluster since."""
+    series = [of_pod("n1", 0.2), of_pod("n2", 0.6), of_pod("gone", 0.7), of_pod("gone-too", 0.8)]
+    found = measured_pods(server, *series[::order])
 
     assert found.pods == {("default", "a"): {"cpu": 200}}
     assert found.pod_nodes == {("default", "a"): "n1"}
+
+
+def test_two_series_of_a_pod_on_a_node_that_left_are_an_error(server):
+    """So are those of a wrong label: each might be a container of the pod."""
+    with pytest.raises(StrategyError, match=r"two series for pod default/a: .*sum by \(namespace, pod\)"):
+        measured_pods(server, *(of_pod("gone", 0.7, container=name) for name in "xy"))
 
 
 def respelled(server, spelling, userinfo=""):
