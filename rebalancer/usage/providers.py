@@ -169,8 +169,9 @@ def without_contradictions(found: Measured, cluster: Cluster) -> Measured:
 
 
 def _contradiction(node: Node, found: Measured, cluster: Cluster) -> str:
-    pods = found.pods or {}
-    measured = [pods[pod.key] for pod in cluster.active_pods_on(node) if pod.key in pods]
+    pods, nodes = found.pods or {}, found.pod_nodes
+    here = [pod.key for pod in cluster.active_pods_on(node) if nodes.get(pod.key, node.name) == node.name]
+    measured = [pods[key] for key in here if key in pods]
     for name, used in found.nodes[node.name].items():
         together = sum(each.get(name, 0) for each in measured)
         if together > _CONTRADICTION * used and together - used > _NOISE * node.capacity.get(name, 0):

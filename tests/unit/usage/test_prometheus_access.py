@@ -248,6 +248,13 @@ def test_two_series_of_a_pod_on_a_node_that_left_are_an_error(server):
         measured_pods(server, *(of_pod("gone", 0.7, container=name) for name in "xy"))
 
 
+def test_what_a_pod_used_on_another_node_does_not_contradict_its_present_one(server):
+    """A StatefulSet's pod of the same name ran on n2 until a minute ago."""
+    found = measured_pods(server, of_pod("n2", 3))
+
+    assert found.nodes == {"n1": {"cpu": 1000}, "n2": {"cpu": 1000}}
+
+
 def respelled(server, spelling, userinfo=""):
     return server.url.replace("http://", spelling + userinfo)
 
