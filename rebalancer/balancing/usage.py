@@ -296,7 +296,7 @@ def falls(node: NodeUtilization, targets: Percentages, coming: ComingLoad) -> tu
     """
     over = node.above(targets).points
     by_resource = {name: coming.courses.get(name, {}).get(node.node.name, ()) for name in over}
-    known = [list(days) for days in zip(*by_resource.values(), strict=False)]
+    known = [list(days) for days in zip(*by_resource.values(), strict=False) if all(days)]
     bounds = {name: node.cap(name, targets) for name in over}
     counted = [_day(dict(zip(by_resource, day, strict=True)), bounds) for day in known]
     fell = [when for when in counted if when is not None]

@@ -30,13 +30,13 @@ class PodMetrics(msgspec.Struct, frozen=True, gc=False):
     taken: datetime | None = None
 
 
-#: What a node used on one earlier day, by the seconds from this time of day on; negative before it.
+#: What a node used on one earlier day, by the seconds from this time of day on; negative before it, empty if not known.
 Course = Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ComingLoad:
-    """What nodes used on so many earlier days at times to come: by resource and node, a course for each day known."""
+    """What nodes used on so many earlier days at times to come: by resource and node, a course for each."""
 
     days: int
     courses: Mapping[str, Mapping[str, tuple[Course, ...]]]

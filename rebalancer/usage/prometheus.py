@@ -198,10 +198,10 @@ def measured(
 def _courses(
     ask: AskRange, resource: str, query: NodeQuery, cluster: Cluster, days: int
 ) -> Mapping[str, tuple[Course, ...]]:
-    """Return by node what it used on each earlier day for which there are values, yesterday first."""
+    """Return by node what it used on each earlier day, yesterday first; nothing for a day without values."""
     known = {node.name: node for node in cluster.nodes}
     names = NodeNames(known.values(), query.node)
-    found: dict[str, list[Course]] = {}
+    found: dict[str, list[Course]] = {name: [] for name in known}
     for day in range(1, days + 1):
         here = cluster.now.timestamp() - day * _DAY
         by_node: dict[str, dict[int, int]] = {}
@@ -213,8 +213,8 @@ def _courses(
                 used = _amount_of(each.value, resource, query, known[name])
                 if used is not None:
                     by_node.setdefault(name, {})[round(each.time - here)] = used
-        for name, course in by_node.items():
-            found.setdefault(name, []).append(course)
+        for name, courses in found.items():
+            courses.append(by_node.get(name, {}))
     return {name: tuple(each) for name, each in found.items()}
 
 

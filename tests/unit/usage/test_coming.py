@@ -3,15 +3,19 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw, json
 
 from rebalancer.balancing.usage import falls
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.measured import ComingLoad
+from rebalancer.policy.usage import PrometheusUsage
 from rebalancer.report.words import notice_text, text
+from rebalancer.usage.history import RangeAnswer, RangeSeries
+from rebalancer.usage.prometheus import measured as measured_by_prometheus
 from rebalancer.usage.prometheus import quantile_of
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
-from tests.make import decide, evicted, pod, refused, snapshot
+from tests.make import NOW, cluster, decide, evicted, pod, refused, snapshot
 from tests.real_prometheus import RealPrometheus, Series, needed
 from tests.unit.usage.settings import Sources, nodes, prometheus
 
@@ -81,6 +85,27 @@ def test_without_it_this_cycle_alone_counts(server):
 @needed
 def test_days_that_nobody_has_measured_say_nothing(server):
     assert text(decided(server, {"sameHour": "30d"}).refusals[0].verdict.cause).endswith("as on 6 of 8 days")
+
+
+def test_a_day_counts_if_both_resources_were_measured_on_it():
+    """cpu fell on three of four days, memory on the second and the fourth; on the first nothing is known of it."""
+    known = {"cpu": (1, 2, 3, 4), "memory": (2, 3, 4)}
+    fell = {"cpu": (1, 2, 3), "memory": (2, 4)}
+    now = round(NOW.timestamp())
+
+    def ask_range(name, start, end, step):
+        day = round((now - start) / DAY)
+        times = range(round(start), round(end) + 1, step)
+        values = [[time, "0" if day in fell[name] and time > now - day * DAY else "2700"] for time in times]
+        series = RangeSeries(Raw(b'{"instance": "n1"}'), Raw(json.encode(values)))
+        return RangeAnswer([series] if day in known[name] else [])
+
+    queries = {"cpu": {"query": "cpu", "unit": "cores"}, "memory": {"query": "memory", "unit": "bytes"}}
+    wanted = PrometheusUsage.model_validate({"nodes": queries, "coming": {"sameHour": "4d"}})
+    measured = measured_by_prometheus(lambda _: (), wanted, None, cluster(nodes(1), []), ask_range)
+    node = NodeUtilization(nodes(1)[0], {"cpu": 2_700_000, "memory": 1 << 40})
+
+    assert falls(node, {"cpu": 60.0, "memory": 0.000001}, measured.coming) is None
 
 
 COURSES = st.lists(st.dictionaries(st.integers(-12, 24).map(lambda step: step * 300), st.integers(0, 3000)), max_size=7)
