@@ -90,7 +90,7 @@ def _constraint(declared: SpreadConstraint, selector: LabelSelector | None, pod:
         declared.topology_key,
         declared.max_skew,
         Matcher((condition,), running_only=True),
-        declared.min_domains or 1,
+        max(declared.min_domains or 1, 1),
         declared.node_affinity_policy == _HONOR,
         declared.node_taints_policy == _HONOR,
     )

@@ -304,3 +304,10 @@ def test_sums_of_soft_spread_are_rounded() -> None:
     answer = make.cluster(nodes, [*there, new]).index(Simulation).ask(new)
 
     assert [answer.scores(name)["PodTopologySpread"] for name in zones] == [80, 160, 200]
+
+
+def test_fewer_domains_than_none_are_as_good_as_one() -> None:
+    """The API server refuses `minDomains: -1`, but a file may have it, and a label that no node carries."""
+    spread = (SpreadConstraint(1, "rack", "DoNotSchedule", make.selector(app="web"), min_domains=-1),)
+
+    assert "(missing required label)" in ask([make.node("n1")], [], make.pod("new", "", spread=spread)).reason
