@@ -25,7 +25,7 @@ SYSTEM_CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 #: An int32, as in the API; larger numbers have no place in an array of scores.
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
@@ -40,19 +40,19 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
 class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
     """A preferred node affinity term with its weight."""
 
-    weight: _Int32 = 0
+    weight: Int32 = 0
     term: NodeSelectorTerm = msgspec.field(default=NodeSelectorTerm(), name="preference")
 
 
 class SpreadConstraint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A topology spread constraint as the pod declares it."""
 
-    max_skew: _Int32 = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     selector: LabelSelector | None = msgspec.field(default=None, name="labelSelector")
     match_label_keys: tuple[str, ...] = ()
-    min_domains: _Int32 | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
 
@@ -75,7 +75,7 @@ class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class WeightedPodTerm(msgspec.Struct, frozen=True, gc=False):
     """A preferred term of pod affinity with its weight."""
 
-    weight: _Int32 = 0
+    weight: Int32 = 0
     term: PodAffinityTerm = msgspec.field(default=PodAffinityTerm(), name="podAffinityTerm")
 
 

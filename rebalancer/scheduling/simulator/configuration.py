@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from rebalancer.cluster.pod import Int32
+
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -46,7 +48,7 @@ class SchedulerPlugin(msgspec.Struct, frozen=True):
     """A plugin by name; where it is enabled by name, a weight of 0 means 1."""
 
     name: str = ""
-    weight: int = 0
+    weight: Int32 = 0
 
 
 class SchedulerPluginSet(msgspec.Struct, frozen=True):

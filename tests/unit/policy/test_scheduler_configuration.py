@@ -141,6 +141,14 @@ def test_mistakes_in_such_values_have_their_place() -> None:
         (HEAD + "profiles: [{pluginConfig: [{args: {}}]}]", "profiles[0].pluginConfig[0]: the name of the plugin is"),
         (HEAD + "extenders: [{filterVerb: 1}]", "line 3, extenders[0].filterVerb: expected `str`, got `int`"),
         (HEAD + "percentageOfNodesToScore: true", "line 3, percentageOfNodesToScore: a number is expected, not true"),
+        (
+            HEAD + "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 10000000000}]}}}]",
+            "profiles[0].plugins.score.enabled[0].weight: expected `int` <= 2147483647",
+        ),
+        (
+            HEAD + "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 3000000000}}]}]",
+            "profiles[0].pluginConfig[0].args.hardPodAffinityWeight: expected `int` <= 2147483647",
+        ),
         (IN_CONFIG_MAP, "line 8, percentageOfNodesToScore: -1 is out of range: at least 0"),
         ("kind: ConfigMap\ndata: {a: b, c: d}", "of this ConfigMap is a scheduler configuration; its keys are a, c"),
     ],

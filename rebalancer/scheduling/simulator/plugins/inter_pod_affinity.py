@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from rebalancer.cluster.pod import Pod
+from rebalancer.cluster.pod import Int32, Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.state import State
@@ -28,7 +28,7 @@ _Selected = Sequence[tuple[str, Labels]]
 class InterPodAffinityArgs(msgspec.Struct, rename="camel", frozen=True):
     """How terms of running pods count."""
 
-    hard_pod_affinity_weight: int = 1  # the weight of their required affinity for the pods that it selects
+    hard_pod_affinity_weight: Int32 = 1  # the weight of their required affinity for the pods that it selects
     ignore_preferred_terms_of_existing_pods: bool = False  # for pods without preferences of their own
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.label_index import SelectorIndex
-from rebalancer.cluster.pod import Pod, PodSpec, SpreadConstraint
+from rebalancer.cluster.pod import Int32, Pod, PodSpec, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
 from rebalancer.cluster.selectors import EVERYTHING, Labels, LabelSelector
 from rebalancer.cluster.taints import untolerated
@@ -58,7 +58,7 @@ SELECTING_OWNERS = {
 
 
 class _Declared(msgspec.Struct, rename="camel", frozen=True):
-    max_skew: int
+    max_skew: Int32
     topology_key: str
     when_unsatisfiable: str
 

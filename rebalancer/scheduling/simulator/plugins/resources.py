@@ -29,7 +29,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalancer.cluster.pod import HostPort, Pod, PodSpec
+from rebalancer.cluster.pod import HostPort, Int32, Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.scheduling.equivalence import BySpec
 from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Refusals, rounded
@@ -107,7 +107,7 @@ def _on_line(shape: _Shape, utilization: int) -> int:
 
 class _Resource(msgspec.Struct, frozen=True):
     name: str
-    weight: int = 1
+    weight: Int32 = 1
 
 
 def _weights(resources: Sequence[_Resource]) -> Mapping[str, int]:
@@ -115,8 +115,8 @@ def _weights(resources: Sequence[_Resource]) -> Mapping[str, int]:
 
 
 class _Point(msgspec.Struct, frozen=True):
-    utilization: int
-    score: int
+    utilization: Int32
+    score: Int32
 
 
 class _Ratio(msgspec.Struct, frozen=True):
