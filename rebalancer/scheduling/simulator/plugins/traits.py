@@ -25,7 +25,7 @@ from rebalancer.cluster.selectors import NodeSelectorTerm, any_term_matches
 from rebalancer.cluster.taints import NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration, hard, untolerated
 from rebalancer.scheduling.equivalence import asked_labels
 from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Nodes, Reasons, Refusals, scaled
-from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.state import State, counted
 
 _CORDONED = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
 
@@ -207,4 +207,4 @@ def _images(nodes: Sequence[Node]) -> Mapping[str, tuple[int, Nodes]]:
         for image in node.images:
             for name in image.names:
                 found.setdefault(name, (image.size, {}))[1][index] = None
-    return {name: (size, Nodes(list(there))) for name, (size, there) in found.items()}
+    return {name: (counted(size), Nodes(list(there))) for name, (size, there) in found.items()}

@@ -4,6 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from rebalancer.cluster.node import NodeImage
 from rebalancer.cluster.pod import Placement, Pod, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, Claim, CsiNode, SchedulerInputs, StorageClass, Volume
 from rebalancer.cluster.selectors import EVERYTHING, NodeSelectorTerm, Requirement
@@ -16,6 +17,7 @@ from tests import make
 from tests.unit.scheduling.simulator.scheduler import HEAD, READ, configured, simulator
 
 ZONE = "topology.kubernetes.io/zone"
+BIG = Placement(images=("big:1",))
 
 
 def ask(nodes, pods, pod: Pod, read: SchedulerInputs = READ, **fields) -> Answer:
@@ -311,3 +313,10 @@ def test_fewer_domains_than_none_are_as_good_as_one() -> None:
     spread = (SpreadConstraint(1, "rack", "DoNotSchedule", make.selector(app="web"), min_domains=-1),)
 
     assert "(missing required label)" in ask([make.node("n1")], [], make.pod("new", "", spread=spread)).reason
+
+
+def test_an_image_of_any_size_can_be_scored() -> None:
+    """A file may have more than 64 bits, and a kubelet the most of them, which are too many once they are rounded."""
+    for size in (1 << 80, (1 << 63) - 1):
+        answer = ask([make.node("n1", images=(NodeImage(("big:1",), size),))], [], make.pod("p", placement=BIG))
+        assert answer.scores("n1")["ImageLocality"] == 100
