@@ -114,7 +114,7 @@ def _checked_end(answer: LoadWatcherAnswer, longest: timedelta, now: datetime) -
 
 def _usage(by_host: Mapping[str, Mapping[str, float]], node: Node) -> Resources | str:
     names = (node.name, node.addresses.get("InternalIP", ""), node.addresses.get("Hostname", ""))
-    percents = next((by_host[name] for name in names if name in by_host), {})
+    percents = next((by_host[name] for name in names if name and name in by_host), {})
     if not percents:
         return "load-watcher does not know it"
     for name in RESOURCES:

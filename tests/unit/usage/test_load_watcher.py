@@ -11,7 +11,7 @@ from rebalancer.errors import StrategyError
 from rebalancer.usage.metrics_server import Metrics
 from tests.fake_http import Reply
 from tests.fake_servers import FakeLoadWatcher
-from tests.make import NOW, cluster
+from tests.make import NOW, cluster, node
 from tests.unit.usage.settings import Sources, nodes
 
 GI = 1 << 30
@@ -19,13 +19,13 @@ BUSY = {"CPU": 50, "Memory": 25}
 BOTH = {"n1": BUSY, "n2": BUSY}
 
 
-def measure(hosts, *others, count=2, metrics=None, min_fresh=80, ended=NOW, reply=None, **wanted):
+def measure(hosts, *others, count=2, metrics=None, min_fresh=80, ended=NOW, reply=None, on=None, **wanted):
     """What is measured by a load-watcher that knows these hosts, or gives this reply."""
     with FakeLoadWatcher(hosts, ended=ended) as server:
         server.answers = (lambda _: reply) if reply else server.answers
         provider = {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
         return Sources(provider, *others, metrics=metrics).measure(
-            cluster(nodes(count), []), source="LoadWatcher", minFreshNodes=min_fresh, **wanted
+            cluster(on or nodes(count), []), source="LoadWatcher", minFreshNodes=min_fresh, **wanted
         )
 
 
@@ -41,6 +41,11 @@ def test_percent_of_capacity_become_amounts():
 def test_a_host_is_a_node_by_name_or_address(host):
     """Whatever its Prometheus has for `instance`."""
     assert measure({host: BUSY, "n2": BUSY, "stranger": BUSY}).nodes.keys() == {"n1", "n2"}
+
+
+def test_a_host_without_a_name_is_no_node():
+    """As of a series without the label: a node without addresses has none that could be equal to it."""
+    assert measure({"": BUSY}, on=[node("bare")], min_fresh=0).missing == {"bare": "load-watcher does not know it"}
 
 
 @pytest.mark.parametrize("order", [1, -1])
