@@ -231,7 +231,8 @@ class NodeNames:
 
     def __init__(self, nodes: Iterable[Node], by: NodeLabel) -> None:
         self._by = by
-        self._names = {key: node.name for node in nodes if (key := _key(node, by.match))}
+        ranked = sorted(nodes, key=lambda node: (node.ready, node.name))  # the last one with an address counts
+        self._names = {key: node.name for node in ranked if (key := _key(node, by.match))}
 
     def of(self, sample: VectorElement) -> str | None:
         """Return the name of the node that a series is about; None if that is not a node of the cluster."""

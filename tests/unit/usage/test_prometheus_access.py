@@ -4,6 +4,7 @@ import threading
 from contextlib import nullcontext
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.errors import StrategyError
 from tests.fake_http import Reply
@@ -216,6 +217,18 @@ def test_figures_of_the_form_of_the_descheduler(server):
     assert found.missing == {"n4": "no sample"}
     assert found.pods is None
     assert found.warnings[0] == "1 series are about no node of the cluster, the first has instance 'n9'"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_address_is_that_of_the_node_that_is_ready(server, order):
+    """In whichever order they are listed: the node that had it before may be there for a while."""
+    by_address = {"query": "nodes", "unit": "cores", "node": {"match": "internalIP", "label": "instance"}}
+    was = replace(nodes(1)[0], name="was-n1", ready=False)
+    server.result = [sample("10.0.0.1:9100", 1), sample("10.0.0.2:9100", 1)]
+    on = cluster([*nodes(2), was][::order], [])
+    found = Sources(prometheus(server.url)).measure(on, source="Prometheus", prometheus={"nodes": {"cpu": by_address}})
+
+    assert found.nodes.keys() == {"n1", "n2"}
 
 
 def measured_pods(server, *samples):
