@@ -47,7 +47,7 @@ class EquivalentNodes:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes = tuple(nodes)
-        self._labels = frozenset(key for node in self._nodes for key in node.labels)
+        self.labels = frozenset(key for node in self._nodes for key in node.labels)  # the keys that any node has
         self._known: dict[frozenset[str] | None, list[list[int]]] = {}
 
     def groups(self, keys: frozenset[str] | None) -> list[list[int]]:
@@ -55,7 +55,7 @@ class EquivalentNodes:
 
         Labels that no node has do not count: pods may ask for any.
         """
-        keys = None if keys is None else keys & self._labels
+        keys = None if keys is None else keys & self.labels
         known = self._known.get(keys)
         if known is None:
             groups: dict[object, list[int]] = {}

@@ -22,9 +22,9 @@ class ZoneSpread:
         self._cluster = cluster
         self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._values: defaultdict[str, set[str]] = defaultdict(set)
-        self._keys = frozenset(
-            (ZONE, *(each.topology_key for pod in cluster.snapshot.pods for each in pod.spec.spread))
-        )
+        asked = {ZONE, *(each.topology_key for pod in cluster.snapshot.pods for each in pod.spec.spread)}
+        # Pods may name any number of keys that no node has: these are no places.
+        self._keys = asked.intersection(key for node in cluster.snapshot.nodes for key in node.labels)
         keys = sorted(self._keys - {HOST})
         self._places = {node.name: tuple(map(node.labels.get, keys)) for node in cluster.snapshot.nodes}
         for node in cluster.ready_nodes:

@@ -63,7 +63,7 @@ class State:
         namespaces = dict(snapshot.namespaces or {})
         self.tallies = Tallies(namespaces)
         self.rules = RuleBook(namespaces)
-        self._domains: dict[str, LabelDomains] = {}
+        self._domains: dict[str | None, LabelDomains] = {}
         self._nothing = self._zeros()
         self.offered = _columns(self.nodes)  # by resource, what can be requested of each node
         self.taken: dict[str, ByNode] = {name: self._zeros() for name in (CPU, MEMORY, PODS)}  # by pods
@@ -129,13 +129,14 @@ class State:
         return self.offered.get(name, self._nothing), self.taken.get(name, self._nothing)
 
     def domains(self, topology_key: str) -> LabelDomains:
-        """Return the domains of a label."""
-        known = self._domains.get(topology_key)
+        """Return the domains of a label; for all that no node has, of which pods may name any number, the same ones."""
+        key = topology_key if topology_key in self.alike.labels else None
+        known = self._domains.get(key)
         if known is None:
             values = [node.labels.get(topology_key) for node in self.nodes]
             numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
             of_node = np.array([numbers[value] for value in values], dtype=np.intp)
-            known = self._domains[topology_key] = LabelDomains(numbers, of_node, of_node == numbers.get(None, -1))
+            known = self._domains[key] = LabelDomains(numbers, of_node, of_node == numbers.get(None, -1))
         return known
 
     def by_domain(self, topology_key: str, by_node: Mapping[int, int], counting: Mask) -> ByNode:

@@ -194,14 +194,13 @@ class PodTopologySpread:
 
     def _ground(self, pod: Pod, constraint: _Constraint, lacking: Mask) -> _Ground:
         """Return where a hard constraint counts; that does not change, so it is worked out once for pods alike."""
-        key, admitted = constraint.topology_key, self._admission(pod, constraint)
-        alike = (key, id(lacking), id(admitted))
+        found, admitted = self._state.domains(constraint.topology_key), self._admission(pod, constraint)
+        alike = (id(found), id(lacking), id(admitted))
         known = self._grounds.get(alike)
         if known is None:
             nodes = admitted & ~lacking
-            numbers, of_node, _ = self._state.domains(key)
-            domains = np.zeros(len(numbers), dtype=np.bool_)
-            domains[of_node[nodes]] = True
+            domains = np.zeros(len(found.numbers), dtype=np.bool_)
+            domains[found.of_node[nodes]] = True
             known = self._grounds[alike] = _Ground(nodes, domains)
         return known
 

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Placement, Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
@@ -106,6 +107,19 @@ def test_each_constraint_looks_at_the_others_but_once(monkeypatch: pytest.Monkey
         return len(looked)
 
     assert looks(20) == 2 * looks(10)
+
+
+def test_labels_that_no_node_has_take_memory_once() -> None:
+    """Pods may name any number of them, and each label that is known takes some bytes for each node."""
+    nodes = [make.node("n1", labels={"zone": "a"}), make.node("n2")]
+    spread = tuple(SpreadConstraint(1, key, "ScheduleAnyway", make.selector(app="web")) for key in ("zone", "x", "y"))
+    pod = make.pod("p", spread=spread)
+    state = state_of(nodes, [pod])
+
+    assert state.domains("x") is state.domains("y")
+    assert state.domains("x").lacking.tolist() == [True, True]
+    assert state.domains("zone").lacking.tolist() == [False, True]
+    assert ZoneSpread(make.cluster(nodes, [pod])).by_place(["n1", "n2"]).keys() == {("a",), (None,)}
 
 
 class Looked:
