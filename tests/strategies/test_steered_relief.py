@@ -1,6 +1,7 @@
 """LowNodeUtilization with steering: which pods move, to where, and what is avoided meanwhile."""
 
 import pytest
+from msgspec.structs import replace
 
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.causes import Code
@@ -35,6 +36,17 @@ def test_a_pod_goes_where_it_helps_and_not_where_the_scheduler_would_put_it():
     """Unsteered, `big` would land on n2 and lift that above target, so it stays; steered, it goes to n3."""
     assert make.evicted(make.decide(three_nodes(), low(40, 50))) == []
     assert moves(steered(three_nodes())) == [("big", "n3")]
+
+
+@pytest.mark.parametrize("deviation", [True, False])
+def test_where_no_node_may_receive_nothing_moves(deviation):
+    """As all of a new cluster, or while all are replaced: those that are about to go do not count in the mean."""
+    nodes = [replace(node(name), unschedulable=True) for name in ("n1", "n2")]
+    on = cluster(nodes, [pod("a"), pod("b", "n2")], {"a": 45, "b": 10})
+    for each in on.nodes:
+        on.hold(each)
+
+    assert moves(steered(on, low(10, 10, useDeviationThresholds=deviation))) == []
 
 
 def test_a_hot_node_carries_two_taints_and_a_middling_one_that_would_win_one():
