@@ -36,10 +36,10 @@ Zone = Annotated[str, AfterValidator(_zone)]
 
 
 def time_with_offset(text: str) -> datetime | None:
-    """Return a time like 2026-12-20T18:00:00Z; None for any other text, also for a time without its offset."""
-    with suppress(ValueError):
+    """Return a time like 2026-12-20T18:00:00Z in UTC; None for any other text, also for a time without its offset."""
+    with suppress(ValueError, OverflowError):  # the last days of the year 9999 have none in UTC
         if (moment := datetime.fromisoformat(text)).tzinfo:
-            return moment
+            return moment.astimezone(UTC)
     return None
 
 
@@ -116,7 +116,7 @@ class Freeze(Part):
         moment = time_with_offset(text)
         if moment is None:
             raise ValueError(f"{text[:40]!r} is neither a day like 2026-12-20 nor a time like 2026-12-20T18:00:00Z")
-        return moment.astimezone(UTC)
+        return moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,9 @@ def pause_in(text: str, now: datetime) -> Pause | None:
         document: Any = json.loads(text)
         until = datetime.fromisoformat(document["until"]) if "until" in document else None
         reason = str(document.get("reason", ""))[:_LONGEST_TEXT]
-        if until is not None and until.tzinfo is None:
-            until = until.replace(tzinfo=UTC)
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        if until is not None:
+            until = until.replace(tzinfo=until.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
         return Pause(None, "its text cannot be read")
     return None if until is not None and until <= now else Pause(until, reason)
 

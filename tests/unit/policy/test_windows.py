@@ -1,5 +1,6 @@
 """When pods may be moved: windows, freezes, pauses."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rebalancer.policy.windows import Freeze, Pause, Schedule, Window, closed_by_note, pause_in
+from rebalancer.policy.windows import Freeze, Pause, Schedule, Window, closed_by_note, pause_in, paused_in_words
 
 NIGHT = {"cron": "0 22 * * *", "for": "6h", "timezone": "Asia/Shanghai"}
 TWICE = {"cron": "30 2 * * *", "for": "2h", "timezone": "Europe/Berlin"}
@@ -99,6 +100,7 @@ def test_a_freeze_closes_every_window(now, begins, days, zone):
         (Freeze, {"from": "2026-12-20", "to": "2026-12-19"}),
         (Freeze, {"from": "Christmas", "to": "2026-12-19"}),
         (Freeze, {"from": "2026-12-20T00:00:00", "to": "2026-12-21"}),
+        (Freeze, {"from": "2026-12-20", "to": "9999-12-31T23:59:59-14:00"}),
     ],
 )
 def test_what_makes_no_sense_is_an_error(kind, given_):
@@ -128,6 +130,14 @@ def test_an_annotation_says_the_same(text, is_open):
 def test_a_pause_that_cannot_be_read_is_a_pause(text):
     found = pause_in(text, at("2026-05-01T14:30:00Z"))
     assert (found is None) == (not text) or '"until"' in text
+
+
+@pytest.mark.parametrize("until", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "tomorrow"])
+def test_a_pause_until_a_time_that_is_none_is_a_pause(until):
+    """The annotation may be of any owner of pods: it must not end a run."""
+    found = pause_in(json.dumps({"until": until}), at("2026-05-01T14:30:00Z"))
+
+    assert paused_in_words(found, "web") == "web is paused: its text cannot be read"
 
 
 def test_a_pause_ends_when_it_says():
