@@ -169,12 +169,12 @@ def decoded(data: Mapping[str, str], now: datetime) -> Memory | None:
     moves = ((each.at, each.cycle, each.ready or each.at) for each in memory.moves)
     others = (memory.counted_from or memory.since, memory.since, *(each.at for each in memory.readings))
     try:
-        latest = max(chain(*moves, others, (each.since for each in stops)))
+        latest = max(chain(*moves, others, (each.since for each in stops))).astimezone(UTC)
         bounded = all(each.until - each.since <= timedelta(days=2) for each in stops)
     except (OverflowError, ValueError) as error:
         raise Unreadable(f"it has a time that is none: {error}") from error
     if latest > now + CLOCKS_DIFFER_BY:
-        raise Unreadable(f"it has a time that is still to come, {latest.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        raise Unreadable(f"it has a time that is still to come, {latest:%Y-%m-%dT%H:%M:%SZ}")
     if not bounded:
         raise Unreadable("it stops an owner, or the run, for days")
     return memory

@@ -108,7 +108,7 @@ def tripped(text: str, now: datetime) -> Tripped | None:
         found = decode_json(text.encode(), Tripped)
     except Unreadable:
         found = None
-    if found is None or not found.since - CLOCKS_DIFFER_BY <= now or found.until - found.since > timedelta(days=2):
+    if found is None or found.since > now + CLOCKS_DIFFER_BY or found.until - found.since > timedelta(days=2):
         return Tripped(since=now, until=now, why="what the Lease says of the breaker cannot be read")
     return found
 

@@ -76,6 +76,7 @@ def test_it_is_never_larger_than_its_bound(moves, readings, nodes, left):
     "change",
     [
         {"since": "2027-01-01T00:00:00Z"},
+        {"since": "9999-12-31T23:59:59-14:00"},
         {"since": "2026-01-15T12:00:00"},
         {"moves": 5},
         {"moves": [{}]},

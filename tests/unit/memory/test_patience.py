@@ -1,5 +1,6 @@
 """Whom a cycle leaves alone, and what every history holds it to."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -10,7 +11,7 @@ from rebalancer.cluster.scheduler_inputs import SchedulerInputs, Template
 from rebalancer.engine.strategy import Balance
 from rebalancer.memory.document import KEY, OwnerStop, Reading, encoded
 from rebalancer.policy.moving import Trust
-from rebalancer.run.memory import recalled, recollect
+from rebalancer.run.memory import recalled, recollect, tripped
 from tests import make, measured
 from tests.unit.engine.stand_ins import Greedy
 from tests.unit.memory.memories import ago, memory, move, recollection
@@ -203,3 +204,11 @@ def test_whatever_the_memory_says_a_cycle_is_only_more_careful(moves, owners, da
     assert set(make.evicted(careful)) <= set(make.evicted(free))
     assert make.evicted(rules) == make.evicted(free)
     assert not recalled_.problem or not careful.evictions
+
+
+@pytest.mark.parametrize("since", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-01-15T12:11:00Z"])
+def test_a_breaker_of_a_time_that_cannot_be_lets_one_move_be_tried(since):
+    """Whoever may annotate the Lease may write what they like."""
+    text = json.dumps({"since": since, "until": since})
+
+    assert tripped(text, make.NOW).until <= make.NOW
