@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2625,
     "rebalancer/run": 6135,
-    "rebalancer/scheduling": 5430,
+    "rebalancer/scheduling": 5445,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 430,
     "rebalancer/usage": 1740,
