@@ -32,6 +32,7 @@ from rebalancer.run.work import beside, read_scheduler
 from rebalancer.usage.history import AskRange, HistoryQueries, Span, read_history
 from rebalancer.usage.past import Trouble, read_owners, read_starts, read_trouble
 from rebalancer.usage.promql import PromQL
+from rebalancer.usage.sample_age import usable
 from rebalancer.usage.session import credentials
 
 #: Queries that a Prometheus is asked at the same time; of its own 20 others need some too.
@@ -297,7 +298,6 @@ _USED_BY_PODS = {
     MEMORY: f"sum by (node) (container_memory_working_set_bytes{{{_PODS}}})",
 }
 _DAY = 86_400
-_MOST = 2.0**63  # more than any node has
 NodeUsage = dict[str, dict[str, int]]  # by node and resource
 
 
@@ -353,7 +353,7 @@ def _highest(ask: AskRange, query: str, span: Span) -> Mapping[str, int]:
         end = min(begin + _DAY, span.end)
         for series in ask(wanted, min(begin + _HOUR, end), end, _HOUR).series:
             node = series.labels.get("node", "")
-            values = (round(each.value) for each in series.values if 0 <= each.value < _MOST)
+            values = (round(each.value) for each in series.values if usable(each.value))
             found[node] = max(found.get(node, 0), *values, 0)
     return found
 

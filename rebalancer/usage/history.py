@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from math import isfinite
 from struct import pack
 from typing import NamedTuple, Self
 
@@ -28,6 +27,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.arguments import Part
 from rebalancer.policy.usage import PodLabels, UsageQuery
 from rebalancer.recommendation.samples import MISSING, ContainerOfPod, MeasuredContainers
+from rebalancer.usage.sample_age import usable
 
 _PIECE_SECONDS = 12 * 3600
 _MOST_VALUES = 160_000
@@ -307,7 +307,7 @@ class _Decoder:
         self._places: Sequence[int] = ()
 
     def read(self, series: RangeSeries) -> _Column:
-        """Return a series without infinite and negative values and NaN; raises SourceError if it has no numbers."""
+        """Return a series without values that are not usable; raises SourceError if it has no numbers."""
         try:
             text = str(series.text, "ascii")
             parts = text.split('"')
@@ -315,15 +315,12 @@ class _Decoder:
                 places = [self._times.index(round(each.time)) for each in series.values]
                 whole = range(places[0], places[-1] + 1) if places else range(0)
                 self._places, self._between = (whole if len(whole) == len(places) else places), parts[::2]
-            written, is_odd = parts[1::2], '"-' in text or "N" in text or "I" in text  # negative, `NaN` or `+Inf`
-            try:
-                values = array("f", pack(f"={len(written)}f", *map(float, written)))
-            except OverflowError:  # a value is more than four bytes hold, and than any node has
-                values, is_odd = array("f", map(float, written)), True
+            written = parts[1::2]
+            values = array("f", pack(f"{len(written)}f", *map(float, written)))  # infinite if beyond four bytes
         except (ValueError, OverflowError) as error:
             raise SourceError(_NO_NUMBERS) from error
-        if is_odd:
-            pairs = [each for each in zip(self._places, values, strict=True) if isfinite(each[1]) and each[1] >= 0]
+        if '"-' in text or "N" in text or not usable(max(values, default=0.0)):  # negative, `NaN`, or too large
+            pairs = [each for each in zip(self._places, values, strict=True) if usable(each[1])]
             return _Column([place for place, _ in pairs], array("f", [value for _, value in pairs]))
         return _Column(self._places, values)
 

@@ -154,15 +154,16 @@ def test_answers_that_are_always_partial_are_taken_and_told(tmp_path):
     assert any((last - first) / STEP > 100 for _, first, last in asked)
 
 
-def test_a_value_beyond_all_bounds_is_left_out_alone(tmp_path):
-    """Whoever exports metrics may export that."""
+@pytest.mark.parametrize("value", ["1e308", "1e30"])
+def test_a_value_beyond_all_bounds_is_left_out_alone(tmp_path, value):
+    """Whoever exports metrics may export that; the second one fits into the four bytes of a sample."""
 
     class Strange(RangeServer):
         def series(self, request, first, last, **more):
             reply = super().series(request, first, last, **more)
             series = reply.body["data"]["result"][0]
             if first == FIRST:
-                series["values"] = [[first, "1e308"], *series["values"][1:]]
+                series["values"] = [[first, value], *series["values"][1:]]
             return reply
 
     outcome, _ = recommend(tmp_path, lambda *_: {}, kind=Strange)
