@@ -271,8 +271,7 @@ class Waves:
     def _with(self, draft: Draft, offer: Offer, least: float = 0.0) -> Draft | None:
         """Return the wave with one more move, which is expected from now on; None if it may do badly."""
         planning, pod = self._planning, offer.candidate.pod
-        strays = set(self._strays.get(_owner(pod), ()))
-        if self._has_sibling(draft, pod) or not strays.issubset(draft.destinations):
+        if self._has_sibling(draft, pod):
             return None
         offers = planning.offers.offers([offer.candidate], draft.destinations)
         gains = {each.destination: each for each in planning.offers.in_order(filter(self._spreads_well, offers))}
