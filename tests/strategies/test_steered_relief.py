@@ -55,6 +55,14 @@ def test_a_hot_node_carries_two_taints_and_a_middling_one_that_would_win_one():
     assert wave.avoid == {"n1": HOT, "n2": MIDDLING}
 
 
+def test_beside_a_node_that_would_win_another_that_would_not_carries_no_taint():
+    nodes = [node("n1"), node("n2"), node("n3"), node("n4")]
+    pods = [pod("big"), pod("rest", prefer_no_eviction=True), pod("b", "n2"), pod("c", "n3", cpu="3")]
+    on = cluster(nodes, [*pods, pod("d", "n4", cpu="9")], {"big": 25, "rest": 45, "b": 45, "c": 10, "d": 45})
+
+    assert [wave.avoid for wave in waves(steered(on))] == [{"n1": HOT, "n2": MIDDLING}]
+
+
 def test_a_node_that_would_not_win_anyway_carries_no_taint():
     nodes = [node("n1"), node("n2"), node("n3")]
     pods = [pod("big"), pod("rest"), pod("b", "n2", cpu="6"), pod("c", "n3")]
@@ -88,7 +96,7 @@ def test_a_pod_that_tolerates_the_taints_stays_where_they_do_not_steer_it():
     assert ("big", "n3") not in moves(steered(on))
 
 
-def test_a_node_that_a_pod_could_not_run_on_is_none_where_it_may_land():
+def test_a_node_on_which_a_pod_could_not_run_is_not_named():
     """Both pods of n1 are expected on n3; n4 may receive too, and has a taint that only `gpu` tolerates."""
     nodes = [node("n1"), node("n3"), node("n4", taints=["gpu"])]
     pods = [pod("big"), pod("gpu", tolerations=["gpu"]), pod("rest", prefer_no_eviction=True)]
