@@ -10,7 +10,7 @@ from collections.abc import Callable
 #: Seconds that never go back; only differences mean something.
 Clock = Callable[[], float]
 
-#: Without CLOCK_BOOTTIME the clock CLOCK_MONOTONIC counts sleep, as on macOS, where `time.monotonic` is another one.
+#: macOS has no CLOCK_BOOTTIME; there CLOCK_MONOTONIC counts sleep, which `time.monotonic` does not.
 _COUNTS_SLEEP = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 

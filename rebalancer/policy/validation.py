@@ -51,7 +51,7 @@ def read(model: type[Model], node: DocumentNode, findings: Findings, *, lenient:
         except ValidationError as error:
             for each in error.errors(include_url=False):
                 _note(model, node, each, findings, lenient=lenient)
-                # What lacks a key counts as absent itself, unless it is an item of a list.
+                # An object that lacks a required key counts as absent, unless it is an item of a list.
                 lacks = each["type"] == "missing" and isinstance((0, *each["loc"])[-2], str)
                 document = _without(document, each["loc"][:-1] if lacks else each["loc"])
     return None

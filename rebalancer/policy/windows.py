@@ -37,7 +37,7 @@ Zone = Annotated[str, AfterValidator(_zone)]
 
 def time_with_offset(text: str) -> datetime | None:
     """Return a time like 2026-12-20T18:00:00Z in UTC; None for any other text, also for a time without its offset."""
-    with suppress(ValueError, OverflowError):  # the last days of the year 9999 have none in UTC
+    with suppress(ValueError, OverflowError):  # a time at the end of the year 9999 may not exist in UTC
         if (moment := datetime.fromisoformat(text)).tzinfo:
             return moment.astimezone(UTC)
     return None
@@ -73,7 +73,7 @@ class Window(Part):
 
     def _step(self, now: datetime, *, reverse: bool) -> datetime | None:
         zone = ZoneInfo(self.timezone)
-        # CronSim takes the second of two equal hours for the first: begin after them, and leave out what is not asked.
+        # CronSim takes the second of two equal hours for the first.  So begin after both, and skip what is too late.
         start = now + _LONGEST_CHANGE if reverse and now.astimezone(zone).fold else now
         try:
             moments = (each.astimezone(UTC) for each in CronSim(self.cron, start.astimezone(zone), reverse=reverse))

@@ -305,7 +305,7 @@ def _by_workload(
             containers.setdefault(workload, []).append(said)
     for workload, every in containers.items():
         name = f"{workload.namespace}.{workload.kind.lower()}.{workload.name}"
-        if len(name) > _LONGEST_NAME:  # a Deployment may have 253 characters, and a file of that name none
+        if len(name) > _LONGEST_NAME:  # a Deployment's name may have 253 characters: too many for a file
             name = f"{name[:_LONGEST_NAME]}.{sha256(name.encode()).hexdigest()[:16]}"
         yield f"{name}.yaml", workload, every
 

@@ -86,8 +86,8 @@ def test_permissions_are_those_of_the_policy(doctor, cluster):
     assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]
 
 
-def test_of_metrics_server_the_strategies_tell(cluster, rebalancer):
-    """It is not called silent where nobody has listened."""
+def test_metrics_server_is_left_to_the_strategies(cluster, rebalancer):
+    """Nobody has asked metrics-server, so it is not called silent."""
     cluster.add(node_usage("n1", "1"), node_usage("n2", "1"), *(pod_usage(each, "100m") for each in "abc"))
 
     found = checks(rebalancer.at(cluster, "doctor", "--policy", "usage-metrics-server", "-o", "json"))
@@ -116,7 +116,7 @@ def test_a_pdb_without_pods_holds_nothing_up(doctor, cluster):
 
 
 def test_the_cluster_is_looked_at_outside_the_windows_too(doctor):
-    """And nobody says that the strategies are well, which were not tried."""
+    """The strategies were not tried, so they are not called fine."""
     found = checks(doctor(freeze=[{"from": "2020-01-01", "to": "2099-12-31"}]))
 
     assert (found["strategies"]["state"], found["PDBs"]["state"]) == ("unknown", "fine")

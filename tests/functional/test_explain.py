@@ -51,7 +51,7 @@ FREEZE = [{"from": "2020-01-01", "to": "2099-12-31"}]
 
 @pytest.mark.parametrize("of_profile", [False, True])
 def test_a_pod_is_explained_outside_the_windows_too(server, rebalancer, of_profile):
-    """It is there, and what was not asked says so."""
+    """The pod is found, and each strategy says that it was not asked."""
     server.add(*two_nodes_with(*old_pods("a", "b", "c")))
     asked = policy(OLD, **({} if of_profile else {"freeze": FREEZE}))
     if of_profile:

@@ -57,7 +57,7 @@ def test_more_nodes_receive_where_one_is_not_enough():
     assert wave.avoid == {"n1": HOT, "n2": MIDDLING, "n3": MIDDLING}
 
 
-def test_a_node_that_a_pod_could_not_run_on_is_none_where_it_may_land():
+def test_a_node_on_which_a_pod_could_not_run_is_not_named():
     """Of n4 and n5, which receive, one has a taint that only b tolerates."""
     pods = [pod("a", on="n1", cpu="500m", memory=None), pod("b", on="n1", cpu="500m", memory=None, tolerations=["gpu"])]
     on = scene(10, 66, 67, 50, 60, pods=pods, n5={"taints": ["gpu"]})

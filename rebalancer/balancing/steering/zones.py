@@ -23,7 +23,7 @@ class ZoneSpread:
         self._counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._values: defaultdict[str, set[str]] = defaultdict(set)
         asked = {ZONE, *(each.topology_key for pod in cluster.snapshot.pods for each in pod.spec.spread)}
-        # Pods may name any number of keys that no node has: these are no places.
+        # Pods may name any number of keys that no node has; nothing is counted by these.
         self._keys = asked.intersection(key for node in cluster.snapshot.nodes for key in node.labels)
         keys = sorted(self._keys - {HOST})
         self._places = {node.name: tuple(map(node.labels.get, keys)) for node in cluster.snapshot.nodes}

@@ -58,7 +58,7 @@ def test_a_pod_that_is_gone_after_a_doubt_was_evicted(evict, server, status, pro
 @pytest.mark.parametrize("goes", [False, True], ids=["stays", "goes later"])
 @pytest.mark.parametrize("answer", DEFINITE.values(), ids=DEFINITE)
 def test_a_doubt_outlasts_what_the_retry_says(evict, server, answer, goes):
-    """The no is about the second request; the first one may still be on its way, and the pod goes after the no."""
+    """The second request is refused; the first one may still be on its way, and the pod goes after that."""
     server.reset("POST", EVICTION)
     server.fail("POST", EVICTION, **answer)
     late = {"times": float(goes), "when": lambda _: len(server.requests) > 3}

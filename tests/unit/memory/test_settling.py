@@ -60,7 +60,7 @@ def test_each_further_failure_doubles_the_stop():
 
 
 def test_a_move_learns_where_and_when_its_replacement_was_ready():
-    """By the pod's condition; a pod that was there before is no replacement, nor is one of another owner.
+    """By the pod's condition; a pod that was there before does not count as a replacement, nor is one of another owner.
 
     By the API server's clock, which may be half a minute behind, it came before the move.
     """

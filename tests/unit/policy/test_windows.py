@@ -133,7 +133,7 @@ def test_a_pause_that_cannot_be_read_is_a_pause(text):
 
 
 @pytest.mark.parametrize("until", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "tomorrow"])
-def test_a_pause_until_a_time_that_is_none_is_a_pause(until):
+def test_a_pause_until_an_impossible_time_is_a_pause(until):
     """The annotation may be of any owner of pods: it must not end a run."""
     found = pause_in(json.dumps({"until": until}), at("2026-05-01T14:30:00Z"))
 

@@ -34,7 +34,7 @@ def test_throttling_on_three_days_raises_the_limit(limit, days, now, request_, r
     assert remarks == (f"throttled in 40 % of its cpu periods {told}",)
 
 
-def test_nobody_is_throttled_in_more_than_all_periods():
+def test_a_container_is_throttled_in_all_its_periods_at_most():
     """Not where the server counts none, and divides by nothing."""
     name = b'{"namespace": "shop", "pod": "web-0", "container": "app"}'
     series = RangeSeries(Raw(name), Raw(b'[[3600, "+Inf"]]'))

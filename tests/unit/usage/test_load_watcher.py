@@ -43,8 +43,8 @@ def test_a_host_is_a_node_by_name_or_address(host):
     assert measure({host: BUSY, "n2": BUSY, "stranger": BUSY}).nodes.keys() == {"n1", "n2"}
 
 
-def test_a_host_without_a_name_is_no_node():
-    """As of a series without the label: a node without addresses has none that could be equal to it."""
+def test_a_host_without_a_name_belongs_to_no_node():
+    """Nor does a series without the label: a node without addresses has nothing that could match."""
     assert measure({"": BUSY}, on=[node("bare")], min_fresh=0).missing == {"bare": "load-watcher does not know it"}
 
 

@@ -145,5 +145,5 @@ def test_one_of_which_not_even_the_namespace_can_be_read_counts_for_all(item: An
     assert all(each.problem for each in snapshot.budgets)
     assert snapshot.warnings[0].startswith("2 PodDisruptionBudget objects (")
     collection = Collection()
-    collection.add("PodDisruptionBudget", b'{"metadata": {"name": "\xff"}}')  # bytes that are no text
+    collection.add("PodDisruptionBudget", b'{"metadata": {"name": "\xff"}}')  # bytes that are not UTF-8
     assert [each.namespace for each in collection.snapshot(NOW).budgets or ()] == [EVERY_NAMESPACE]

@@ -72,7 +72,7 @@ def volume(**source):
             (volume(iscsi={"iqn": "iqn", "readOnly": each}), "placement.disks", (IscsiDisk("iqn", each),))
             for each in (False, True)
         ),
-        # what every pod has is no disk: a token, a scratch folder; and what is not there
+        # what every pod has does not count as a disk: a token, a scratch folder; and what is not there
         *(
             (volume(**source), f"placement.{field}", ())
             for source in ({"projected": {"sources": []}}, {"emptyDir": {}}, {"rbd": None})

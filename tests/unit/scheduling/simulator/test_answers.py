@@ -308,7 +308,7 @@ def test_sums_of_soft_spread_are_rounded() -> None:
     assert [answer.scores(name)["PodTopologySpread"] for name in zones] == [80, 160, 200]
 
 
-def test_fewer_domains_than_none_are_as_good_as_one() -> None:
+def test_a_negative_number_of_domains_counts_as_one() -> None:
     """The API server refuses `minDomains: -1`, but a file may have it, and a label that no node carries."""
     spread = (SpreadConstraint(1, "rack", "DoNotSchedule", make.selector(app="web"), min_domains=-1),)
 
