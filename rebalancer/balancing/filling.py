@@ -15,7 +15,7 @@ below the 35 % that a donor keeps: the gain is 16.  The second pod brings more a
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import ceil
 
 from rebalancer.balancing.candidates import Candidate
@@ -107,9 +107,13 @@ class Filling:
     def _donate(self, donor: NodeUtilization, least: float) -> None:
         # Large gains fill any node up to the mean; small ones are worth an eviction only for a node below its band.
         waiting = self._low if least == _SMALL_GAIN else self._wanting
-        for group in self._moves.selection.groups(donor, None):
+        groups = list(self._moves.selection.groups(donor, None))
+        for number, group in enumerate(groups, 1):
             offers = [_Offer(self._most(candidate, donor), candidate) for candidate in group]
-            while self._tries_left and waiting and (best := self._best(offers, donor)):
+            # Whether a pod brings less than enough matters only where a costlier one may bring enough.
+            is_last = all(self._most(each, donor) <= least for each in chain.from_iterable(groups[number:]))
+            floor = least if is_last else _SMALL_GAIN
+            while self._tries_left and waiting and (best := self._best(offers, donor, floor)):
                 if best.gain <= least:
                     return  # a cheaper pod still brings something, in a later round: the costly ones wait for that
                 offers.remove(best)
@@ -128,8 +132,8 @@ class Filling:
         self._tries_left -= verdict.leaving
         return node_is_spent(verdict)
 
-    def _best(self, offers: list[_Offer], donor: NodeUtilization) -> _Offer | None:
-        """Return the offer that brings most, of equal ones the oldest pod's; None if none exceeds the small gain.
+    def _best(self, offers: list[_Offer], donor: NodeUtilization, floor: float) -> _Offer | None:
+        """Return the offer that brings most, of equal ones the oldest pod's; None if none brings more than the floor.
 
         What it brings now takes a question to the scheduler.  So only the best is worked out, and others if it got
         worse.  An example: three pods could bring 8, 8 and 5 points at most.  The first brings 6 where it would land,
@@ -138,7 +142,7 @@ class Filling:
         while offers:
             best = max(range(len(offers)), key=lambda index: offers[index].gain)
             before = offers[best].gain
-            if before <= _SMALL_GAIN:
+            if before <= floor:
                 return None
             again = self._offer(offers[best].candidate, donor)
             if again is None:
@@ -146,7 +150,7 @@ class Filling:
                 continue
             offers[best] = again
             if again.gain >= before - _NOISE:
-                return again if again.gain > _SMALL_GAIN else None
+                return again if again.gain > floor else None
         return None
 
     def _most(self, candidate: Candidate, donor: NodeUtilization) -> float:
