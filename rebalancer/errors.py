@@ -14,7 +14,7 @@
         └── SourceError       a source of usage has no answer, or none that can be used
     Interrupted               (BaseException) a signal before the first eviction; exit 143 or 130
     CycleOver                 (BaseException) the total limit ends a strategy; not an error
-    CycleStopped              (BaseException) a signal or the deadline ends the cycle
+    CycleStopped              (BaseException) a signal, the deadline or a pause ends the cycle
 
 Expected refusals are verdicts (`rebalancer.eviction.verdict`), not exceptions.
 """
@@ -140,7 +140,7 @@ class CycleOver(BaseException):
 
 
 class CycleStopped(BaseException):
-    """A signal or the deadline ends the cycle after the request in flight; `reason` says which.
+    """A signal, the deadline, a pause or trouble ends the cycle after the request in flight; `reason` says which.
 
     Derives from BaseException so that no strategy takes it for an error of its own.
     """
@@ -148,7 +148,3 @@ class CycleStopped(BaseException):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
-
-
-class CycleRests(CycleStopped):
-    """A pause, the end of a window or the breaker ends the cycle: no failure, and the exit code is 0."""

@@ -17,7 +17,7 @@ from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Patience, Recollection
 from rebalancer.engine.restarts import restarting
 from rebalancer.engine.strategy import Strategy
-from rebalancer.errors import CycleOver, CycleRests, CycleStopped, StrategyError
+from rebalancer.errors import CycleOver, CycleStopped, StrategyError
 from rebalancer.eviction.causes import Cause, Code, as_cause, cause
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.steering import Destination, Hold, Steer
@@ -133,7 +133,7 @@ def _run(strategy: Strategy[Any], gate: Gate, asking: Evict) -> str | None:
     except CycleOver:
         return None
     except CycleStopped as stop:
-        gate.ledger.stopped, gate.ledger.rested = stop.reason, isinstance(stop, CycleRests)
+        gate.ledger.stopped = stop.reason
         return stop.reason
     except StrategyError as error:
         return str(error)

@@ -164,7 +164,7 @@ def _evict(
     with telemetry.stage("evict"):
         how = (time.perf_counter, observe, telemetry.around, steer, hold, known, parallel)
         ledger = run_cycle(left, work.plans, work.limits, watch.evict, *how)
-    ledger.rested = ledger.rested or (bool(watch.rested) and ledger.stopped == watch.rested)
+    ledger.rested = ledger.stopped == watch.rested  # by a pause, a window or the breaker
     if diary:
         diary.close(ledger)
         telemetry.metrics.breaker.set(diary.recollection.memory.breaker is not None)

@@ -29,7 +29,7 @@ from rebalancer.engine.gate import Recheck
 from rebalancer.engine.patience import noted_refusal
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
-from rebalancer.errors import ClusterError, CycleRests, CycleStopped, Forbidden
+from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
 from rebalancer.kube.answers import NotFound
@@ -100,7 +100,7 @@ class Watch(LiveSink):
             with self._looking:
                 refusal = self._refusal(pod, profile) or self._not_ready(pod)
                 if reason := self.reason():
-                    raise CycleRests(reason)
+                    raise CycleStopped(reason)
             return refusal or super().evict(pod, profile, strategy, because, recheck)
 
     def _refusal(self, pod: Pod, profile: str) -> Refused | None:
