@@ -85,7 +85,7 @@ def test_a_pause_holds_within_the_cycle(restarting, rebalancer, pause, of_all):
     seen = []
     replace_with(restarting, ready, before=lambda: seen or seen.append(pause(restarting)))
 
-    outcome = run(rebalancer, restarting)
+    outcome = rebalancer.run(restarting, policy(FAILED_PODS, trust=TRUST), "--fail-on-error")
 
     assert outcome.exit_code == 0
     assert outcome.evicted() == ["default/web-0", *([] if of_all else ["default/db-4", "default/db-5"])]
