@@ -2,9 +2,8 @@
 
 1. Connect, with metrics, traces and health served beside it (`attended`).
 2. Ask the person at the terminal, if there is one (`Consent`).
-3. Take the turn, look, clear up after others, decide and act, tell (`cycle`).  `rebalancer.run.loop` does this again
-   and again.
-4. Count the outcome, show the report of it, and export metrics (`attempt`).
+3. Take the turn, look, clear up after others, decide and act (`cycle`).
+4. Count the outcome, show the report of it, and export metrics (`attempt`).  `rebalancer.run.loop` repeats 3 and 4.
 """
 
 import logging
@@ -122,34 +121,34 @@ def _skipped(run: LiveRun, why: str) -> Finished:
 
 
 def _plan(run: LiveRun, work: Work, view: LiveView) -> Finished:
-    left, known = work.cluster(view.snapshot, view.measure), view.recollection
+    cluster, known = work.cluster(view.snapshot, view.measure), view.recollection
     with run.telemetry.stage("plan"):
-        ledger = plan(left, work, run.telemetry.observe, run.telemetry.around, known)
-    return Finished(ledger, left, True, run.description, "wall", (*work.warnings, *told(known, ledger)))
+        ledger = plan(cluster, work, run.telemetry.observe, run.telemetry.around, known)
+    return Finished(ledger, cluster, True, run.description, "wall", (*work.warnings, *told(known, ledger)))
 
 
-def _act(run: LiveRun, work: Work, view: LiveView, turn: Turn, before: steered.CleanUp) -> Finished:
+def _act(run: LiveRun, work: Work, view: LiveView, ours: Turn, before: steered.CleanUp) -> Finished:
     """Evict what the strategies pick, wave by wave where the policy steers; take all marks off; tell."""
-    left, diary = work.cluster(view.snapshot, view.measure), view.diary
-    watch = Watch(run, work, diary, restarting(work.trust, left), turn.permit, view.taken_at)
+    cluster, diary = work.cluster(view.snapshot, view.measure), view.diary
+    watch = Watch(run, work, diary, restarting(work.trust, cluster), ours.permit, view.taken_at)
     closures = watch.closures
     run.interruption.then(watch.halt.signal)
     events = live.EventLog(run.client, watch.halt, failures=work.policy.eviction_failure_event_notification)
     with steered.steering(watch, view.snapshot, before) as steer:
-        ledger = _evict(run, work, left, watch, events, steer)
+        ledger = _evict(run, work, cluster, watch, events, steer)
     _defer(ledger, work, view, watch)
     with run.telemetry.stage("events"):
         undelivered = events.close()
     for notice in closures.notices():
         _LOG.warning("%s", notice)
     notes = ["" if work.limits else NO_LIMITS, ledger.stopped, *closures.notices(), undelivered, *before.told]
-    notes += [*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection), turn.alarm]
-    warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [turn.alarm]))
-    return Finished(ledger, left, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
+    notes += [*(steer.told() if steer else ()), diary.problem if diary else "", *told(view.recollection), ours.alarm]
+    warnings, alarms = (*work.warnings, *filter(None, notes)), tuple(filter(None, [ours.alarm]))
+    return Finished(ledger, cluster, False, run.description, "wall", warnings, alarms, bool(steer and steer.left))
 
 
 def _evict(
-    run: LiveRun, work: Work, left: Cluster, watch: Watch, events: live.EventLog, steer: LiveSteer | None
+    run: LiveRun, work: Work, cluster: Cluster, watch: Watch, events: live.EventLog, steer: LiveSteer | None
 ) -> Ledger:
     telemetry, diary, halt = run.telemetry, watch.diary, watch.halt
     telemetry.progress.left = halt.deadline.left
@@ -160,10 +159,10 @@ def _evict(
             hear(entry)
 
     hold = steered.holding(run.client, halt, work.policy.hold, steer) if work.policy.hold else None
-    known, parallel = diary.recollection if diary else None, run.options.max_parallel
+    known, most = diary.recollection if diary else None, run.options.max_parallel
+    plans, limits, timer, around = work.plans, work.limits, time.perf_counter, telemetry.around
     with telemetry.stage("evict"):
-        how = (time.perf_counter, observe, telemetry.around, steer, hold, known, parallel)
-        ledger = run_cycle(left, work.plans, work.limits, watch.evict, *how)
+        ledger = run_cycle(cluster, plans, limits, watch.evict, timer, observe, around, steer, hold, known, most)
     ledger.rested = ledger.stopped == watch.rested  # by a pause, a window or the breaker
     if diary:
         diary.close(ledger)
@@ -225,11 +224,11 @@ class Consent:
     def _look(self) -> None:
         run, work, progress = self._run, self._work, self._run.telemetry.progress
         self._view = view = view_cluster(run, work)
-        left = work.cluster(view.snapshot, view.measure)
+        cluster = work.cluster(view.snapshot, view.measure)
         with progress.stage("plan"):
-            ledger = plan(left, work, around=progress.around, recollection=view.recollection)
+            ledger = plan(cluster, work, around=progress.around, recollection=view.recollection)
         progress.planned = len(ledger.evictions)
-        self._plan = Finished(ledger, left, True, run.description, "wall", work.warnings)
+        self._planned = Finished(ledger, cluster, True, run.description, "wall", work.warnings)
 
     def _is_old(self) -> bool:
         age = self._run.client.retry_policy.clock() - self._view.taken_at
@@ -239,17 +238,17 @@ class Consent:
         """Show the plan and ask; if no pod would be evicted, ask only if the answer is for later cycles too."""
         if self._is_old():
             self._look()
-        report = document(self._plan)
+        report = document(self._planned)
         if report["evictions"] or for_later:
             self._agree(report, new_pods(report, self._shown) if self._shown else [])
         self._shown |= {each["uid"] for each in report["evictions"]}
 
     def nothing_to_do(self) -> Finished | None:
         """Return the plan as the result of the run if it evicts nothing; the cluster is not read again for new pods."""
-        if self._plan.ledger.evictions:
+        if self._planned.ledger.evictions:
             return None
-        warnings = (*self._work.warnings, *filter(None, [self._plan.ledger.stopped]))
-        return replace(self._plan, dry_run=False, warnings=warnings)
+        warnings = (*self._work.warnings, *filter(None, [self._planned.ledger.stopped]))
+        return replace(self._planned, dry_run=False, warnings=warnings)
 
     def fresh_view(self, *, waited: bool) -> LiveView:
         """Return the view that was agreed to, or a new one if it is too old or another run was waited for.
@@ -258,6 +257,6 @@ class Consent:
         """
         if waited or self._is_old():
             self._look()
-            if {entry.pod.uid for entry in self._plan.ledger.evictions} - self._shown:
+            if {entry.pod.uid for entry in self._planned.ledger.evictions} - self._shown:
                 raise Unseen
         return self._view

@@ -201,8 +201,8 @@ def plan(
     steering = work.policy.steering
     steer = Steer(steering.min_gain, avoid_keys(steering.key)) if steering else None
     hold = partial(Held, until=cluster.now + work.policy.hold) if work.policy.hold else None
-    told = (time.perf_counter, observe, around, steer, hold, recollection)
-    return run_cycle(cluster, work.plans, work.limits, None, *told)
+    limits, timer = work.limits, time.perf_counter
+    return run_cycle(cluster, work.plans, limits, None, timer, observe, around, steer, hold, recollection)
 
 
 def publish(finished: Finished, options: Options) -> Outcome:
