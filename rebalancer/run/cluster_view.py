@@ -100,7 +100,7 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
 
 
 def read_cluster(
-    live: Client,
+    client: Client,
     kinds: Iterable[str],
     halt: Halt,
     helpful: Iterable[str] = (),
@@ -118,13 +118,13 @@ def read_cluster(
     needed = {"Node", "Pod", *kinds}
     for kind in sorted(needed):
         try:
-            _read_kind(live, collection, kind, halt, tell)
+            _read_kind(client, collection, kind, halt, tell)
         except Forbidden as error:
-            raise _with_all_missing(live, needed, kind, halt, error, evicts=evicts) from error
+            raise _with_all_missing(client, needed, kind, halt, error, evicts=evicts) from error
     unread: dict[str, ClusterError] = {}
     for kind in sorted(set(helpful) - needed):
         try:
-            _read_kind(live, collection, kind, halt, tell)
+            _read_kind(client, collection, kind, halt, tell)
         except (Forbidden, Rejected) as error:
             unread[kind] = error
     warnings = []
@@ -135,14 +135,14 @@ def read_cluster(
     try:
         return collection.snapshot(now, tuple(warnings))
     except ValueError as error:
-        raise ClusterError(f"{live.connection.server} does not answer like an API server: {error}") from error
+        raise ClusterError(f"{client.connection.server} does not answer like an API server: {error}") from error
 
 
 def _with_all_missing(
-    live: Client, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
+    client: Client, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
 ) -> Forbidden:
     """Return the error for all that may not be done, so that its rules are added at once."""
-    may_do = partial(may, live, halt.deadline)
+    may_do = partial(may, client, halt.deadline)
     others = sorted(set(needed) - {first})
     try:
         missing = sorted({first, *(kind for kind in others if not may_do("list", *resource_of(kind)))})
@@ -155,13 +155,13 @@ def _with_all_missing(
     return Forbidden("\n".join(lines))
 
 
-def _read_kind(live: Client, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
+def _read_kind(client: Client, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:
     def told(found: ListCollector[Any, Any]) -> None:
         tell(PATHS[kind].rpartition("/")[2], len(found.items), found.more)
 
     try:
         new = partial(collection.collector, kind)
-        collector = read_list(live, PATHS[kind], new, deadline=halt.deadline, after_page=told)
+        collector = read_list(client, PATHS[kind], new, deadline=halt.deadline, after_page=told)
     except Unreachable as error:
         if halt.deadline.left():
             raise
@@ -186,7 +186,7 @@ def unread_in_words(unread: Mapping[str, ClusterError]) -> str:
 
 def live_providers(
     policy: Policy,
-    live: Client,
+    client: Client,
     deadline: Deadline,
     sampled: Sampled = lambda *_: None,
     kinds: tuple[str, ...] = ("NodeMetrics",),
@@ -196,20 +196,20 @@ def live_providers(
 
     return Providers(
         policy,
-        partial(_read_metrics, live, deadline, kinds),
-        partial(_read_secret, live, deadline),
-        service_account=SERVICE_ACCOUNT if live.connection.in_cluster else None,
+        partial(_read_metrics, client, deadline, kinds),
+        partial(_read_secret, client, deadline),
+        service_account=SERVICE_ACCOUNT if client.connection.in_cluster else None,
         sampled=sampled,
-        is_ending=live.ending.is_set,
+        is_ending=client.ending.is_set,
     )
 
 
-def _read_metrics(live: Client, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
+def _read_metrics(client: Client, deadline: Deadline, kinds: tuple[str, ...]) -> Metrics:
     collection = Collection()
     until = Deadline.after(_SECONDS).or_sooner(deadline)
     try:
         for kind in kinds:
-            collector = read_list(live, path_of_list(kind), partial(collection.collector, kind), deadline=until)
+            collector = read_list(client, path_of_list(kind), partial(collection.collector, kind), deadline=until)
             collector.unique()
             collection.replace(kind, collector)
     except NotFound as error:
@@ -225,12 +225,12 @@ class _Secret(msgspec.Struct):
     data: Mapping[str, str] | None = None
 
 
-def _read_secret(live: Client, deadline: Deadline, secret: SecretReference) -> str:
+def _read_secret(client: Client, deadline: Deadline, secret: SecretReference) -> str:
     name = f"the Secret {secret.namespace}/{secret.name}"
     path = "/api/v1" + path_of("namespaces", secret.namespace, "secrets", secret.name)
     try:
         until = Deadline.after(_SECONDS).or_sooner(deadline)
-        document = decode_json(live.get(path, deadline=until), _Secret)
+        document = decode_json(client.get(path, deadline=until), _Secret)
         return base64.b64decode((document.data or {})[_TOKEN_KEY], validate=True).decode()
     except KeyError:
         raise SourceError(f"{name} has no key {_TOKEN_KEY}") from None

@@ -284,21 +284,21 @@ LEADER = Timing(137.0, 107.0, 26.0)  # the descheduler's durations, for a loop t
 ONE_CYCLE = Timing(15.0, 10.0, 2.0)
 
 
-def leases_of(cluster: Client, lease: LeaseOptions, seconds: float = REQUEST_SECONDS) -> Leases:
+def leases_of(client: Client, lease: LeaseOptions, seconds: float = REQUEST_SECONDS) -> Leases:
     """Return the Lease of a release."""
-    return Leases(cluster, lease.resource_namespace, lease.resource_name, seconds)
+    return Leases(client, lease.resource_namespace, lease.resource_name, seconds)
 
 
-def candidate(cluster: Client, options: LeaseOptions, usual: Timing) -> Leadership:
+def candidate(client: Client, options: LeaseOptions, usual: Timing) -> Leadership:
     """Return the part of this process in taking turns, by the descheduler's durations where some are given."""
     given = (options.lease_duration, options.renew_deadline, options.retry_period)
     if given != (None, None, None):
         defaults = (LEADER.duration, LEADER.deadline, LEADER.retry)
         usual = Timing(*(value if value is not None else other for value, other in zip(given, defaults, strict=True)))
     seconds = min(REQUEST_SECONDS, usual.deadline / 2)
-    leases = leases_of(cluster, options, seconds)
+    leases = leases_of(client, options, seconds)
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4()}"  # which only this process has
-    return Leadership(leases, usual, identity, wait=cluster.ending.wait)
+    return Leadership(leases, usual, identity, wait=client.ending.wait)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class Turn:
 
 
 @contextmanager
-def turn(cluster: Client, options: Options, permit: Permit | None = None, doing: str = "evicting") -> Iterator[Turn]:
+def turn(client: Client, options: Options, permit: Permit | None = None, doing: str = "evicting") -> Iterator[Turn]:
     """Wait for the Lease, for `lease_wait` at most, and hold it while this is entered.
 
     A dry run needs no turn, and a leader has it already.  Without the permission for the Lease it is our turn all the
@@ -323,7 +323,7 @@ def turn(cluster: Client, options: Options, permit: Permit | None = None, doing:
     if options.dry_run or permit is not None or lease.no_lease:
         yield Turn(permit or always)
         return
-    leadership, waits = candidate(cluster, lease, ONE_CYCLE), []
+    leadership, waits = candidate(client, lease, ONE_CYCLE), []
 
     def wait(seconds: float) -> None:
         waits.append(seconds)

@@ -61,9 +61,9 @@ def open_cluster(
     return Client(connection, request_timeout=seconds, retry_policy=retry_policy or RetryPolicy(), observe=observe)
 
 
-def described(cluster: Client) -> dict[str, str | None]:
+def described(client: Client) -> dict[str, str | None]:
     """Return context (None in a pod) and server, as reports name them."""
-    return {"context": cluster.connection.context, "server": cluster.connection.server}
+    return {"context": client.connection.context, "server": client.connection.server}
 
 
 def contexts(kubeconfig: str | None) -> Iterable[str]:

@@ -79,16 +79,16 @@ def run_loop(
         def act(permit: Permit | None) -> bool:
             return attempt(run, work(), permit).exit_code == 0
 
-        cluster = open_cluster(options.client, observe=telemetry.request)
-        interruption.ending = cluster.ending
-        run = LiveRun(options, cluster, telemetry, interruption, show)
+        client = open_cluster(options.client, observe=telemetry.request)
+        interruption.ending = client.ending
+        run = LiveRun(options, client, telemetry, interruption, show)
         for warning in work().warnings:
             _LOG.warning("policy %s: %s", options.policy, warning)
         if is_live:
-            demand_permissions(cluster, work())
+            demand_permissions(client, work())
             if person:
                 Consent(person(run.description), run, work()).obtain(for_later=True)
-            reporter.open(stack, cluster, options.lease.resource_namespace)  # a dry run writes not even an Event
+            reporter.open(stack, client, options.lease.resource_namespace)  # a dry run writes not even an Event
             warn_of_no_limits(work(), options)
         Rounds(run, policy.refresh, act, "--descheduling-interval").run()
 
@@ -253,11 +253,11 @@ class PolicyReporter:
     _namespace: str = ""
     _problems: dict[str, str] = field(default_factory=dict)
 
-    def open(self, stack: ExitStack, cluster: Client, namespace: str) -> None:
+    def open(self, stack: ExitStack, client: Client, namespace: str) -> None:
         """Write Events until the stack ends: about this pod; outside a pod in `namespace`, under this host's name."""
-        self._events, self._namespace = Events(cluster, reporting_instance()), namespace
+        self._events, self._namespace = Events(client, reporting_instance()), namespace
         stack.callback(self._events.close, _CLOSE_SECONDS)
-        if cluster.connection.in_cluster:
+        if client.connection.in_cluster:
             self._namespace = "default"
             with suppress(OSError):
                 self._namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip() or "default"

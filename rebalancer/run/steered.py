@@ -50,19 +50,19 @@ class CleanUp:
     told: tuple[str, ...] = ()  # what the reader of the report should know
 
 
-def clear_up(cluster: Client, lease: LeaseOptions, work: Work, snapshot: Snapshot, permit: Permit) -> CleanUp:
+def clear_up(client: Client, lease: LeaseOptions, work: Work, snapshot: Snapshot, permit: Permit) -> CleanUp:
     """Take off what other runs have left on nodes: marks of steering, and holds that have expired.
 
     With the Lease no other run is at work, so all marks of steering go; without it only those that have expired.  A run
     that steers looks for them whatever the snapshot shows, and ends where it cannot; others go on, and tell.
     """
-    record, wanted, usual = record_of(cluster, lease), work.policy.steering, avoid_keys(AVOID_KEY)
+    record, wanted, usual = record_of(client, lease), work.policy.steering, avoid_keys(AVOID_KEY)
     # With other keys than the usual ones the annotation of a node says that a run has steered.
     is_marked = any(each.avoided or any(x.key in usual for x in each.taints) for each in snapshot.nodes)
     noted = record.read() if wanted or is_marked else ()
     gate, left, told = Halt(permit=permit).check, dict[str, ClusterError](), list[str]()
     if wanted:
-        found = clear_leftovers(cluster, SteeringMarks.of(wanted.key, noted), is_over(noted, permit), gate)
+        found = clear_leftovers(client, SteeringMarks.of(wanted.key, noted), is_over(noted, permit), gate)
         left, told = dict(found.problems), list(found.claims)
         if left:
             told.append(f"nodes keep soft taints of another run, and receive no pods: {in_words(left)}")
@@ -70,15 +70,15 @@ def clear_up(cluster: Client, lease: LeaseOptions, work: Work, snapshot: Snapsho
             record.forget([each.run for each in noted if expired(each)])
     elif is_marked:
         kind, why = SteeringMarks.of(AVOID_KEY, noted), "nodes carry soft taints of a steered run"
-        told += _cleared(cluster, kind, is_over(noted, permit), gate, why, "soft taints stay")
+        told += _cleared(client, kind, is_over(noted, permit), gate, why, "soft taints stay")
     if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
         why = "nodes are held no longer than until now"
-        told += _cleared(cluster, HoldMarks(), expired, gate, why, "soft taints that have expired stay")
+        told += _cleared(client, HoldMarks(), expired, gate, why, "soft taints that have expired stay")
     return CleanUp(record, permit, noted, left, tuple(told))
 
 
 def _cleared(
-    cluster: Client,
+    client: Client,
     kind: KindOfMark[MarkT],
     is_over: Callable[[MarkT], bool],
     gate: Callable[[], None],
@@ -86,7 +86,7 @@ def _cleared(
     stay: str,
 ) -> tuple[str, ...]:
     try:
-        found = clear_leftovers(cluster, kind, is_over, gate)
+        found = clear_leftovers(client, kind, is_over, gate)
     except ClusterError as error:
         return (f"{why}, and could not be looked at: {error}",)
     if not found.problems:
@@ -94,9 +94,9 @@ def _cleared(
     return (*found.claims, f"{stay} on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}")
 
 
-def record_of(cluster: Client, lease: LeaseOptions) -> RunRecord:
+def record_of(client: Client, lease: LeaseOptions) -> RunRecord:
     """Return the record of runs, in the Lease."""
-    return RunRecord(leases_of(cluster, lease))
+    return RunRecord(leases_of(client, lease))
 
 
 def writes(work: Work) -> tuple[WritePurpose, ...]:
@@ -105,10 +105,10 @@ def writes(work: Work) -> tuple[WritePurpose, ...]:
     return (*by_taints, *((RESTARTING,) if work.trust and work.trust.restart else ()))
 
 
-def demand_permissions(cluster: Client, work: Work) -> None:
+def demand_permissions(client: Client, work: Work) -> None:
     """Make sure that a run may write to nodes and Deployments, where it will, before it does anything else."""
     for purpose in writes(work):
-        demand_writes(cluster, purpose)
+        demand_writes(client, purpose)
 
 
 def _is_due(node: Node, now: datetime) -> bool:
