@@ -128,18 +128,18 @@ class Rounds:
     act: Callable[[Permit | None], bool]
     flag: str
     _failures: int = 0
-    _schedule: Ticks = field(init=False)
+    _ticks: Ticks = field(init=False)
 
     def run(self) -> None:
         """Run until a signal comes; raise ClusterError where the Lease's namespace, or a permission, is missing."""
         options = self.live.options
-        self._schedule = Ticks(options.interval, boottime())
+        self._ticks = Ticks(options.interval, boottime())
         self.live.interruption.then(_leave)
-        leads = options.lease.leader_elect and not options.dry_run
         try:
-            while not leads:
+            if options.lease.leader_elect and not options.dry_run:
+                self._lead(candidate(self.live.client, options.lease, LEADER))
+            while True:
                 self._act_and_wait(None)
-            self._lead(candidate(self.live.client, options.lease, LEADER))
         except Interrupted as signal:
             _LOG.info("the loop ends: %s", signal)
 
@@ -151,7 +151,7 @@ class Rounds:
                 with health.following():
                     self._wait_for(leadership)
                 leads.set(True)
-                self._schedule = Ticks(self.live.options.interval, boottime())
+                self._ticks = Ticks(self.live.options.interval, boottime())
                 while leadership.is_held():
                     self._act_and_wait(leadership.permit, leadership.is_held)
         finally:
@@ -177,7 +177,7 @@ class Rounds:
             _LOG.error("the cycle failed: %s", error)
             succeeds = False
         self._failures = 0 if succeeds else self._failures + 1
-        self.live.telemetry.health.cycle_ended(self._schedule.pause(self._failures))
+        self.live.telemetry.health.cycle_ended(self._ticks.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection
         self.live.interruption.then(_leave)
         if self.live.interruption.signal:
@@ -185,7 +185,7 @@ class Rounds:
         self._wait(go_on)
 
     def _wait(self, go_on: Callable[[], bool]) -> None:
-        start, skipped = self._schedule.after(boottime(), self._failures)
+        start, skipped = self._ticks.after(boottime(), self._failures)
         left = start - boottime()
         if skipped:
             self.live.telemetry.metrics.skipped_ticks.inc(skipped)
