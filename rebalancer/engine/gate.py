@@ -1,8 +1,9 @@
 """The one place where evictions are granted: protections, limits and PDBs first, the sink last.
 
-1. The first rule that holds refuses the pod: it has left already, a protection, an eviction in progress, minReplicas,
-   patience (`rebalancer.engine.patience`), a limit (all, node, namespace), a PDB, where a strategy asks for it the
-   share of an owner without a PDB, and with `nodeFit: scheduler` that its replacement may find no node.
+1. The first rule that holds refuses the pod: it has left already, the plan that is applied does not name it, a
+   protection, an eviction in progress, minReplicas, patience (`rebalancer.engine.patience`), a limit (all, node,
+   namespace), a PDB, where a strategy asks for it the share of an owner without a PDB, and with `nodeFit: scheduler`
+   that its replacement may find no node.
 2. If none refuses, the sink carries the eviction out; in a dry run it only grants it.
 3. If the pod goes, or may have gone, it is counted and leaves the cluster before the next pod is asked for.
 4. The verdict is recorded.  At the limit on all evictions the strategy ends.
@@ -38,7 +39,6 @@ _NAMED = 5  # pods that are named
 
 #: Returns what keeps a pod that has changed since it was decided upon; None if it may still go.
 Recheck = Callable[[Pod], Refused | None]
-
 
 #: Carries out an eviction that was granted, and returns what became of it; the only difference between a dry run and a
 #: live one.  It is given the pod as it was when it was decided upon, the profile and the strategy that evict it, why,
@@ -80,11 +80,11 @@ class Gate:
             ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(map(str, underway))))
 
     def asked_by(self, evictor: Evictor, profile: str, strategy: str, *, balance: bool = False) -> Evict:
-        """Return what one strategy of one profile asks; where it balances, more is left alone."""
+        """Return the gate as one strategy of one profile sees it; with `balance` patience has more rules."""
         return _StrategyGate(self, evictor, profile, strategy, balance)
 
     def surely(self, pod: Pod, ask: Callable[[Pod], Refused | None]) -> Refused | None:
-        """Return an answer about a pod that nothing in flight can change."""
+        """Ask about a pod, and return an answer that no eviction in flight can change."""
         if not self.flight:
             return ask(pod)
         self.flight.make_way(self.keys(pod))
@@ -189,7 +189,7 @@ class _StrategyGate:
     _evictor: Evictor
     _profile: str
     _strategy: str
-    _balance: bool  # then more is left alone
+    _balance: bool  # whether it evens out nodes: then patience has more rules
     _owner_limit: bool = False  # whether an owner without a PDB keeps most of its pods
 
     def __post_init__(self) -> None:
@@ -197,13 +197,13 @@ class _StrategyGate:
         self.outlook: Outlook | None = self._gate.patience
 
     def filter_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
-        return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._own))
+        return self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._by_filter))
 
     def pre_eviction_refusal(self, pod: Pod, because: Cause | str | None = None) -> Refused | None:
         return self._recorded(pod, because, self._gate.surely(pod, self._evictor.without_destination))
 
     def evictable(self, pod: Pod, because: Cause | str | None = None) -> bool:
-        return not self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._any))
+        return not self._recorded(pod, because, self._evictor.protection(pod) or self._gate.surely(pod, self._by_both))
 
     def each(self, listed: Iterable[tuple[Pod, Cause | str]]) -> None:
         """Ask for each of these pods, in this order; in flight only where no pod's room depends on others."""
@@ -256,7 +256,7 @@ class _StrategyGate:
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         self._gate.flight.land()
         why = as_cause(because)
-        verdict = self._refusal(pod) or self._gate.sink(pod, self._profile, self._strategy, why, self._kept)
+        verdict = self._refusal(pod) or self._gate.sink(pod, self._profile, self._strategy, why, self._recheck)
         self._gate.conclude(Entry(self._profile, self._strategy, pod, why, verdict, destination))
         return verdict
 
@@ -273,7 +273,7 @@ class _StrategyGate:
             gate.conclude(Entry(profile, strategy, pod, because, refusal))
             return
         gate.limits.spend(pod)
-        ask = partial(gate.sink, pod, profile, strategy, because, self._kept)
+        ask = partial(gate.sink, pod, profile, strategy, because, self._recheck)
         gate.flight.send(gate.keys(pod), ask, settle)
 
     def _refusal(self, pod: Pod) -> Refused | None:
@@ -292,7 +292,7 @@ class _StrategyGate:
             or evictor.without_certain_room(pod)  # asked again, since others have gone since the strategy asked
         )
 
-    def _kept(self, pod: Pod) -> Refused | None:
+    def _recheck(self, pod: Pod) -> Refused | None:
         """Return what keeps a pod as it is now, which has changed since the snapshot; limits do not depend on that."""
         evictor = self._evictor
         return (
@@ -307,11 +307,11 @@ class _StrategyGate:
         patience = self._gate.patience
         return patience.refusal(pod, balance=self._balance) if patience else None
 
-    def _own(self, pod: Pod) -> Refused | None:
+    def _by_filter(self, pod: Pod) -> Refused | None:
         return self._evictor.too_few_replicas(pod) or self._impatience(pod)
 
-    def _any(self, pod: Pod) -> Refused | None:
-        return self._evictor.without_destination(pod) or self._own(pod)
+    def _by_both(self, pod: Pod) -> Refused | None:
+        return self._evictor.without_destination(pod) or self._by_filter(pod)
 
     def _recorded(self, pod: Pod, because: Cause | str | None, refusal: Refused | None) -> Refused | None:
         if refusal and because is not None:
