@@ -8,9 +8,8 @@ asks for evictions:
         Args = OldPodsArgs
 
         def run(self, cluster: Cluster, evict: Evict) -> None:
-            for pod in cluster.pods():
-                if is_old(pod) and evict.evictable(pod, because="too old"):
-                    evict(pod, because="too old")
+            old = [pod for pod in cluster.pods() if is_old(pod)]
+            evict.each([(pod, "too old") for pod in old if evict.evictable(pod, "too old")])
 
 A strategy holds no client, no clock, no limit and no log: the engine grants or refuses, counts and records.
 """

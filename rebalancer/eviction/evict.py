@@ -81,7 +81,7 @@ class Evict(Protocol):
     def count(self, counts: Mapping[str, int], **figures: float) -> None:
         """Count what was looked at, like `{"pods": 214, "older": 0}`, so that a report can say why nothing was done.
 
-        Repeated counts add up; figures are the limits by which it was counted, like an age in seconds.
+        Repeated counts add up; figures are limits, like an age in seconds.  Their words: `rebalancer.report.document`.
         """
 
     def observe(self, observation: Observation) -> None:

@@ -23,7 +23,7 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class WeighedNode:
-    """How full a node was before and after the strategy, with those that come, in percent, and in which state."""
+    """How full a node is before the strategy, and after it with the pods it expects, in percent; and its states."""
 
     name: str
     before: Percentages

@@ -127,7 +127,7 @@ class Steer:
         """Wait until the replacements have landed, and return where: one placement for each move, in their order.
 
         Given are the moves whose pods go, with the verdicts; a pod with the verdict `Unknown` may not have gone.
-        Raises CycleStopped if the run has to end, and not because replacements are pending or missing.
+        Raises CycleStopped if the run has to end; replacements that are pending or missing are for the caller to judge.
         """
         return tuple(ActualPlacement(move, move.expected, ready_seconds=0.0) for move, _ in moved)
 
