@@ -15,7 +15,6 @@ Often only nodes and pods were saved to files.  If neither Services nor controll
 taken to count the pods of the same owner.  The selector consists of the labels that all these pods have, without those
 that binding adds.  As a rule the real selector matches the same pods: that of a ReplicaSet contains the hash of its
 template, which no other pod carries.
-
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,8 +43,7 @@ from rebalancer.scheduling.simulator.state import State, newest_minor
 #: The answers of so many pods are kept with their scores: steering asks about the same ones again.
 _KEPT = 128
 
-
-_SOON, _LATER, _FIRST = range(3)
+_SOON, _LATER, _FIRST = range(3)  # the clusters that are asked: `first` says what the last one is
 
 
 class Simulation:
@@ -72,7 +70,6 @@ class Simulation:
         self.taints: Mapping[str, Sequence[Taint]] = {}  # soft taints that are supposed at present, by node
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
-        # Soon, later, and when the first replacement comes.
         self._clusters = SharedClusters(self.as_read, 3)
         cluster.tell(self)
 

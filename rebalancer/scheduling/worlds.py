@@ -41,7 +41,7 @@ from rebalancer.scheduling.simulator.simulator import Simulator
 #: How many worlds are drawn: two orders of the list, two ways to break ties and four fates of old pods, in each
 #: combination.
 SAMPLES = 16
-_ENDED_TOO = 2  # from this fate on, some of the old pods are gone and some are not, and orders are drawn
+_MIXED = 2  # the first fate in which some of the old pods are gone and some are not; then orders are drawn, too
 _FATES = 4
 _SCALE = float(1 << 64)
 
@@ -77,13 +77,13 @@ class Draw:
         """Return whether a pod that went is gone when others come."""
         if self.ended is not None:
             return self.ended
-        if self.fate < _ENDED_TOO:
+        if self.fate < _MIXED:
             return self.fate == 1
-        return (drawn(pod, "", _ENDED_TOO) < 0.5) is (self.fate == _ENDED_TOO)  # noqa: PLR2004  a coin
+        return (drawn(pod, "", _MIXED) < 0.5) is (self.fate == _MIXED)  # noqa: PLR2004  a coin, turned in the last fate
 
     def at_turn(self, *, late: bool) -> "Draw":
-        """Return what is fixed when the early replacements come, or the late ones, if the world is played once more."""
-        return Draw(self.number, ended=late) if self.fate > _ENDED_TOO else self
+        """Return what is fixed as the early or the late replacements come, in a world that is played once more."""
+        return Draw(self.number, ended=late) if self.fate > _MIXED else self
 
     def window(self, pod: Pod, *, sampled: bool = True) -> SamplingWindow:
         """Return where the scheduler begins to look for the replacement of a pod."""
@@ -203,7 +203,7 @@ class Worlds:
         if len(expected) < 2 or not pods:  # noqa: PLR2004  an order takes two
             return
         for draw in self._draws:
-            if draw.fate >= _ENDED_TOO:
+            if draw.fate >= _MIXED:
                 arrived = list(self._arriving(draw, pods, expected))
                 for pod, seen in arrived:
                     self._again.setdefault(pod, {})[draw.number] = seen
