@@ -69,10 +69,7 @@ class Worth:
         there.  If it lands on n3, which is 3 points below its band since half an hour, that adds 0.05 x 3 x 0.5.
         """
         outlook, pod = self.outlook, candidate.pod
-        if outlook is None:
-            return FREE
-        price = outlook.price(pod)
-        if not price:
+        if outlook is None or not (price := outlook.price(pod)):
             return FREE
         gain = 0.0
         if source.above(self.high).points:

@@ -152,8 +152,7 @@ class RetryPolicy:
     def call(self, deadline: Deadline | None, request: Callable[[], T]) -> T:
         """Call a function until it raises no `Transient`, but not after the deadline; after the last try raise that."""
         end = Deadline.after(self.seconds, self.clock).or_sooner(deadline)
-        seconds, waited = end.left(), 0.0
-        attempt = 0
+        seconds, waited, attempt = end.left(), 0.0, 0
         while True:
             attempt += 1
             try:

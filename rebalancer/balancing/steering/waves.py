@@ -172,8 +172,7 @@ class Waves:
         for answer in draft.answers:
             needless -= may_win(answer, needless)
         fewer = {name: level for name, level in draft.avoid.items() if name not in needless}
-        names = former.keys() - set(draft.destinations)
-        kept = {name: max(former[name], fewer.get(name, 0)) for name in former if name in names}
+        kept = {name: max(each, fewer.get(name, 0)) for name, each in former.items() if name not in draft.destinations}
         for avoid in ({**fewer, **kept}, fewer):
             sparing = replace(draft, avoid=avoid)
             if not self._land_as_before(draft, avoid):
