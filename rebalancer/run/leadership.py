@@ -87,16 +87,16 @@ class Leadership:
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     wait: Callable[[float], bool] = lambda _: True
     holder: str = ""
-    _seen: Lease | None = None
-    _seen_at: float = 0.0
-    _mine: Lease | None = None
-    _has_claimed: bool = False
+    _seen: Lease | None = None  # another's, as it was when we began to watch it
+    _seen_at: float = 0.0  # when that was
+    _mine: Lease | None = None  # ours, as it was last written
+    _has_claimed: bool = False  # whether it may be ours, so that it is to be given back
     _why_lost: str = ""
-    _from: float = 0.0
-    _until: float = 0.0
-    _sure_at: float = 0.0
-    _writing: threading.Lock = field(default_factory=threading.Lock)
-    _over: threading.Event = field(default_factory=threading.Event)
+    _from: float = 0.0  # the pause after taking it ends
+    _until: float = 0.0  # the renew deadline; 0 while it is not held
+    _sure_at: float = 0.0  # when the request was sent that last showed us as its holder
+    _writing: threading.Lock = field(default_factory=threading.Lock)  # one renewal at a time
+    _over: threading.Event = field(default_factory=threading.Event)  # ends the thread that renews it
     _renewing: threading.Thread | None = None
 
     @property
@@ -105,9 +105,9 @@ class Leadership:
         return f"{self.leases.namespace}/{self.leases.name}"
 
     def permit(self) -> str:
-        """Return why no further write is allowed; empty while the Lease is held, which is renewed after 2 s.
+        """Return why no further write is allowed; empty while the Lease is held.
 
-        Where that is not answered it waits: an API server that starts again does not end the run.
+        After 2 s it is renewed first.  Where nothing answers for 7 s this waits: an API server may be starting again.
         """
         while self.is_held():
             if not self._is_sure(_RENEW_EVERY_SECONDS):

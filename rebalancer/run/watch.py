@@ -77,10 +77,10 @@ class Watch(LiveSink):
         is_shared = run.options.max_parallel > 1
         super().__init__(run.client, work.policy.grace_period_seconds, halt, restarted, is_shared=is_shared)
         self.rested = ""  # why the run rests; empty while it goes on
-        self._looking = Lock()
-        self._seen: dict[tuple[str, str], tuple[Any, float]] = {}
-        self._unready: set[tuple[str, str]] = set()
-        self._looked = self._clock()
+        self._looking = Lock()  # one thread looks at a time
+        self._seen: dict[tuple[str, str], tuple[Any, float]] = {}  # by what was looked at: what it showed, and when
+        self._unready: set[tuple[str, str]] = set()  # owners that lose no further pod
+        self._looked = self._clock()  # when replacements were last looked at
 
     def reason(self) -> str:
         """Return why the run rests from now on; empty if it goes on (a part of a `Permit`)."""
@@ -143,18 +143,18 @@ class Watch(LiveSink):
             return None
         if self._clock() - self._looked >= _LOOK_AT_ALL_SECONDS:
             self._look(diary, diary.gone)
-        while diary.recollection.settings.wait_ready and key not in self._unready and self._is_awaited(diary, key):
+        while diary.recollection.settings.wait_ready and key not in self._unready and self._must_wait(diary, key):
             if self.halt.reason:
                 return refused(Code.NOT_READY)
             self._look(diary, [each for each in diary.gone if owner_key(each) == key])
-            if self._is_awaited(diary, key):
+            if self._must_wait(diary, key):
                 self.sleep(_LOOK_SECONDS)
         if any(each.failed and each.key == key for each in diary.moves):
             self._unready.add(key)
         return refused(Code.NOT_READY) if key in self._unready else None
 
-    def _is_awaited(self, diary: Diary, key: tuple[str, str]) -> bool:
-        """Return whether a replacement is waited for; one for which the time is up makes its owner stay."""
+    def _must_wait(self, diary: Diary, key: tuple[str, str]) -> bool:
+        """Return whether to wait for a replacement; where the time for one is up, its owner stays from now on."""
         moves = [each for each in diary.moves if each.key == key]
         within, now = diary.recollection.settings.ready_within, datetime.now(UTC)
         healthy = [each for each in moves if not each.was_unready]
