@@ -75,7 +75,7 @@ class ByUsage:
     def _passing(self, node: NodeUtilization, targets: Percentages) -> Refused | None:
         """Return why a node over its targets is left alone: its load does not last, or falls by itself."""
         outlook = self._evict.outlook
-        refusal = outlook.passing(node.node, node.bounds(targets)) if outlook else None
+        refusal = outlook.not_lasting(node.node, node.bounds(targets)) if outlook else None
         if refusal is None and (refusal := self._usage.falling(node, targets)):
             self._evict.warn(refusal.cause)
         return refusal
@@ -104,7 +104,7 @@ class ByUsage:
         if band.deviation:
             # Pods that the first ceilings held back may fill nodes further now; then low nodes are filled.
             if furthest_first(sources, band.high):
-                destinations.limit(band.above(LAST_CEILING))
+                destinations.set_ceilings(band.above(LAST_CEILING))
                 relief.run(sources)
             Filling(moves, band).run(sources)
         for over in staying_over(sources, band.high) if self._usage.pods_known else ():

@@ -71,7 +71,7 @@ class Destinations:
         self._eligible = self._cluster.index(EligibleNodes)
         self._ceilings = ceilings
         self._floors = floors or {}
-        self.emptied = emptied  # or to stay so
+        self.emptied = emptied  # or to stay empty
         self._elsewhere = elsewhere
         self._sign = 1 if packed else -1
         self._destinations = {each.node.name: each for each in nodes}
@@ -133,7 +133,7 @@ class Destinations:
         """Return where a pod is expected, where it may land by the plan, and how likely where; or why it should stay.
 
         To be asked of a pod before it is expected anywhere.  Nodes that it fills are likely, and it is expected on the
-        first.  There are no shares where no history is looked at: if the scheduler is not known, or not in worlds.
+        first.  There are no shares where histories are not looked at: unless `in_worlds`, or without a known scheduler.
         """
         likely = fills or self.likely(pod)
         if isinstance(likely, Refused):
@@ -154,7 +154,7 @@ class Destinations:
         self._cluster.place(pod, node)
         return arrival(self.known[node.name], self._of_pod(pod), names)
 
-    def limit(self, ceilings: Percentages) -> None:
+    def set_ceilings(self, ceilings: Percentages) -> None:
         """Set other ceilings from now on."""
         self._ceilings = ceilings
         self._headroom = {name: each.headroom(ceilings) for name, each in self._destinations.items()}

@@ -91,7 +91,7 @@ class Filling:
         # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
         for ceilings, least in product(map(self._band.above, _CEILINGS), _GAINS):
             if self._low:
-                self._destinations.limit(ceilings)
+                self._destinations.set_ceilings(ceilings)
                 self._collect(donors, least)
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:

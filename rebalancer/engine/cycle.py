@@ -184,7 +184,7 @@ def _wider(entry: Entry, worlds: "Worlds") -> Entry:
     lands_on = because.details.get("lands_on")
     missing = SAMPLES * round(1 - sum(shares.values()), _DECIMALS)  # in a drawn order it fits nowhere
     nowhere = max(int(missing), 1) if missing else 0
-    if lands_on and (others or nowhere):
+    if lands_on and (others or nowhere):  # then the expected node is never said to be that in all histories
         often = min(round(shares.get(expected, 0.0) * SAMPLES), SAMPLES - nowhere - 1) if others else SAMPLES - nowhere
         seen = {"worlds": often, "of": SAMPLES, "else": others, **({"nowhere": nowhere} if nowhere else {})}
         because = because.with_details(lands_on={**lands_on, **seen})

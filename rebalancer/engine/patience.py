@@ -128,7 +128,7 @@ class Patience:
             self._keys[pod] = owner_key(pod)
         return self._keys[pod]
 
-    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
+    def not_lasting(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
         """Return a refusal if a node that is over targets now was so in too few of the last cycles (`lasting`)."""
         lasting = self._settings.lasting
         if lasting is None:

@@ -15,7 +15,7 @@ from rebalancer.eviction.verdict import Refused, Verdict
 class Outlook(Protocol):
     """What earlier cycles tell of nodes and moves."""
 
-    def passing(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
+    def not_lasting(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
         """Return a refusal by NotLasting if a node that is over targets now was so in too few of the last cycles."""
 
     def hours(self, node: Node, low: Mapping[str, float], high: Mapping[str, float]) -> float:
