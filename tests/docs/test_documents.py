@@ -118,6 +118,13 @@ def test_every_strategy_and_every_argument_of_the_evictor_is_named():
     assert [each for each in arguments if f"`{each}`" not in guide] == []
 
 
+def test_every_strategy_is_measured_and_attacked():
+    """Those that a newcomer adds as well."""
+    texts = {name: (ROOT / name).read_text() for name in ("tests/bench/policy.yaml", "tests/attack/random_policies.py")}
+
+    assert [f"{each.name} in {name}" for each in BUILTIN for name in texts if each.name not in texts[name]] == []
+
+
 def anchors(path):
     """The anchors that GitHub gives a page's headings."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
