@@ -258,5 +258,6 @@ class Consent:
         if waited or self._is_old():
             self._look()
             if {entry.pod.uid for entry in self._planned.ledger.evictions} - self._shown:
+                self._run.telemetry.result = "skipped"  # it has not failed
                 raise Unseen
         return self._view

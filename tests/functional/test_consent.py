@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rebalancer.errors import UsageError
+from rebalancer.run.options import ExportOptions
 from tests.attack.whims import Time
 from tests.functional.objects import OLD, ONE, policy
 from tests.functional.terminal import Terminal
@@ -190,3 +191,16 @@ def test_what_was_not_shown_is_asked_about(two, rebalancer):
 
     assert person.unseen == [[], ["default/b"]]
     assert two.sent("POST", "*") == []
+
+
+def test_a_turn_after_which_the_question_is_asked_again_has_not_failed(two, rebalancer):
+    """Metrics, and alerts by these, count it as one that was skipped."""
+    person = SlowPerson(61, meanwhile=lambda: "default/a" in two.pod_names() and two.remove_pod("default", "a"))
+    metrics = rebalancer.folder / "metrics.prom"
+
+    rebalancer.play(two, ONE, person, person=person, export=ExportOptions(metrics_textfile=str(metrics)))
+
+    cycles = [line for line in metrics.read_text().splitlines() if line.startswith("rebalancer_cycles_total")]
+    assert cycles == [
+        f'rebalancer_cycles_total{{dry_run="false",result="{result}"}} 1.0' for result in ("skipped", "succeeded")
+    ]
