@@ -52,10 +52,10 @@ class Code(StrEnum):
     WITHOUT_PDB = "PodsWithoutPDB"
 
     # Filters, limits, budgets and rest.
-    NOT_PLANNED = "NotPlanned"
     AUTOSCALED = "Autoscaled"
     BACK_OFF = "BackOff"
     CLOSED = "Closed"
+    DEFERRED = "Deferred"
     DO_NOT_DISRUPT = "DoNotDisrupt"
     FINISHING_JOB = "FinishingJob"
     FIRST_MOVE = "FirstMove"
@@ -69,8 +69,8 @@ class Code(StrEnum):
     NO_PERMISSION = "NoPermission"
     NODE_FIT = "NodeFit"
     NODE_LIMIT = "NodeLimit"
+    NOT_PLANNED = "NotPlanned"
     NOT_READY = "NotReady"
-    DEFERRED = "Deferred"
     OUTSIDE_WINDOW = "OutsideWindow"
     OWNER_SHARE = "OwnerShare"
     OWNER_STOPPED = "OwnerStopped"
@@ -83,13 +83,13 @@ class Code(StrEnum):
     YOUNG_NODE = "YoungNode"
 
     # Rules of balancing.
+    FALLS_BY_ITSELF = "FallsByItself"
     HOLDS_NODE = "HoldsNode"
     KEEP_FREE = "KeepFree"
     NO_DESTINATION = "NoDestination"
     NO_USAGE = "NoUsage"
-    NOT_LASTING = "NotLasting"
-    FALLS_BY_ITSELF = "FallsByItself"
     NODE_GROUP = "NodeGroup"
+    NOT_LASTING = "NotLasting"
     NOT_SELECTED = "NotSelected"
     NOT_WORTH = "NotWorth"
     YOUNGER_THAN_WINDOW = "YoungerThanWindow"
@@ -103,18 +103,18 @@ class Code(StrEnum):
     INSUFFICIENT = "Insufficient"
     NO_POD_SLOT = "NoPodSlot"
     NODE_AFFINITY = "NodeAffinity"
+    OTHER_POOL = "OtherPool"
     OWN_NODE = "OwnNode"
     TAINT = "Taint"
     UNKNOWN_USAGE = "UnknownUsage"
-    OTHER_POOL = "OtherPool"
 
     # What a person should know beside the evictions.
+    FORECAST_MISSED = "ForecastMissed"
     LANDED_ELSEWHERE = "LandedElsewhere"
     LANDINGS_UNKNOWN = "LandingsUnknown"
+    MEMORY_UNUSABLE = "MemoryUnusable"
     MORE_STAY_OVER = "MoreStayOver"
     STAYS_OVER = "StaysOver"
-    MEMORY_UNUSABLE = "MemoryUnusable"
-    FORECAST_MISSED = "ForecastMissed"
     STILL_IN_PROGRESS = "StillInProgress"
 
 
