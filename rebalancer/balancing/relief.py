@@ -110,9 +110,8 @@ class Moves:
     ) -> Verdict:
         """Ask for the eviction of a candidate that has a destination, and expect it there if it goes.
 
-        Its node is above the targets.  It is expected on the likely node where it lands most often.  A pod that goes to
-        fill others comes with the nodes where it may land, the one to expect it on first; it is not recorded if it
-        stays.
+        Its node is above the targets.  It is expected on the likely node where it lands most often.  If it goes to fill
+        others, `fills` are the nodes where it may land: it is expected on the first, and not recorded if it stays.
         """
         pod, excess, filling, evict = candidate.pod, source.above(targets), bool(fills), self.selection.evict
         reason = why_relieved(source, targets, filling=filling)

@@ -30,7 +30,6 @@ from rebalancer.run.options import ClientOptions, LeaseOptions
 
 _LOG = logging.getLogger(__name__)
 
-
 #: Time for Events at the end: after a signal or the deadline, and otherwise.  Both are shorter than the 30 s that a pod
 #: has to end after SIGTERM.
 _EVENTS_SECONDS_HALTED = 3.0
