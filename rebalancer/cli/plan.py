@@ -86,7 +86,7 @@ def _value(option: str, text: str, read: Callable[[str], T]) -> T:
     try:
         return read(text)
     except ValueError as error:
-        raise UsageError(f"{option}: {error}") from None
+        raise UsageError(f"{option}: {error}") from None  # unlike click's own, an object with --log-format json
 
 
 @click.command(short_help="Write to a file what a run would do.")

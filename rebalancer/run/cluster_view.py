@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 #: The key of the token in its Secret (the descheduler's).
 _TOKEN_KEY = "prometheusAuthToken"  # noqa: S105  a name, no secret
-_SECONDS = 30.0
+_SECONDS = 30.0  # to read what metrics-server measured, or a Secret
 
 
 @dataclass(frozen=True, slots=True)
