@@ -69,17 +69,22 @@ def run(
     """Run one cycle: read the policy, look at the cluster, and evict the pods that should move."""
     shape = output or ("lines" if log_format == "json" else "table")
     with Interruption() as interruption:
-        from rebalancer.policy.moving import parse_hold  # noqa: PLC0415  `--help` answers at once
         from rebalancer.run.policies import policy_text  # noqa: PLC0415
 
         asked = Options(
             policy_text=policy_text(options["policy"]) if shape == "html" else None,
             deadline=_value("--deadline", deadline, flags.seconds),
             interval=_value("--descheduling-interval", descheduling_interval, flags.seconds),
-            hold=None if hold is None else _value("--hold", hold, parse_hold),
+            hold=_held_for(hold),
             **options,
         )
         sys.exit(carry_out(asked, shape, interruption, yes=yes, color=color))
+
+
+def _held_for(text: str | None) -> timedelta | None:
+    from rebalancer.policy.moving import parse_hold  # noqa: PLC0415  `--help` answers at once
+
+    return None if text is None else _value("--hold", text, parse_hold)
 
 
 def _value(option: str, text: str, read: Callable[[str], T]) -> T:
@@ -97,17 +102,18 @@ def _value(option: str, text: str, read: Callable[[str], T]) -> T:
 @flags.value("--out", "FILE|-", "Where to; YAML if it ends in .yaml.", flags.FILE, default="-")
 @click.option("--summary", type=click.Choice(["markdown"]), help="Print a summary instead, for a pull request.")
 @flags.value("--max-evictions", "N", "As for `run`.", click.IntRange(min=0))
+@flags.value("--hold", "DURATION", "As for `run`.")
 @flags.scheduler_config_option
 @flags.steer_option
 @flags.detailed_option
 @flags.logged
-def plan(out: str, summary: str | None, *, detailed_exitcode: bool, **options: Any) -> None:
+def plan(out: str, summary: str | None, hold: str | None, *, detailed_exitcode: bool, **options: Any) -> None:
     """Write what a run would do to a file: its moves in order, with their premises.
 
     Exit codes: 0 the plan was made; 1 a strategy failed; 2 bad usage or policy; 3 no cluster; with --detailed-exitcode
     10 if the plan has moves.
     """
-    made, code = _planned(**options)
+    made, code = _planned(hold=_held_for(hold), **options)
     if summary:
         from rebalancer.report.plan import markdown  # noqa: PLC0415  `--help` answers at once
 
@@ -235,7 +241,7 @@ def _planned(**options: Any) -> tuple["Plan", int]:
 
     asked = dry_options(identify=True, **options)
     outcome, cluster, work = dry_run(asked)
-    told = PlanOptions(steer=asked.steer, max_evictions=asked.max_evictions)
+    told = PlanOptions(steer=asked.steer, hold=asked.hold, max_evictions=asked.max_evictions)
     made = make_plan(outcome.report, cluster, work.plans, (asked.policy, asked.policy_text or ""), told)
     complain(*(f"Warning: {warning}" for warning in outcome.report["warnings"]))
     return made, outcome.exit_code

@@ -13,10 +13,11 @@ from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
 from rebalancer.errors import UsageError
+from rebalancer.policy.arguments import duration_text
 from rebalancer.policy.moving import Hold
 from rebalancer.report.layout import plural
 from rebalancer.untrusted.address import without_userinfo
@@ -125,7 +126,7 @@ class PlanOptions(_Part):
     """What the command line said besides the policy."""
 
     steer: bool = False
-    hold: Hold | None = None
+    hold: Annotated[Hold, PlainSerializer(duration_text)] | None = None
     max_evictions: int | None = Field(None, ge=0)
 
 

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 330,
     "rebalancer/balancing": 3580,
-    "rebalancer/cli": 1680,
+    "rebalancer/cli": 1685,
     "rebalancer/cluster": 1450,
     "rebalancer/engine": 1810,
     "rebalancer/eviction": 560,

@@ -87,6 +87,20 @@ def test_the_policy_says_it_too_and_the_option_has_the_last_word(run, cluster):
     assert datetime.fromisoformat(until) > datetime.now(UTC) + timedelta(hours=1)
 
 
+def test_a_plan_says_it_and_apply_does_it(cluster, rebalancer, tmp_path):
+    """The option is in the plan, since what is applied was made with it."""
+    cluster.add({"kind": "Namespace", "metadata": {"name": "kube-system", "uid": "this-cluster"}})
+    (tmp_path / "scheduler.yaml").write_text(PACKS)
+    asked = ("--policy", rebalancer.policy(PACKED), "--scheduler-config", tmp_path / "scheduler.yaml")
+    made = rebalancer.at(cluster, "plan", *asked, "--hold", "15m", "--out", tmp_path / "plan.json")
+    assert made.exit_code == 0, made.stderr
+
+    outcome = rebalancer.at(cluster, "apply", tmp_path / "plan.json", *asked, "--yes", "--output", "json")
+
+    assert [each["name"] for each in outcome.report["heldNodes"]] == ["n1"]
+    assert taints(cluster, "n1") == [SPOT, OURS]
+
+
 @pytest.mark.parametrize("wanted", [PACKED, NOTHING_OLD])
 def test_the_next_run_takes_it_off_after_its_expiry_and_not_before(run, cluster, wanted):
     """Whatever its policy is; the report names those that stay."""
