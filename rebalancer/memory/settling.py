@@ -148,15 +148,17 @@ class Breaker:
         return replace(memory, breaker=self.tripped, counted_from=self.counted_from)
 
 
-def judged(memory: Memory, now: datetime) -> Breaker:
-    """Return the breaker as it follows from the moves that were settled."""
+def judged(memory: Memory, now: datetime, ready_within: timedelta) -> Breaker:
+    """Return the breaker as it follows from the moves that were settled; a trial that shows nothing in time failed."""
     before = memory.breaker
     if before is not None:
         if now < before.until:
             return Breaker(before, before.why, counted_from=memory.counted_from)
         trial = [each for each in memory.moves if each.at >= before.until]
-        if any(each.failed for each in trial):
-            why = f"the move that was tried failed too ({trial[-1].failed or trial[0].failed}): {before.why}"
+        is_lost = trial and not any(each.ready or now - each.at <= ready_within for each in trial)
+        if is_lost or any(each.failed for each in trial):
+            how = trial[-1].failed or trial[0].failed or "nothing came that is Ready"
+            why = f"the move that was tried failed too ({how}): {before.why}"
             return _tripped(why[:500], now, memory.counted_from)
         if not any(each.ready for each in trial):
             waiting = "the replacement of the move that is tried is not Ready yet"

@@ -117,7 +117,7 @@ def recollect(found: Recalled, settings: Trust, snapshot: Snapshot) -> Recollect
     """Return what a cycle knows of earlier ones; the snapshot shows what became of their moves."""
     now = snapshot.now
     memory = settled(found.known(now), snapshot.pods, now, settings.ready_within)
-    breaker = judged(memory, now)
+    breaker = judged(memory, now, settings.ready_within)
     memory = breaker.of(memory)
     rests = None
     if found.problem:
@@ -266,7 +266,7 @@ class Diary:
             own = settled(own, pods, now, recollection.settings.ready_within, self._known)
             self.moves, self._stops = own.moves, own.stops
             both = replace(recollection.memory, moves=(*recollection.memory.moves, *own.moves), stops=own.stops)
-            breaker = judged(both, now)
+            breaker = judged(both, now, recollection.settings.ready_within)
             self.stopped = breaker.words
             if breaker.tripped != recollection.memory.breaker:
                 self.recollection = dataclasses.replace(recollection, memory=breaker.of(recollection.memory))

@@ -143,7 +143,7 @@ def test_the_breaker_opens_at_three_owners_or_a_fifth_of_the_last_moves(moves, s
         for n in range(stops)
     )
 
-    breaker = judged(memory(*sorted(moves, key=lambda each: each.at), stops=held), make.NOW)
+    breaker = judged(memory(*sorted(moves, key=lambda each: each.at), stops=held), make.NOW, WITHIN)
 
     assert bool(breaker.stopped) == is_open
     assert (breaker.tripped and breaker.tripped.until) == (ago(hours=-1) if is_open else None)
@@ -160,15 +160,18 @@ OPEN = Tripped(since=ago(minutes=90), until=ago(minutes=30), why="three owners")
         (OPEN, [move(at=ago(minutes=2))], True, False, False),
         (OPEN, [move(at=ago(minutes=2), ready=ago(minutes=1))], False, False, True),
         (OPEN, [move(at=ago(minutes=9), failed="NotReady")], True, False, False),
+        (OPEN, [move(at=ago(minutes=9))], True, False, False),  # of an owner that was scaled to 0, for example
     ],
 )
 def test_after_an_hour_one_move_is_tried(breaker, trial, stopped, is_trial, is_closed):
     """The breaker closes when its replacement is Ready; old failures do not count again."""
     known = memory(*(replace(each, at=ago(hours=2)) for each in failures(4, 4)), *trial, breaker=breaker)
 
-    judgement = judged(known, make.NOW)
+    judgement = judged(known, make.NOW, WITHIN)
 
     assert (bool(judgement.stopped), judgement.is_trial, judgement.tripped is None) == (stopped, is_trial, is_closed)
+    is_over = any(each.at < ago(minutes=5) for each in trial)
+    assert bool(judgement.tripped and judgement.tripped.until == ago(hours=-1)) == is_over  # an hour begins anew
 
 
 def test_a_breaker_that_closed_stays_closed():
@@ -179,10 +182,10 @@ def test_a_breaker_that_closed_stays_closed():
         breaker=OPEN,
     )
 
-    then = judged(known, make.NOW).of(known)
+    then = judged(known, make.NOW, WITHIN).of(known)
 
-    assert judged(then, make.NOW) == judged(known, make.NOW)
-    assert not judged(then, make.NOW).stopped
+    assert judged(then, make.NOW, WITHIN) == judged(known, make.NOW, WITHIN)
+    assert not judged(then, make.NOW, WITHIN).stopped
 
 
 @pytest.mark.parametrize(
