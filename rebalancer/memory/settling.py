@@ -21,8 +21,8 @@ from rebalancer.memory.document import Memory, OwnerStop, PastMove, Tripped, own
 
 #: By how much the API server's clock may be behind ours, and its times are whole seconds.
 _CLOCK_SLACK = timedelta(seconds=30)
-#: For so long it is looked whether a replacement that was Ready fails later.
-_WATCHED = timedelta(minutes=15)
+#: For so long it is looked whether a replacement that was Ready fails later; what came at all, until the next night.
+_WATCHED, _LOOKED_FOR = timedelta(minutes=15), timedelta(hours=26)
 _STOP, _LONGEST_STOP = timedelta(hours=1), timedelta(days=1)
 _BREAK = timedelta(hours=1)
 _MOST_STOPPED, _LAST_MOVES, _MOST_FAILED = 3, 20, 4
@@ -95,7 +95,7 @@ def settled(
 
 def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
     """Return whether there is something to learn of a move: cycles may be hours apart, so of a new one always."""
-    if move.failed or now - move.at > _DAY:
+    if move.failed or now - move.at > _LOOKED_FOR:
         return False
     return move.ready is None or now - move.at <= max(_WATCHED, ready_within)
 

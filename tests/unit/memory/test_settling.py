@@ -84,10 +84,10 @@ def test_a_move_is_settled_however_late_the_next_cycle_comes():
 
 
 @pytest.mark.parametrize(
-    ("minutes", "ready", "failed"), [(14, True, 1), (16, True, 0), (60, False, 1), (1500, False, 0)]
+    ("minutes", "ready", "failed"), [(14, True, 1), (16, True, 0), (60, False, 1), (1500, False, 1), (1570, False, 0)]
 )
 def test_a_replacement_is_watched_for_a_while(minutes, ready, failed):
-    """A quarter of an hour where it was Ready, since it may fail later, and else for a day."""
+    """A quarter of an hour where it was Ready, since it may fail later, and else until the next nightly run."""
     at = ago(minutes=minutes)
     seen = move(at=at, replacement="uid-default-new", ready=at if ready else None)
 
