@@ -219,15 +219,16 @@ class MemorySource:
         found = recalled(data, self.name, now, self.notes())
         return dataclasses.replace(found, problem=problem, is_ours=is_ours) if problem else found
 
-    def change(self, now: datetime, change: Callable[[Memory | None], Memory]) -> None:
-        """Write what is made of the memory, but not over a version that was not read; else raise ClusterError."""
+    def change(self, now: datetime, change: Callable[[Memory | None], Memory]) -> Memory:
+        """Write and return what is made of the memory; raise ClusterError where others write all the time."""
         for _ in range(_TRIES):
             before = self.map.read()
             found = recalled(before.data, self.name, now)
             if not found.is_ours:
                 raise ClusterError(found.problem)
-            if self.map.write(before, {KEY: encoded(change(found.memory))}):
-                return
+            after = change(found.memory)
+            if self.map.write(before, {KEY: encoded(after)}):
+                return after
         raise ClusterError(f"others write to {self.name} all the time")
 
 
@@ -287,26 +288,33 @@ class Diary:
         self._last = time.monotonic()
         if not self._found.is_ours:
             return
+        what = "what was moved is not remembered"
         try:
-            self.source.change(self._time(), lambda known: self._grown(known, measured))
-            self.problem = ""
-            tripped = self.recollection.memory.breaker
+            tripped = self.source.change(self._time(), lambda known: self._grown(known, measured)).breaker
+            self.problem, what = "", "the Lease does not say whether the breaker is open"
             if tripped != self._found.tripped:  # the Lease says so too: it is not lost with the memory
                 self.source.note(BREAKER_NOTE, msgspec.json.encode(tripped).decode() if tripped else "")
         except ClusterError as error:
-            self.problem = f"what was moved is not remembered: {error}"
+            self.problem = f"{what}: {error}"
 
     def _grown(self, known: Memory | None, measured: tuple[Reading, ...]) -> Memory:
-        """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it."""
+        """Return the memory with what this cycle has added; where it was lost meanwhile, what the cycle knew of it.
+
+        What somebody has reset meanwhile stays so, unless the breaker has opened in this cycle.
+        """
         recollection = self.recollection
         memory = known or replace(recollection.memory, since=self._cycle, readings=())
         memory = settled(memory, self._pods, self._cycle, recollection.settings.ready_within)
         ours = {each.pod for each in self.moves}
+        is_reset = known and known.counted_from != self._found.known(self._cycle).counted_from and not self.opened()
+        judged_by = memory if is_reset else recollection.memory
+        new = (each for each in self._stops if each not in recollection.memory.stops)
+        stops = {each.key: each for each in (*memory.stops, *new)}
         others = replace(memory, moves=tuple(each for each in memory.moves if each.pod not in ours))
         return replace(
             with_moves(others, self.moves),
-            breaker=recollection.memory.breaker,
-            counted_from=recollection.memory.counted_from,
-            stops=self._stops or memory.stops,
+            breaker=judged_by.breaker,
+            counted_from=judged_by.counted_from,
+            stops=tuple(stops[key] for key in sorted(stops)),
             readings=(*(each for each in memory.readings if each.at != self._cycle), *measured)[-_MOST_READINGS:],
         )

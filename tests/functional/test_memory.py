@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from rebalancer.memory.document import KEY, Memory, PastMove, decoded, encoded
+from rebalancer.memory.document import KEY, Memory, OwnerStop, PastMove, Tripped, decoded, encoded
+from rebalancer.run import watch
 from tests.functional.objects import node, node_usage, pod, pod_usage
 from tests.functional.test_usage import by_usage, low
 
@@ -98,6 +99,24 @@ def test_what_others_write_meanwhile_is_kept(busy, rebalancer):
     assert busy.leases.memory()["pause"] == "{}"
 
 
+@pytest.mark.parametrize("until", [NOW - timedelta(hours=1), None])
+def test_what_is_reset_meanwhile_stays_reset(busy, rebalancer, monkeypatch, until):
+    """The breaker, in the Lease too, and owners that were stopped: whoever has reset them was told so."""
+    monkeypatch.setattr(watch, "_LOOK_AT_ALL_SECONDS", 0.0)
+    long_ago, within = NOW - timedelta(days=9), timedelta(hours=1)
+    stop = OwnerStop(namespace="default", owner="ReplicaSet/z", since=NOW - within, until=NOW + within)
+    tripped = Tripped(since=until - within, until=until) if until else None
+    busy.leases.remember({KEY: encoded(Memory(since=long_ago, stops=(stop,), breaker=tripped))})
+    reset = encoded(Memory(since=long_ago, counted_from=NOW))
+    busy.on("POST", "*/eviction", lambda _: busy.leases.remember({KEY: reset}), times=1)
+
+    assert rebalancer.run(busy, POLICY).evicted()
+
+    after = remembered(busy)
+    assert (after.breaker, after.stops, after.counted_from) == (None, (), NOW)
+    assert "kube-rebalancer/breaker" not in busy.leases.held["kube-system", "rebalancer"]["metadata"]["annotations"]
+
+
 def test_a_memory_that_was_not_written_is_told(busy, rebalancer):
     """A page of a proxy is no ConfigMap, whatever its status says."""
     busy.fail("PUT", "*configmaps*", status=200, body="<html>Please log in</html>")
@@ -106,6 +125,19 @@ def test_a_memory_that_was_not_written_is_told(busy, rebalancer):
 
     assert len(outcome.evicted()) == 2
     assert any("what was moved is not remembered" in each for each in outcome.report["warnings"])
+
+
+def test_a_lease_without_the_breaker_is_told(busy, rebalancer):
+    """What was moved is remembered all the same."""
+    tripped = Tripped(since=NOW - timedelta(hours=2), until=NOW - timedelta(hours=1))
+    busy.leases.remember({KEY: encoded(Memory(since=NOW - timedelta(days=9), breaker=tripped))})
+    busy.forbid("update", "leases.coordination.k8s.io")
+
+    told = " ".join(rebalancer.run(busy, POLICY).report["warnings"])
+
+    assert len(remembered(busy).moves) == 1
+    assert "the Lease does not say whether the breaker is open: no permission" in told
+    assert "not remembered" not in told
 
 
 def lost(leases):
