@@ -84,6 +84,7 @@ class MapContent(_Object):
     """What the ConfigMap holds; without a version there is none yet."""
 
     data: dict[str, str] = {}
+    binary_data: dict[str, str] | None = msgspec.field(default=None, name="binaryData")  # of others; a write keeps it
 
 
 ObjectT = TypeVar("ObjectT", bound=_Object)
@@ -200,4 +201,5 @@ class MemoryMap(_Stored):
     def write(self, before: MapContent, changes: Mapping[str, str | None]) -> bool:
         """Replace the version that was read; return False if it has changed since.  None takes a key out."""
         data = {key: text for key, text in {**before.data, **changes}.items() if text is not None}
-        return self._put(self._client, Deadline.after(_MAP_SECONDS), before.metadata, data=data) is not None
+        content = {"data": data, "binaryData": before.binary_data}
+        return self._put(self._client, Deadline.after(_MAP_SECONDS), before.metadata, **content) is not None
