@@ -21,7 +21,6 @@ from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.strategy import Balance
 from rebalancer.errors import UsageError
 from rebalancer.eviction.evict import Evict
-from rebalancer.eviction.steering import Destination
 from rebalancer.eviction.verdict import Failed, Refused, Unknown
 from rebalancer.policy.arguments import Args
 from rebalancer.report.plan import LONGEST, MOST_BUDGETS, Plan, PlannedMove, PlannedNode, PlanOptions, plan_policy
@@ -90,8 +89,7 @@ class AsPlanned(Balance[AsPlannedArgs]):
         for move in self.args.moves:
             pod = pods.get(move.uid)
             if pod is not None and cluster.contains(pod) and evict.evictable(pod, move.reason):
-                found = move.destination
-                evict(pod, move.reason, Destination(found.nodes, found.more) if found and found.nodes else None)
+                evict(pod, move.reason)  # its replacement may land elsewhere by now than the plan says
 
 
 def applied(chosen: ChosenPart, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:

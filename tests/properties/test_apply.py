@@ -119,7 +119,8 @@ def planned(entry):
 
 def move(pod, profile="test", strategy="PodLifeTime"):
     names = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid, "node": pod.node}
-    return PlannedMove(**names, profile=profile, strategy=strategy, reason="as planned")
+    destination = {"nodes": ["gone"]}
+    return PlannedMove(**names, profile=profile, strategy=strategy, reason="as planned", destination=destination)
 
 
 def test_forced_premises_move_what_no_strategy_picks_any_more():
@@ -134,6 +135,9 @@ def test_forced_premises_move_what_no_strategy_picks_any_more():
 
     assert make.evicted(ledger(strategy)) == []
     assert make.evicted(ledger(strategy, forced)) == ["free"]
+    assert (
+        ledger(strategy, forced).evictions[0].destination is None
+    )  # where the plan saw its replacement, none may land
     assert make.refused(ledger(strategy, forced)) == {"held": "PDB"}
 
 
