@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rebalancer.run.standing import Standing
 
 _USUAL = LeaseOptions()
+_NAMESPACE = "--leader-elect-resource-namespace"
 
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
@@ -73,8 +74,9 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     "The label or soft taint of `rebalancer mark`, by its rules.",
     **flags.shown("kube-rebalancer/pressure"),
 )
+@flags.value(f"{_NAMESPACE} namespace", "NAMESPACE", "Of the runs' Leases.", **flags.shown(_USUAL.resource_namespace))
 @flags.logged
-def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_run: bool) -> None:
+def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_run: bool, namespace: str) -> None:
     """Remove from nodes what steered runs, --hold and `rebalancer mark` have left: soft taints, labels, annotations.
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
@@ -82,7 +84,9 @@ def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_
     with Interruption("while marks came off") as interruption:
         from rebalancer.run.standing import unmark as taking_off  # noqa: PLC0415
 
-        lines, exit_code = taking_off(client, key, mark, interruption, everything=everything, dry_run=dry_run)
+        lines, exit_code = taking_off(
+            client, namespace, key, mark, interruption, everything=everything, dry_run=dry_run
+        )
     click.echo("\n".join(map(printable, lines)))
     sys.exit(exit_code)
 
@@ -105,9 +109,7 @@ _WHERE = flags.options(
     flags.packed(
         "lease",
         LeaseOptions,
-        flags.value(
-            "--leader-elect-resource-namespace", "NAMESPACE", "Of both.", **flags.shown(_USUAL.resource_namespace)
-        ),
+        flags.value(_NAMESPACE, "NAMESPACE", "Of both.", **flags.shown(_USUAL.resource_namespace)),
         flags.value("--memory", "NAME", "The ConfigMap in which the runs remember.", **flags.shown(_USUAL.memory)),
         flags.value("--leader-elect-resource-name", "NAME", "Their Lease.", **flags.shown(_USUAL.resource_name)),
         prefix="leader_elect_",

@@ -179,11 +179,18 @@ class Standing:
 
 
 def unmark(
-    client: ClientOptions, key: str, sign: str, interruption: Interruption, *, everything: bool, dry_run: bool
+    client: ClientOptions,
+    namespace: str,
+    key: str,
+    sign: str,
+    interruption: Interruption,
+    *,
+    everything: bool,
+    dry_run: bool,
 ) -> tuple[tuple[str, ...], int]:
-    """Take off the marks that have expired, or all of them, also those that a run may still need.
+    """Take off the marks that have expired, or all, also those that a run may need; return lines and the exit code.
 
-    `key` is of steering's taints, `sign` is KEY or KEY=VALUE of marks of pressure.  Return lines and the exit code.
+    The namespace is of the Leases, `key` of steering's taints; `sign` is KEY or KEY=VALUE of marks of pressure.
     """
     try:
         key, pressure = Steering(key=key).key, read_sign(sign)
@@ -195,8 +202,8 @@ def unmark(
     cluster = open_cluster(client)
     interruption.ending = cluster.ending
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
-    steering = SteeringMarks.of(key, record_of(cluster, LeaseOptions()).read())
-    earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE)).signs()
+    steering = SteeringMarks.of(key, record_of(cluster, LeaseOptions(resource_namespace=namespace)).read())
+    earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE, resource_namespace=namespace)).signs()
     kinds: list[tuple[KindOfMark[Any], str, str]] = [
         (steering, "", "that run may be at work"),
         (HoldMarks(), "held empty", "it has not expired"),

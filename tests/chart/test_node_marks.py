@@ -65,6 +65,10 @@ def test_the_admission_policy_allows_just_these_keys(values, options, keys, labe
         (STEERED, ["--key=example.com/steer"]),
         (HOLDS, ["--key=kube-rebalancer/avoid"]),
         (MARKED, ["--key=kube-rebalancer/avoid", "--mark=status=presure"]),
+        (
+            {**OWN, "leaderElection": {"resourceNamespace": "tools"}},
+            ["--key=kube-rebalancer/avoid", "--leader-elect-resource-namespace=tools"],
+        ),
     ],
 )
 def test_marks_come_off_before_the_release_goes(values, args):

@@ -128,3 +128,13 @@ def test_it_finds_labels_that_have_lost_their_annotation(server, rebalancer):
 
     assert labels_on(server) == {}
     assert labels_on(server, "status") == {"n3": "retired"}
+
+
+def test_the_record_may_be_in_another_namespace(unmark, cluster):
+    """A release may have its Leases elsewhere; what only their record knows comes off too."""
+    cluster.leases.held["tools", "rebalancer-mark"] = cluster.leases.held.pop(("kube-system", "rebalancer-mark"))
+
+    assert "example.com/hot=cpu" in unmark("--all").stdout
+    assert marked_nodes(cluster) == ["p1", "p2"]
+    assert unmark("--all", "--leader-elect-resource-namespace", "tools").exit_code == 0
+    assert marked_nodes(cluster) == []
