@@ -111,6 +111,13 @@ def test_a_pause_that_could_not_be_ended_is_said(say, known, rebalancer):
     assert (outcome.exit_code, "the pause was not written: others write" in outcome.stderr) == (3, True)
 
 
+@pytest.mark.parametrize("status", [409, 422])
+def test_a_pause_is_written_though_others_write_too(say, known, status):
+    known.fail("PATCH", "/api/v1/namespaces/default", status=status, times=1)
+
+    assert say("pause", "-n", "default").strip() in say("status")
+
+
 PAGE = {"status": 200, "body": "<html>Please log in</html>"}
 
 

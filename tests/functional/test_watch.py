@@ -91,6 +91,21 @@ def test_a_pause_holds_within_the_cycle(restarting, rebalancer, pause, of_all):
     assert outcome.evicted() == ["default/web-0", *([] if of_all else ["default/db-4", "default/db-5"])]
 
 
+def test_a_pause_that_was_seen_holds_where_it_cannot_be_looked_at_again(restarting, rebalancer):
+    """The namespace is read again before each eviction."""
+
+    def pause():
+        annotate(restarting, "Namespace", "default", pause=json.dumps(LATER))
+        restarting.on("GET", "/api/v1/namespaces", restarting.process, times=1)
+        restarting.fail("GET", "/api/v1/namespaces", status=400)
+
+    replace_with(restarting, ready, before=pause)
+
+    outcome = run(rebalancer, restarting)
+
+    assert (outcome.evicted(), set(outcome.refused().values())) == (["default/web-0"], {"Paused"})
+
+
 def test_after_a_signal_nothing_is_looked_at_before_the_next_eviction(restarting, rebalancer):
     """The seconds until SIGKILL are for what was begun."""
     seen = []

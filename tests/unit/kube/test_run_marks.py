@@ -76,6 +76,20 @@ def test_marks_come_off_after_the_end_and_are_set_no_more(of_run, server, halt, 
     assert [server.node(each) for each in ("n1", "n2", "n3")] == [node("n1"), node("n2"), node("n3")]
 
 
+@pytest.mark.parametrize(("is_told_to_end", "seconds"), [(False, 20.0), (True, 10.0)])
+def test_taking_marks_off_ends_in_time(of_run, server, halt, time, is_told_to_end, seconds):
+    """A pod that is told to end has 30 s for all; what stays is said."""
+    marks = of_run()
+    marks.adjust({"n1": 2})
+    server.fail("PATCH", "*", status=503)
+    if is_told_to_end:
+        halt.signal("SIGTERM")
+    began = time.now
+
+    assert list(marks.take_off()) == ["n1"]
+    assert time.now - began <= seconds
+
+
 def test_a_node_that_cannot_be_changed_does_not_keep_the_others(of_run, server):
     """What went wrong is said by node, when setting and when taking off."""
     marks = of_run()

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -163,6 +164,25 @@ def test_a_holder_that_cannot_renew_waits_while_it_holds_the_lease(time, holder)
     time.now += 7.0
     assert one.permit() == "the lease kube-system/rebalancer is not held any more"
     assert time.now - began >= 30.0
+
+
+def test_threads_that_write_at_once_renew_it_once(time, holder):
+    """With --max-parallel: else each of them would conflict with all others."""
+    one, both = holder(), threading.Barrier(2)
+
+    def meet():
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+
+    one.leases.written, writes, said = meet, one.leases.writes, []
+    time.now += 2.0
+    threads = [threading.Thread(target=lambda: said.append(one.permit())) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+
+    assert (said, one.leases.writes) == (["", ""], writes + 1)
 
 
 @pytest.mark.parametrize(("change", "why"), [(None, "it was deleted"), ("thief", "thief holds it")])
