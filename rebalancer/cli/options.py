@@ -105,7 +105,7 @@ SECONDS = _Parsed("duration", seconds)
 URL = _Parsed("url", _url)
 GRPC_TARGET = _Parsed("target", _grpc_target)
 #: A number alone is seconds, as kubectl has it.
-_SECONDS_OR_NUMBER = _Parsed("duration", lambda text: float(text) if text.isdecimal() else seconds(text))
+_SECONDS_OR_NUMBER = _Parsed("duration", lambda text: seconds(f"{text}s" if text.isdecimal() else text))
 
 
 def options(*decorators: Decorator) -> Decorator:

@@ -39,6 +39,14 @@ def test_a_kubeconfigs_own_words_hold_until_the_flags_say_otherwise(two, rebalan
     assert told() == {("boss", "ops\nnight shift", "view\nlist")}
 
 
+@pytest.mark.parametrize(("seconds", "exit_code"), [("9223372036", 0), ("99999999999", 2)])
+def test_a_number_of_seconds_has_the_bounds_of_a_duration(two, rebalancer, seconds, exit_code):
+    """No socket can wait for longer."""
+    outcome = rebalancer.run(two, ONE, "--request-timeout", seconds)
+
+    assert (outcome.exit_code, "is too long a duration" in outcome.stderr) == (exit_code, exit_code != 0)
+
+
 @pytest.mark.parametrize("authority", [None, "/nowhere/ca.crt"])
 def test_a_certificate_is_not_looked_at_if_the_command_line_says_so(secure, rebalancer, authority):
     """With a warning that says what that means; an authority in the kubeconfig is left aside, as in kubectl."""
