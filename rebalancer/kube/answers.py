@@ -98,6 +98,12 @@ class HttpAnswer:
             raise self.error()
         return self.body
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the object has changed since it was read: a 422 that names no field is of a test in a JSON patch."""
+        is_of_test = self.status == HTTPStatus.UNPROCESSABLE_ENTITY and not self.explanation().details.causes
+        return is_of_test or self.status == HTTPStatus.CONFLICT
+
     def confirm(self, kind: str) -> None:
         """Raise what the answer to a write means, unless it is a success with the object, of this kind.
 

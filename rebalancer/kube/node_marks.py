@@ -18,7 +18,6 @@ A test for null passes where the field is absent.
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -102,11 +101,9 @@ def _judge(answer: HttpAnswer) -> None:
     if answer.is_success:
         answer.confirm("Node")
         return
-    said = answer.explanation()
-    # If the node would not be valid, the answer names fields as causes; if a test in the patch failed, it names none.
-    is_test_failed = answer.status == HTTPStatus.UNPROCESSABLE_ENTITY and not said.details.causes
-    if answer.status == HTTPStatus.CONFLICT or is_test_failed:
+    if answer.is_outdated:
         raise Transient(f"PATCH {answer.path}: others write to this node all the time")
+    said = answer.explanation()
     if "denied the request" in said.message or "denied request" in said.message:
         raise Rejected(f"PATCH {answer.path} is refused by the cluster's admission: {answer.text()}")
     raise answer.error()

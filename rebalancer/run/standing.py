@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
@@ -172,7 +171,7 @@ class Standing:
                 return
             version = {"op": "test", "path": "/metadata/resourceVersion", "value": before.resource_version}
             answer = self._client.write("PATCH", part.path, msgspec.json.encode([version, *changes]))
-            if answer.status not in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
+            if not answer.is_outdated:
                 answer.confirm(part.kind)
                 return
         raise ClusterError(f"others write to {part.words} all the time")

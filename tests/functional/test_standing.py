@@ -118,6 +118,15 @@ def test_a_pause_is_written_though_others_write_too(say, known, status):
     assert say("pause", "-n", "default").strip() in say("status")
 
 
+def test_a_pause_that_the_server_does_not_take_is_no_matter_of_others(known, rebalancer):
+    invalid = {"kind": "Status", "message": "Too long", "details": {"causes": [{"reason": "FieldValueTooLong"}]}}
+    known.fail("PATCH", "/api/v1/namespaces/default", status=422, body=invalid)
+
+    outcome = rebalancer.at(known, "pause", "-n", "default")
+
+    assert (outcome.exit_code, "default: Too long" in outcome.stderr) == (3, True)
+
+
 PAGE = {"status": 200, "body": "<html>Please log in</html>"}
 
 
