@@ -171,11 +171,13 @@ class Rounds:
 
     def _act_and_wait(self, permit: Permit | None, go_on: Callable[[], bool] = lambda: True) -> None:
         self.refresh()
+        succeeds, problem = False, ""
         try:
             succeeds = self.act(permit)
         except RebalancerError as error:
-            _LOG.error("the cycle failed: %s", error)
-            succeeds = False
+            problem = str(error)
+            _LOG.error("the cycle failed: %s", problem)
+        self.live.telemetry.problem = problem
         self._failures = 0 if succeeds else self._failures + 1
         self.live.telemetry.health.cycle_ended(self._ticks.pause(self._failures))
         gc.collect()  # the snapshot has reference cycles, and would stay in memory until Python's next collection

@@ -38,6 +38,7 @@ from rebalancer.run.work import has_failed
 from rebalancer.telemetry.checks import Checks, PageOf, ServedPage, health_page
 from rebalancer.telemetry.metrics import ProcessMetrics
 from rebalancer.untrusted.address import Address, read_address
+from rebalancer.untrusted.printable import printable
 
 _LOG = logging.getLogger(__name__)
 #: OpenTelemetry's environment variables for where to send traces.
@@ -141,6 +142,7 @@ class Telemetry:
         self.result = "failed"  # how the cycle ended: succeeded, failed or skipped
         #: When the next cycle of a loop starts; None before the first one has ended.
         self.next_cycle: datetime | None = None
+        self.problem = ""  # why the last cycle of a loop has no report; empty if it has one
         self._last_report = b""
 
     def request(self, method: str, path: str, status: int) -> None:
@@ -346,7 +348,9 @@ def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
     for label, checks in (("healthy", telemetry.health.alive()), ("ready", telemetry.health.ready())):
         wrong = [f"{check}: {problem}" for check, problem in checks.items() if problem]
         yield label, "; ".join(wrong) or "yes"
-    if report := telemetry.last_report:
+    if telemetry.problem:
+        yield "last cycle", f"failed: {printable(telemetry.problem)}"
+    elif report := telemetry.last_report:
         verb = "would be evicted" if report["dryRun"] else "evicted"
         done = f"{count(len(report['evictions']), 'pod')} {verb}, {len(report['refusals'])} refused"
         yield f"last cycle, {report['now'][:19]}Z", report["skipped"] or done

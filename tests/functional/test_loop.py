@@ -89,6 +89,9 @@ def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
     shown = CHROMIUM and evaluated(f"http://127.0.0.1:{loop.port}/report", ["document.title", SEARCH, SHOWN])
     swap(rebalancer.folder / "policy.yaml", "profiles: [")
     loop.wait_metric("rebalancer_policy_reload_failures_total", 1)
+    three.fail("GET", "/api/v1/pods", status=400)
+    loop.wait_metric('rebalancer_cycles_total{dry_run="true",result="failed"}', 2)
+    failed = look(loop.port, "/").body
     outcome = loop.end()
 
     assert not [series for series in found if series.startswith("descheduler_pods_evicted")]
@@ -99,6 +102,7 @@ def test_a_dry_run_in_a_loop_is_counted_apart(three, rebalancer):
         assert f'<a href="{path}">' in index.body
     assert re.search(r"^last cycle, 20[-\dT:]{17}Z: 3 pods would be evicted", plain, re.MULTILINE)
     assert "next cycle: 20" in plain
+    assert ("last cycle: failed: the API server answers 400" in failed, "would be evicted" in failed) == (True, False)
     assert reports == ["Report", "Report"]
     assert not shown or (shown[0].startswith("rebalancer: Dry run"), shown[2]) == (True, ["default/b"])
     assert outcome.exit_code == 0
