@@ -142,8 +142,8 @@ class _Plugin:
                 # stays in our group, since only the terminal's group may read from the terminal.
                 process_group=None if interactive else 0,
             )
-        except OSError as error:
-            raise self._none(f"it cannot be started: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # of a variable whose name has an equals sign, or of a null character
+            raise self._none(f"it cannot be started: {getattr(error, 'strerror', error)}") from error
 
     def _wait(self, process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes | None]:
         named = min(NAMED_AFTER_SECONDS, seconds)

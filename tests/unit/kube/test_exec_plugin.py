@@ -78,6 +78,19 @@ def test_a_plugin_that_never_asks_is_not_interactive_at_a_terminal_either(told, 
     assert told(interactiveMode=mode) == {"interactive": may_ask}
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"env": [{"name": "A=B", "value": "c"}]}, "illegal environment variable name"),
+        ({"args": ["a\0b"]}, "embedded null byte"),
+        ({"args": ["x" * 300_000]}, "Argument list too long"),
+    ],
+)
+def test_a_plugin_that_cannot_be_started_is_an_error(choose, settings, why):
+    with pytest.raises(NoCredentials, match=f"it cannot be started: {why}"):
+        answered(choose("", **settings), 120.0)
+
+
 @pytest.mark.parametrize("printed", ["s3cret", ANSWER.replace("/v1", "/v1beta1"), ANSWER.replace("token", "password")])
 def test_an_answer_without_credentials_is_an_error_that_does_not_repeat_it(choose, printed):
     """What a plugin prints may be a token."""
