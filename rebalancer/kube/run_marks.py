@@ -161,7 +161,8 @@ class RunRecord:
         """Note labels and taints as ours before they are set; where that fails, those of the rules are still found."""
         known = self.signs()
         if not known.issuperset(signs):
-            mark = Mark(_MARKING, tuple(sorted({*known, *signs})[:_MOST]), datetime.now(UTC))
+            keys = (*sorted(signs), *sorted(known.difference(signs)))[:_MOST]
+            mark = Mark(_MARKING, keys, datetime.now(UTC))
             self.note(mark, "labels and taints cannot be noted, and stay when the rules change")
 
     def _change(self, what: str, change: Callable[[Sequence[Mark]], Sequence[Mark]]) -> None:

@@ -176,6 +176,10 @@ def test_labels_and_taints_are_noted_beside_those_of_before(record, server):
     record.note_signs(["status=presure"])
     record.note_signs(["a=b"])
     assert record.signs() == {"a=b", "status=presure"}
+    for number in range(60):  # rules that were renamed
+        record.note_signs([f"a=rule-{number}"])
+    record.note_signs(["zone=hot"])
+    assert (len(record.signs()), "zone=hot" in record.signs()) == (50, True)
 
     server.forbid("get", "leases.coordination.k8s.io")
     record.note_signs(["c=d"])
