@@ -241,6 +241,7 @@ def why_closed(client: Client, before: Node, keys: Collection[str], deadline: De
 
 
 _HASH = "pod-template-hash"
+_MOST_HASHES = 300  # that are asked for at once: proxies refuse addresses of more than 8 KiB
 
 
 def siblings_of(pods: Iterable[Pod], restarted: Callable[[Pod], object] = lambda _: False) -> Mapping[str, str]:
@@ -255,4 +256,7 @@ def siblings_of(pods: Iterable[Pod], restarted: Callable[[Pod], object] = lambda
         owner = pod.controller
         is_hashed = owner is not None and owner.kind == "ReplicaSet" and not restarted(pod)
         hashes.setdefault(pod.namespace, set()).add(pod.labels.get(_HASH, "") if is_hashed else "")
-    return {name: "" if "" in found else f"{_HASH} in ({','.join(sorted(found))})" for name, found in hashes.items()}
+    return {
+        name: "" if "" in found or len(found) > _MOST_HASHES else f"{_HASH} in ({','.join(sorted(found))})"
+        for name, found in hashes.items()
+    }

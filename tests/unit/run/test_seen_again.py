@@ -71,6 +71,7 @@ def pod(namespace, kind="ReplicaSet", template=None):
             {"shop": "pod-template-hash in (5d9,7f4)", "db": "pod-template-hash in (1aa)"},
         ),
         ([pod("shop", template="5d9"), pod("shop")], {"shop": ""}),
+        ([pod("shop", template=f"{number}") for number in range(301)], {"shop": ""}),  # a proxy takes no such address
         ([pod("shop", template="5d9"), pod("shop", "StatefulSet", "5d9")], {"shop": ""}),
         ([make.pod("alone", namespace="db", owners=None, labels={"pod-template-hash": "5d9"})], {"db": ""}),
     ],
