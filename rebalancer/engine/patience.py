@@ -168,7 +168,7 @@ class Patience:
 
     def _noted(self, pod: Pod) -> Refused | None:
         notes, said = self._cluster.snapshot.scheduler_inputs.notes, self._said
-        for place in ((pod.namespace, ""), self._key(pod)):
+        for place in noted_places(pod):
             if place not in said:  # to read a window may take long, and a namespace may have thousands of pods
                 said[place] = noted_refusal(notes[place], *place, self._now) if place in notes else None
             if refusal := said[place]:
@@ -244,6 +244,12 @@ def backed_off(
         if last + wait > now:
             waits[key] = (last + wait, count)
     return waits
+
+
+def noted_places(pod: Pod) -> Iterable[tuple[str, str]]:
+    """Return whose annotations hold for a pod: its namespace, its owner, and a ReplicaSet in between."""
+    direct = f"{pod.controller.kind}/{pod.controller.name}" if pod.controller else ""
+    return dict.fromkeys(((pod.namespace, ""), owner_key(pod), (pod.namespace, direct)))
 
 
 def noted_refusal(notes: Notes, namespace: str, owner: str, now: datetime) -> Refused | None:

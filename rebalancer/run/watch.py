@@ -26,7 +26,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.cluster.scheduler_inputs import Notes
 from rebalancer.engine.gate import Recheck
-from rebalancer.engine.patience import noted_refusal
+from rebalancer.engine.patience import noted_places, noted_refusal
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
@@ -109,11 +109,11 @@ class Watch(LiveSink):
             return refused(Code.OUTSIDE_WINDOW, message=closed)
         if self.diary is None:
             return None
-        namespace, owner = owner_key(pod)
-        kind, name = owner.split("/", 1)
-        return self._by_notes("", "Namespace", namespace, "") or (
-            self._by_notes(namespace, kind, name, owner) if kind in PATHS and kind != "Pod" else None
-        )
+        for namespace, owner in noted_places(pod):
+            within, kind, name = (namespace, *owner.split("/", 1)) if owner else ("", "Namespace", namespace)
+            if kind in PATHS and kind != "Pod" and (refusal := self._by_notes(within, kind, name, owner)):
+                return refusal
+        return None
 
     def _by_notes(self, within: str, kind: str, name: str, owner: str) -> Refused | None:
         def look() -> Refused | None:

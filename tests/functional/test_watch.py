@@ -91,6 +91,23 @@ def test_a_pause_holds_within_the_cycle(restarting, rebalancer, pause, of_all):
     assert outcome.evicted() == ["default/web-0", *([] if of_all else ["default/db-4", "default/db-5"])]
 
 
+@pytest.mark.parametrize("label", ["pod-template-hash", "rollouts-pod-template-hash"])
+def test_a_pause_of_a_replica_set_holds_whatever_owns_that(restarting, rebalancer, label):
+    """Its pods count as those of its Deployment, or of a Rollout, which cannot be paused itself."""
+    for number in range(3):
+        made = pod(f"shop-{number}", owner="shop-5d9", restarts=5, age=99_999 - number)
+        made["metadata"]["labels"][label] = "5d9"
+        restarting.add(made)
+    pause = json.dumps(LATER)
+    replace_with(restarting, ready, before=lambda: annotate(restarting, "ReplicaSet", "shop-5d9", pause=pause))
+
+    outcome = run(rebalancer, restarting)
+    dry = rebalancer.run(restarting, policy(FAILED_PODS, trust=TRUST), "--dry-run")
+
+    assert [each for each in outcome.evicted() if "shop" in each] == ["default/shop-0"]
+    assert {each.refused()[f"shop-{number}"] for each in (outcome, dry) for number in (1, 2)} == {"Paused"}
+
+
 def test_a_pause_that_was_seen_holds_where_it_cannot_be_looked_at_again(restarting, rebalancer):
     """The namespace is read again before each eviction."""
 
