@@ -20,6 +20,7 @@ from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.pdbs import DisruptionBudgets
 from rebalancer.engine.strategy import Balance
 from rebalancer.errors import UsageError
+from rebalancer.eviction.causes import Code
 from rebalancer.eviction.evict import Evict
 from rebalancer.eviction.verdict import Failed, Refused, Unknown
 from rebalancer.policy.arguments import Args
@@ -94,20 +95,28 @@ class AsPlanned(Balance[AsPlannedArgs]):
 
 def applied(chosen: ChosenPart, ledger: Ledger, cluster: Cluster) -> dict[str, Any]:
     """Return what became of the moves of a plan: which went, and why others were skipped."""
-    gone, reasons = {entry.pod.uid for entry in ledger.evictions}, {}
-    there = {pod.uid for pod in cluster.snapshot.pods}
+    gone, reasons = {entry.pod.uid for entry in ledger.evictions}, dict[str, str]()
+    there, ended = {pod.uid for pod in cluster.snapshot.pods}, ledger.stopped
     for entry in reversed((*ledger.refusals, *ledger.failures, *ledger.unknown)):
         match entry.verdict:
             case Refused(cause=cause):
                 reasons[entry.pod.uid] = text(cause)
+                ended = ended or (text(cause) if cause.code is Code.TOTAL_LIMIT else "")
             case Failed(error=error) | Unknown(error=error):
                 reasons[entry.pod.uid] = error
+    failed = {(run.profile, run.strategy): run.error for run in ledger.runs}
+
+    def reason(move: PlannedMove) -> str:
+        if ledger.skipped or move.uid not in there:  # what was not read has no pods
+            return ledger.skipped or _GONE
+        return reasons.get(move.uid) or ended or failed.get((move.profile, move.strategy)) or _NOT_PICKED
+
     skipped = [
         {
             "namespace": move.namespace,
             "name": move.name,
             "uid": move.uid,
-            "reason": (reasons.get(move.uid) or _NOT_PICKED) if move.uid in there else _GONE,
+            "reason": reason(move),
         }
         for move in chosen.moves
         if move.uid not in gone

@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from rebalancer.report.plan import policy_hash
 from tests.commands import ROOT
 from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
 from tests.functional.test_usage import by_usage, low
@@ -97,6 +98,37 @@ def test_apply_evicts_what_is_planned_and_still_there(three, rebalancer, planned
     assert [(each["name"], each["reason"]) for each in applied["skipped"]] == [
         ("a", "it is gone: evicted already, or deleted")
     ]
+
+
+FREEZE = policy(OLD, freeze=[{"from": "2000-01-01", "to": "9998-12-30"}])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "happens", "why"),
+    [
+        (FREEZE, None, lambda _: None, "a freeze lasts until 9998-12-31"),
+        (policy(OLD, trust={}), None, lambda server: server.leases.remember({"pause": "{}"}), "all is paused"),
+        (policy(OLD), 1, lambda _: None, "1 of 1 evictions of this cycle are used"),
+        (policy(OLD), None, lambda server: server.forbid("create", "pods/eviction"), "no permission to create"),
+        (by_usage(low({"source": "KubernetesMetrics"})), None, lambda _: None, "there is no metrics-server"),
+    ],
+    ids=["frozen", "paused", "limit", "stopped", "failed"],
+)
+def test_what_was_not_reached_is_not_said_to_be_gone_or_cool(three, rebalancer, planned, wanted, most, happens, why):
+    """Nor that --force-premises would help."""
+    document = json.loads(planned.read_text())
+    document["policy"]["hash"] = policy_hash(json.dumps(wanted))
+    document["options"]["maxEvictions"] = most
+    for move in document["moves"]:
+        move["strategy"] = next(iter(wanted["profiles"][0]["plugins"].values()))["enabled"][0]
+    planned.write_text(json.dumps(document))
+    happens(three)
+
+    done = command(rebalancer, three, "apply", planned, "--yes", "--output", "json", of=wanted)
+
+    skipped = [each["reason"] for each in json.loads(done.stdout)["plan"]["skipped"]]
+    assert len(skipped) == 3 - len(three.evicted)
+    assert [why in each for each in skipped] == [True] * len(skipped)
 
 
 def test_a_part_of_it(three, rebalancer, planned):
