@@ -18,6 +18,8 @@ from pydantic.alias_generators import to_camel
 
 from rebalancer.errors import UsageError
 from rebalancer.policy.arguments import duration_text
+from rebalancer.policy.document import read_document
+from rebalancer.policy.findings import Findings
 from rebalancer.policy.moving import Hold
 from rebalancer.report.layout import plural
 from rebalancer.untrusted.address import without_userinfo
@@ -205,24 +207,28 @@ def _told(name: str, error: ValidationError) -> str:
 
 def policy_hash(text: str) -> str:
     """Return the hash of a policy's content: comments and the order of keys do not count."""
-    content = json.dumps(_parsed(text), sort_keys=True, default=str)
+    content = json.dumps(_content(text), sort_keys=True)
     return f"sha256:{sha256(content.encode()).hexdigest()}"
 
 
 def plan_policy(name: str, text: str) -> PlanPolicy:
     """Return what a plan holds of a policy: its content without credentials."""
-    return PlanPolicy(name=name, hash=policy_hash(text), document=_redacted(_parsed(text)))
+    return PlanPolicy(name=name, hash=policy_hash(text), document=_redacted(_content(text)))
+
+
+def _content(text: str) -> Any:
+    return read_document(text, Findings()).plain()  # as the policy itself is read
 
 
 def _redacted(value: Any, key: str = "") -> Any:
     """Return a part of a policy without user and password of URLs, and without what is called a token."""
     if isinstance(value, Mapping):
-        return {str(name): _redacted(each, str(name)) for name, each in value.items()}
+        return {name: _redacted(each, name) for name, each in value.items()}
     if isinstance(value, list):
         return [_redacted(each, key) for each in value]
     if isinstance(value, str):
         return _REDACTED if key.lower() in _SECRETS else without_userinfo(value)
-    return value if isinstance(value, int | float | None) else str(value)
+    return value
 
 
 def markdown(plan: Plan) -> Iterator[str]:

@@ -64,6 +64,29 @@ def test_the_same_cluster_gives_the_same_plan(rebalancer):
     assert yaml.safe_load(path.read_text()) == json.loads(first)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{policy} # said in JSON, and a comment after it",
+        "{policy}\n---\n{{}}",
+        "{{nodeSelector: '', {fields}}}",
+        "x: {{on: 1, 1: x, 2026-01-31: y}}\nz: 2026-02-30\n<<: {policy}",
+    ],
+    ids=["json", "two documents", "flow", "keys and dates"],
+)
+def test_a_policy_in_any_spelling_is_planned_and_applied(rebalancer, text):
+    """Whatever the reader of policies takes has a hash and a copy."""
+    spelled, path = json.dumps(policy(OLD)), rebalancer.folder / "plan.json"
+    given = rebalancer.folder / "policy.yaml"
+    given.write_text(text.format(policy=spelled, fields=spelled[1:-1]))
+    asked = ("--policy", given, "--snapshot", rebalancer.cluster(*two_nodes_with(*old_pods("a")), WHO))
+
+    assert rebalancer("plan", *asked, "--out", path).exit_code == 0
+    assert json.loads(path.read_text())["policy"]["document"]["kind"] == "DeschedulerPolicy"
+    assert rebalancer("apply", path, *asked, "--dry-run").exit_code == 0
+    assert rebalancer("run", *asked, "--output", "html").exit_code == 0
+
+
 def test_what_pods_say_at_length_is_cut(rebalancer):
     """Or whoever may create pods and PDBs would keep others from planning; PDBs may come in any order."""
     failed, path = pod("a", phase="Failed"), rebalancer.folder / "plan.json"
