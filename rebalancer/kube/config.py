@@ -19,7 +19,7 @@ import yaml
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.tries import Deadline
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
-from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, check_yaml, read_input
+from rebalancer.untrusted.documents import LARGEST_SETTINGS, MISTAGGED, Unreadable, check_yaml, read_input
 
 if TYPE_CHECKING:
     from rebalancer.kube.credentials import Access
@@ -164,7 +164,7 @@ def _load(path: Path) -> Document:
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark else ""
         raise NoCredentials(f"kubeconfig {path} is not YAML: look{place}") from None
-    except ValueError as error:
+    except (ValueError, *MISTAGGED) as error:
         # A number of thousands of digits, for example; Python's own text would repeat the value.
         reason = str(error) if isinstance(error, Unreadable) else "it has a value that cannot be read"
         raise NoCredentials(f"kubeconfig {path} cannot be used: {reason}") from None

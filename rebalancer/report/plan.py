@@ -23,7 +23,7 @@ from rebalancer.policy.findings import Findings
 from rebalancer.policy.moving import Hold
 from rebalancer.report.layout import plural
 from rebalancer.untrusted.address import without_userinfo
-from rebalancer.untrusted.documents import Unreadable, check_yaml
+from rebalancer.untrusted.documents import MISTAGGED, check_yaml, in_words
 from rebalancer.untrusted.printable import printable
 
 #: More moves than any cluster needs in one cycle.
@@ -176,8 +176,8 @@ def read_plan(text: str, name: str) -> Plan:
     """Read a plan, `name` in messages, from JSON or YAML; raises UsageError with every problem and its place."""
     try:
         document = _parsed(text)
-    except (ValueError, RecursionError, yaml.YAMLError, Unreadable) as error:
-        raise UsageError(f"plan {name} cannot be read: {str(error).splitlines()[0]}") from None
+    except (ValueError, RecursionError, yaml.YAMLError, *MISTAGGED) as error:
+        raise UsageError(f"plan {name} cannot be read: {in_words(error).splitlines()[0]}") from None
     if not isinstance(document, Mapping) or document.get("kind") != "Plan":
         kind = f" but of the kind {str(document.get('kind'))[:40]!r}" if isinstance(document, Mapping) else ""
         raise UsageError(f"{name} is not a plan{kind}: write one with `rebalancer plan --out FILE`")

@@ -124,6 +124,6 @@ def _yaml_documents(content: bytes, path: str) -> Iterator[bytes]:
         for document in yaml.load_all(content, Loader=_SnapshotLoader):
             if document is not None:
                 yield msgspec.json.encode(document)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, *untrusted.MISTAGGED) as error:
         place = " ".join(untrusted.in_words(error).split())
         raise SnapshotError(f"snapshot {path} is not YAML: {place}") from error

@@ -30,6 +30,8 @@ LARGEST_SETTINGS = 64 << 20
 DEEPEST = 64
 #: Nodes and characters that a YAML document may repeat through aliases: a few lines can stand for billions.
 MOST_REPEATED = 1_000_000
+#: What PyYAML raises besides its own errors for `!!bool x` and `!!int ''`.
+MISTAGGED = (LookupError, AttributeError)
 
 _CHUNK = 1 << 20
 _GIVEN_BACK = 16 << 20
@@ -116,6 +118,8 @@ def decode_json(content: bytes | Copied | msgspec.Raw, kind: type[T]) -> T:
 
 def in_words(error: Exception) -> str:
     """Return what is wrong with a document that could not be decoded."""
+    if isinstance(error, MISTAGGED):
+        return "a value is not what its tag says"
     return "it is nested too deep" if isinstance(error, RecursionError) else str(error)
 
 

@@ -15,6 +15,7 @@ from rebalancer.kube.client import Client
 from rebalancer.kube.config import connect, read
 from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.collect import Collection
+from rebalancer.report.plan import read_plan
 from rebalancer.run.snapshot_file import read_snapshot_file
 from rebalancer.untrusted import documents
 from rebalancer.untrusted.documents import Unreadable, read_bounded, unpacked
@@ -48,6 +49,9 @@ HOSTILE = {
     "merges in merges": BOMB.replace("[", "{<<: [", 1).replace("]", "]}", 1),
     "an integer of 5,000 digits": f"a: {DIGITS}",
     "an endless text": f'"{LONG}',
+    "a tag without its value": "a: !!bool x",
+    "a number without a digit": "a: !!int ''",
+    "a time that is none": "a: !!timestamp x",
 }
 
 
@@ -66,13 +70,14 @@ def in_a_line(error):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_as_a_snapshot_file_a_kubeconfig_or_a_policy(file, rebalancer, kind):
+def test_as_a_snapshot_file_a_kubeconfig_a_plan_or_a_policy(file, rebalancer, kind):
     """Refused in a line that names the file, packed or not; of a policy every line of what is said is short."""
     plain = HOSTILE[kind].encode()
     for read_file, content in (
         (read_snapshot_file, plain),
         (read_snapshot_file, gzip.compress(plain, 1)),
         (lambda path: read([Path(path)]), plain),
+        (lambda path: read_plan(Path(path).read_text(), path), plain),
     ):
         with pytest.raises(RebalancerError, match="hostile") as caught:
             read_file(file(content))
