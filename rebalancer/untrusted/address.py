@@ -18,12 +18,10 @@ _PLAIN = re.compile(
     r"(?::(?P<port>[0-9]*))?"
     r"(?P<path>/[^?#@\s]*)?(?:\?(?P<query>[^#@\s]*))?(?:#[^@\s]*)?"
 )
-#: Where a URL begins in a text, also one with the wrong slashes.
-_BEGINNING = r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:[/\\]*)"
-#: From there to the last `@` before a blank.
-_UP_TO_AT = re.compile(_BEGINNING + r"\S*@", re.IGNORECASE)
-#: The same up to the last `@` of the line, where a password seems to begin: a colon, and then no port and no blank.
-_WITH_BLANKS = re.compile(_BEGINNING + r"[^\s/:@]*:(?!\s|[0-9]+(?:[/?#\s]|$))[^\n]*@", re.IGNORECASE)
+#: Where a URL begins in a text, after its scheme, also one with the wrong slashes.
+_BEGINNING = re.compile(r"(//|https?:(?://|[/\\]*+))", re.IGNORECASE)
+#: The same where a password seems to begin: a colon, and then no port and no blank.
+_WITH_PASSWORD = re.compile(_BEGINNING.pattern + r"[^\s/:@]*:(?!\s|[0-9]+(?:[/?#\s]|$))", re.IGNORECASE)
 _LARGEST_PORT = 65535
 
 
@@ -81,7 +79,17 @@ def read_plainly(text: str) -> re.Match[str] | None:
 
 def without_userinfo(text: str) -> str:
     """Return a text without what may be userinfo of the URLs in it; a password may have blanks."""
-    return _WITH_BLANKS.sub(r"\1", _UP_TO_AT.sub(r"\1", text)) if "@" in text else text
+    if "@" not in text:
+        return text
+    words = re.sub(r"\S+", lambda word: _cut(word[0], _BEGINNING), text)
+    return "\n".join(_cut(line, _WITH_PASSWORD) for line in words.split("\n"))
+
+
+def _cut(text: str, begins: re.Pattern[str]) -> str:
+    """Return a word or a line without what stands between the first such beginning and its last `@`."""
+    at = text.rfind("@")
+    found = begins.search(text, 0, at + 1)
+    return text[: found.end(1)] + text[at + 1 :] if found else text
 
 
 def shown(url: str) -> str:
