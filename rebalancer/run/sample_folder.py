@@ -34,6 +34,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -156,27 +157,41 @@ def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
     none are of two clusters if they share a namespace, and if one begins before the other one ends.  Sheets without
     such pods are kept: nobody knows whose they are.
     """
-    groups: list[set[str]] = []
-    for each in seen:
-        shared = [group for group in groups if not group.isdisjoint(each.pods)] or [set()]
-        shared[0].update(each.pods, *shared[1:])
-        apart = [group for group in groups if not any(group is other for other in shared)]
-        groups = [*apart, shared[0]] if each.pods else groups
-    by_group = [[each for each in seen if each.pods and each.pods[0] in group] for group in groups]
-    unknown = [each for each in seen if not each.pods]
-    ranked = sorted(by_group, key=lambda group: (-len(group), group[0].time, group[0].name))
-    others = [group for group in ranked[1:] if _meet(ranked[0], group)]
-    for group in others:
-        pod = group[0].pods[0]
-        skipped.append(f"{count(len(group), 'sheet')} of another cluster, the first in {group[0].name}, with pod {pod}")
-    return [*unknown, *(each for group in ranked if group not in others for each in group)]
+    kept = [each for each in seen if not each.pods]
+    ranked = sorted(_groups(seen), key=lambda group: (-len(group), group[0].time, group[0].name))
+    extents = list(map(_extent, ranked))
+    for group, (begin, end, namespaces) in zip(ranked, extents, strict=True):
+        first_time, last_time, others = extents[0]
+        if group is ranked[0] or begin > last_time or end < first_time or namespaces.isdisjoint(others):
+            kept += group
+        else:
+            told = f"of another cluster, the first in {group[0].name}, with pod {group[0].pods[0]}"
+            skipped.append(f"{count(len(group), 'sheet')} {told}")
+    return kept
 
 
-def _meet(first: list[_Seen], other: list[_Seen]) -> bool:
-    times, other_times = ([each.time for each in group] for group in (first, other))
-    namespaces = {name for each in first for name in each.namespaces}
-    at_once = min(times) <= max(other_times) and min(other_times) <= max(times)
-    return at_once and any(each.namespaces & namespaces for each in other)
+def _groups(seen: list[_Seen]) -> Iterable[list[_Seen]]:
+    first: dict[str, int] = {}  # by pod, the number of the first sheet that has it
+    above = list(range(len(seen)))
+
+    def top(number: int) -> int:
+        while above[number] != number:
+            above[number] = number = above[above[number]]
+        return number
+
+    for number, each in enumerate(seen):
+        for other in set(map(first.setdefault, each.pods, repeat(number))):
+            above[top(other)] = top(number)
+    groups: dict[int, list[_Seen]] = {}
+    for number, each in enumerate(seen):
+        if each.pods:
+            groups.setdefault(top(number), []).append(each)
+    return groups.values()
+
+
+def _extent(group: list[_Seen]) -> tuple[int, int, frozenset[str]]:
+    times = [each.time for each in group]
+    return min(times), max(times), frozenset().union(*(each.namespaces for each in group))
 
 
 def _added(

@@ -5,6 +5,7 @@ import json
 import resource
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import islice, product
 
 import pytest
 from click.testing import CliRunner
@@ -168,3 +169,14 @@ def test_recommend_reads_what_was_recorded(tmp_path, recorded, tops, samples, wo
     assert found == samples
     assert words in said
     assert ("another cluster" in said) == ("another cluster" in words)
+
+
+def test_sheets_that_share_no_pod_are_compared_once(tmp_path):
+    """As where all pods are of Jobs; each sheet beside each other one would take an hour."""
+    names = islice(product("bcdfghjkl2456789", repeat=5), 40_000)
+    many = (sheet(0, (f"job-{''.join(each)}",), day=NOW + timedelta(seconds=at)) for at, each in enumerate(names))
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(b"".join(many))
+
+    found, _ = recommend(tmp_path)
+
+    assert found == {"job": 40_000}
