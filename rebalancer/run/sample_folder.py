@@ -134,7 +134,7 @@ def _seen(folder: Path, names: Sequence[str], zone: ZoneInfo, skipped: list[str]
             fields = len(text.split("\n", 1)[0].split())
             is_of_all = "NAMESPACE" in text or (rows and fields == _MOST_FIELDS)
             pods = [f"{row[0]}/{row[1]}" for row in rows if is_of_all and is_made_up(row[1])]
-            namespaces = frozenset(row[0] for row in rows if is_of_all)
+            namespaces = frozenset(row[0] for row in rows if is_of_all and row[0] != "NAMESPACE")
             found.append(_Seen(time, name, tuple(known.setdefault(pod, pod) for pod in pods), namespaces))
     return found
 

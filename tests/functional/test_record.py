@@ -147,6 +147,12 @@ FOLDERS = {
         {"web": 3, "db": 3},
         "2 sheets of another cluster, the first in top-20260115120100.txt, with pod shop/web-5d8f7b9c64-zzzzz",
     ),
+    "files of other namespaces, which share no pod either": (
+        b"".join(sheet(each) for each in (0, 10)),
+        {5: "blog wiki-5d8f7b9c64-zzzzz app 900m 64Mi"},
+        {"web": 2, "wiki": 1},
+        "",
+    ),
     "text that was not packed, a figure without end, half a line": (
         b"# rebalancer record 2026-01-15T12:00:00Z",
         {30: f"shop {OURS} app 1m {'9' * 400}Mi\nshop \nshop {OURS} app 1m 1Mi"},
