@@ -15,7 +15,8 @@ from rebalancer.cluster.resources import parse_milli_quantity, parse_quantity
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SnapshotError, UsageError
 from rebalancer.kube.wire.collect import Bytes, Collection, add_document
-from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, NamedObject, ResourcesWire
+from rebalancer.kube.wire.pages import name_of
+from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, ResourcesWire
 from rebalancer.memory.document import lasting_owner
 from rebalancer.recommendation.rules import Amounts
 from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
@@ -109,9 +110,7 @@ class KnownCluster(Collection):
             if read:
                 read(raw)
         except ValueError as error:
-            named = decode_json(raw, NamedObject).metadata
-            where = f"{named.namespace or 'default'}/{named.name or ''}"
-            self.left_out.append(f"--snapshot: {kind} {where} is left out: {error}")
+            self.left_out.append(f"--snapshot: {kind} {name_of(raw)} is left out: {error}")
 
     def add_pod(self, raw: msgspec.Raw, kind: str, version: str) -> bool:  # noqa: ARG002  the interface
         """Leave pods to `add`, which reads more of them."""

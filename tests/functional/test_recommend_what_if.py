@@ -152,20 +152,22 @@ def test_an_argo_rollout_may_be_scaled_too(measured):
 
 
 def test_what_cannot_be_read_or_has_ended_does_not_count(measured):
-    """A malformed request, a nameless owner, no containers: left out.  A pod that has failed requests nothing."""
+    """A malformed request, a nameless owner, no containers or metadata: left out.  A failed pod requests nothing."""
     bad, done = pod("bad", resources={"requests": {"cpu": "much"}}), pod("web", resources=RESOURCES)
     nameless, empty = pod("nameless", resources=RESOURCES), {**pod("web"), "spec": {"nodeName": "n1"}}
     del nameless["metadata"]["ownerReferences"][0]["name"]
     empty["metadata"]["name"] = "web-2"
     done["metadata"]["name"] = "web-1"
     done["status"]["phase"] = "Failed"
+    odd = {**pod("odd"), "metadata": "none"}
 
-    outcome = measured(web=1000)(*JSON, beside=[bad, nameless, empty, done, pod("web", resources=RESOURCES)])
+    outcome = measured(web=1000)(*JSON, beside=[bad, nameless, empty, odd, done, pod("web", resources=RESOURCES)])
 
     assert [each["replicas"] for each in outcome.report["containers"]] == [1]
     assert "--snapshot: Pod shop/bad-0 is left out: 'much' is not a valid quantity" in outcome.stderr
     assert "--snapshot: Pod shop/nameless-0 is left out: Object missing required field `name`" in outcome.stderr
     assert "--snapshot: Pod shop/web-2 is left out: Object missing required field `containers`" in outcome.stderr
+    assert "--snapshot: Pod without a name is left out: Expected `object`, got `str`" in outcome.stderr
 
 
 @pytest.mark.parametrize("part", ["state", "lastState"])

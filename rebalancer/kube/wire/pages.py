@@ -197,7 +197,7 @@ class ListCollector(Items[W, T]):
         stands = len(self.items) > before
         self.lost += not stands
         if meaning := self._kind.meaning if stands else self._kind.otherwise:
-            self._malformed_ones.append((_name(raw), f"is malformed and {meaning}: {problem}"))
+            self._malformed_ones.append((name_of(raw), f"is malformed and {meaning}: {problem}"))
 
 
 def grouped(kind: str, remarks: Iterable[tuple[str, str]]) -> list[str]:
@@ -220,7 +220,8 @@ def _fields(item: object) -> object:
     return {name: value for name, value in msgspec.structs.asdict(item).items() if name != "resource_version"}
 
 
-def _name(raw: bytes | Copied | msgspec.Raw) -> str:
+def name_of(raw: bytes | Copied | msgspec.Raw) -> str:
+    """Return an object's name with its namespace, also where the rest of it cannot be read."""
     try:
         identity = msgspec.json.decode(raw, type=NamedObject).metadata
     except MALFORMED:
