@@ -110,7 +110,7 @@ def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[tuple[in
         if time_in_name is None:
             skipped.append(f"{path.name}: there is no time in its name; name it like resource-20230511103000.txt")
         else:
-            yield int(time_in_name.timestamp()), bytes(unpacked(content, LARGEST_PAGE)).decode()
+            yield int(time_in_name.timestamp()), bytes(unpacked(content, LARGEST_PAGE)).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, Unreadable, UnicodeDecodeError) as error:
         skipped.append(f"{path.name}: it cannot be read: {error}")
 

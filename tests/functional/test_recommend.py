@@ -192,15 +192,17 @@ def test_what_cannot_be_read_is_named_and_the_rest_counts(recommend):
     ("heading", "line", "namespace", "container"),
     [
         ("NAMESPACE NAME CPU(cores) MEMORY(bytes)", "shop db-0 10m 64Mi", "shop", "(pod)"),
+        ("\ufeffNAMESPACE NAME CPU(cores) MEMORY(bytes)", "shop db-0 10m 64Mi", "shop", "(pod)"),
         ("POD NAME CPU(cores) MEMORY(bytes)", "db-0 app 10m 64Mi", "default", "app"),
         ("NAMESPACE POD NAME CPU(cores) MEMORY(bytes)", "shop db-0 app 10m 64Mi", "shop", "app"),
     ],
 )
 def test_all_shapes_of_kubectl_top_are_read(rebalancer, heading, line, namespace, container):
-    """The heading may be at the end, as `sort` puts it."""
+    """The heading may be at the end, as `sort` puts it; a PowerShell begins it with a byte order mark."""
     recommend = Recommender(rebalancer)
     for day in range(3):
-        recommend.write(f"top-2023051{day}103000.txt", line, heading, "")
+        lines = (heading, line) if heading.startswith("\ufeff") else (line, heading)
+        recommend.write(f"top-2023051{day}103000.txt", *lines, "")
 
     found = recommend.container()
 
