@@ -3,6 +3,7 @@
 Everything heavy is imported inside the commands, so that `--help` answers at once.
 """
 
+import io
 import json
 import sys
 from datetime import timedelta
@@ -37,6 +38,8 @@ def main() -> None:
     evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 10 there is something to do (only with
     --detailed-exitcode); 130 and 143 SIGINT or SIGTERM came (in a pod: before anything was evicted).
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have characters that its encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @main.command(short_help="Check policies without a cluster.")

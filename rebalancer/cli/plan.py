@@ -296,12 +296,13 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
 
 
 def write_out(text: str, out: str) -> None:
-    """Write a text to the file that `--out` names, `-` for standard output."""
+    """Write a text in UTF-8 to the file that `--out` names, `-` for standard output."""
+    content = text.encode(errors="backslashreplace")
     if out == "-":
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
         return
     try:
-        Path(out).write_text(text)
+        Path(out).write_bytes(content)
     except OSError as error:
         raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
 
@@ -315,6 +316,7 @@ def _read(path: str) -> "Plan":
 
 def _is_plan(path: str) -> bool:
     try:
-        return '"Plan"' in (text := Path(path).read_text()[:4096]) or "kind: Plan" in text
-    except (OSError, UnicodeDecodeError):
+        with Path(path).open("rb") as file:
+            return b'"Plan"' in (text := file.read(4096)) or b"kind: Plan" in text
+    except OSError:
         return False

@@ -3,13 +3,13 @@
 No line grows with the cluster, so that log collectors accept every line.
 """
 
-import io
 import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+import click
 import msgspec
 import yaml
 
@@ -52,15 +52,13 @@ def report_lines(report: Report, *, everything: bool = False) -> Iterator[Line]:
 def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool, color: Color = "auto") -> str:
     """Write a report; return why that failed, empty if it did not.
 
-    Characters that the stream's encoding lacks are written as ASCII escapes.  The output is `table`, `wide` (a table
+    The output is `table`, `wide` (a table
     with everything), `json`, `yaml`, `html` or `lines` (a JSON object a line).  The stream is None if it was closed
     when the program began.  Raises BrokenPipeError if the reader of a dry run's report has closed the pipe, like
     `head`; no harm is done.
     """
     if stream is None:
         return "standard output is closed"
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
     try:
         _write(report, output, stream, everything=everything or output == "wide", color=color)
         stream.flush()
@@ -93,7 +91,7 @@ def _write(report: Report, output: str, stream: IO[str], *, everything: bool, co
         case "html":
             from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
 
-            stream.write(html(report))
+            click.echo(html(report).encode(errors="backslashreplace"), file=stream, nl=False)
         case "yaml":
             stream.write(yaml.safe_dump(report, sort_keys=False))
         case _:

@@ -43,7 +43,9 @@ def html(document: Document) -> str:
 
 def rendered(**parts: Any) -> str:
     """Return a page of these parts: a title, a head of names and values, and what else the template has."""
-    template, script = (files("rebalancer.report").joinpath(name).read_text() for name in ("page.html.j2", "page.js"))
+    template, script = (
+        files("rebalancer.report").joinpath(name).read_text("utf-8") for name in ("page.html.j2", "page.js")
+    )
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     digest = b64encode(sha256(script.encode()).digest()).decode()
     usual: dict[str, Any] = {"moves": None, "policy": "", "legend": _CHANGE, "script": script, "digest": digest}

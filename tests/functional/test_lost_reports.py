@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.functional.objects import OLD, policy
+from tests.functional.objects import OLD, pod, policy, two_nodes_with
 from tests.functional.program import finish
 
 FULL = Path("/dev/full")
@@ -64,6 +64,24 @@ def test_a_character_that_the_encoding_lacks_is_written_as_ascii(two, rebalancer
     assert outcome.exit_code == 0, outcome.stderr
     assert "default/b" in outcome.stdout
     assert "\\u7981\\u6b62" in outcome.stdout
+
+
+def test_a_locale_of_another_encoding(rebalancer):
+    """A page is in UTF-8 all the same, as it says; elsewhere what the encoding lacks is an escape."""
+    asked = ("--policy", rebalancer.policy(policy(OLD)), "--snapshot")
+    file, out = rebalancer.cluster(*two_nodes_with(pod("Ж"))), rebalancer.folder / "page.html"
+    locale = {"PYTHONIOENCODING": "latin-1", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    abroad = replace(rebalancer, environment=locale)
+
+    def said(*arguments):
+        outcome = finish(abroad.start(*arguments))
+        assert outcome.exit_code == 0, outcome.stderr
+        return outcome.stdout
+
+    page = said("run", *asked, file, "--output", "html")
+    said("report", "--snapshot", file, "--out", out)
+    assert [" ▲" in each for each in (page, out.read_text())] == [True, True]
+    assert "\\u0416" in said("explain", "node/n1", *asked, file)
 
 
 def test_nobody_reads_a_dry_run_to_its_end(two, rebalancer):
