@@ -122,7 +122,7 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
     document = _document(path) if path else _of_cluster(**cluster)
     try:
         page = html(document)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise UsageError(f"{path} is not a whole report: {type(error).__name__}: {error}") from None
     write_out(page, out)
 

@@ -38,7 +38,8 @@ _FAR = 10  # nodes whose requests say least
 def html(document: Document) -> str:
     """Return the page of a report, of a plan, or of a cluster without a policy."""
     parts_of = {"ClusterReport": _of_cluster, "Plan": _of_plan}.get(document.get("kind", ""), _of_run)
-    return rendered(**{"warnings": [printable(each) for each in document["warnings"]], **parts_of(document)})
+    parts = {"warnings": [printable(each) for each in document["warnings"]], **parts_of(document)}
+    return rendered(**{**parts, "head": [(name, printable(value)) for name, value in parts["head"]]})
 
 
 def rendered(**parts: Any) -> str:
@@ -90,7 +91,7 @@ def _head(report: Document) -> Iterator[tuple[str, str]]:
     yield "cluster", _where(report["cluster"])
     yield "as of", report["now"]
     if report["skipped"]:
-        yield "nothing was done", printable(report["skipped"])
+        yield "nothing was done", report["skipped"]
     total, nodes = report["overview"]["pods"], report["nodes"]
     yield "to evict" if report["dryRun"] else "evicted", f"{total['evicted']} of {total['total']} pods"
     if policy := report.get("policy"):
@@ -99,11 +100,11 @@ def _head(report: Document) -> Iterator[tuple[str, str]]:
 
 
 def _where(cluster: Document) -> str:
-    return printable(str(cluster.get("file") or cluster.get("context") or cluster.get("server") or "unknown"))
+    return str(cluster.get("file") or cluster.get("context") or cluster.get("server") or "unknown")
 
 
 def _policy_name(policy: Document) -> str:
-    return f"{printable(policy['name'])}, {policy['hash']}"
+    return f"{policy['name']}, {policy['hash']}"
 
 
 def _policy(policy: Document | None) -> str:

@@ -13,6 +13,7 @@ from tests.functional.objects import old_pods, two_nodes_with
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
 HOSTILE = (
     "</script><script>document.title='mine'</script><img src=x onerror=\"document.title='mine'\">'\"><svg/onload=1"
+    "\u202e\x1b"
 )
 
 
@@ -69,6 +70,7 @@ def test_what_others_wrote_is_escaped(report):
     assert "default-src 'none'" in own
 
     assert text.count("<script>") == 1
+    assert not {"\u202e", "\x1b"} & {*text}
     assert "<img" not in text
     assert "<svg/onload" not in text
 
@@ -108,6 +110,17 @@ def test_a_file_that_is_none_is_refused(rebalancer, tmp_path, text, message):
     done = rebalancer("report", file)
 
     assert (done.exit_code, message in done.stderr) == (2, True)
+
+
+def test_a_share_that_no_number_holds_is_refused(rebalancer, report, tmp_path):
+    file = tmp_path / "x.json"
+    for run in report["strategies"]:
+        run["targetThresholds"] = dict.fromkeys(run["targetThresholds"], 10**400)
+    file.write_text(json.dumps(report))
+
+    done = rebalancer("report", file)
+
+    assert (done.exit_code, "is not a whole report" in done.stderr) == (2, True)
 
 
 def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
