@@ -142,16 +142,13 @@ def check_sources(policy: Policy, node: DocumentNode, findings: Findings) -> Non
 
     The descheduler finds out in each cycle, and evicts nothing.
     """
-    known = {each.source for each in policy.metrics_providers}
-    if policy.metrics_collector.enabled:
-        known.add(usage.KUBERNETES_METRICS)
     for profile, part in zip(policy.profiles, items(node, "profiles"), strict=False):
         for entry in items(part, "pluginConfig"):
             args, runs = profile.args.get(_name(entry)), (*profile.deschedule, *profile.balance)
             if not isinstance(args, usage.UtilizationArgs) or not args.metrics_utilization or _name(entry) not in runs:
                 continue
             source, place = args.metrics_utilization.origin, at(entry, "args", "metricsUtilization").place
-            if source not in known:
+            if source not in policy.sources:
                 cure = f"add `- source: {source}` to the policy's metricsProviders"
                 findings.unsafe(place, f"{source} is not set up: {cure}")
             strangers = sorted(args.thresholds.keys() - {CPU, MEMORY, PODS})

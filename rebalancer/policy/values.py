@@ -7,6 +7,7 @@ from datetime import timedelta
 from rebalancer.errors import Problem
 from rebalancer.policy.arguments import Args, duration_text
 from rebalancer.policy.moving import BackOff, Lasting, Trust
+from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.policy.v1alpha2 import WirePolicy, WireProfile
 
 
@@ -20,6 +21,12 @@ class Policy(WirePolicy):
     """What to do in a cycle, and its limits: None stands for no limit, 0 for none at all."""
 
     profiles: tuple[PolicyProfile, ...] = ()
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The sources of usage that are set up, by the deprecated switch too."""
+        switched = (KUBERNETES_METRICS,) if self.metrics_collector.enabled else ()
+        return frozenset((*(each.source for each in self.metrics_providers), *switched))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,10 +91,10 @@ def _none_of(check: str, names: Sequence[str], says: str, cure: str, fine: str) 
 
 
 def _metrics(snapshot: Snapshot, work: Work) -> Finding:
-    if not work.policy.metrics_providers:
+    if not work.policy.sources:
         return Finding("usage", FINE, "the policy asks for none")
-    sources, is_read = [each.source for each in work.policy.metrics_providers], snapshot.node_metrics is not None
-    asked = [each for each in sources if each != KUBERNETES_METRICS or not is_read]  # a file may have metrics-server's
+    is_read = {KUBERNETES_METRICS} if snapshot.node_metrics is not None else set()  # a file may have metrics-server's
+    asked = sorted(work.policy.sources - is_read)
     if asked:
         return Finding("usage", UNKNOWN, f"{listed(asked, _NAMED)} is asked by the strategies: see there")
     taken = [each.taken for each in snapshot.node_metrics or () if each.taken]
@@ -194,7 +194,7 @@ def _permissions(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
     wanted += [(verb, each.group, each.resource) for each in writes(work) for verb in WRITE_VERBS]
     if work.trust:
         wanted += [(verb, "", "configmaps", where, lease.memory) for verb in ("get", "update")]
-    if any(each.source == KUBERNETES_METRICS for each in work.policy.metrics_providers):
+    if KUBERNETES_METRICS in work.policy.sources:
         wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
     missing = [each[:3] for each in wanted if not may(cluster, deadline, *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)

@@ -42,7 +42,7 @@ class Providers:
     ) -> None:
         self._is_ending = is_ending
         self._given = {each.source: each for each in policy.metrics_providers}
-        self._collector = policy.metrics_collector.enabled
+        self._sources = policy.sources
         self._read_secret = read_secret
         self._service_account = service_account
         self._sampled = sampled
@@ -85,7 +85,7 @@ class Providers:
         )
 
     def _has(self, source: str) -> bool:
-        return source in self._given or (source == KUBERNETES_METRICS and self._collector)
+        return source in self._sources
 
     def _ask(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         match wanted.origin:

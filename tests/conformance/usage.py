@@ -1,7 +1,6 @@
 """How full nodes are: percentages, means and classes."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from rebalancer.balancing.utilization import Bounds, NodeUtilization
@@ -9,6 +8,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import METRIC_RESOURCE, parse_resources
 from rebalancer.errors import StrategyError
 from rebalancer.policy.usage import MetricsProvider, MetricsUtilization
+from rebalancer.policy.values import Policy
 from rebalancer.usage.providers import Providers
 from tests.conformance.answers import Answer, acceptance, equal
 from tests.conformance.corpus import Case
@@ -88,8 +88,7 @@ def shares(case: Case) -> Answer:
     kind = case.get("prometheus_result_type", "vector")
     with FakePrometheus(case["prometheus_samples"], kind) as server:
         provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": server.url}})
-        policy = SimpleNamespace(metrics_providers=(provider,), metrics_collector=SimpleNamespace(enabled=False))
-        providers = Providers(policy, _never, _never, service_account=None)
+        providers = Providers(Policy(metrics_providers=(provider,)), _never, _never, service_account=None)
         wanted = MetricsUtilization.model_validate({"source": "Prometheus", "prometheus": {"query": case["query"]}})
         try:
             found = providers.measure(cluster(case), wanted)

@@ -75,6 +75,16 @@ def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, sa
     assert done.exit_code == int(found["state"] == "wrong")
 
 
+def test_the_deprecated_switch_sets_up_a_source_too(doctor, cluster):
+    """Its permissions are asked for, and the policy is not said to ask for no usage."""
+    cluster.forbid("list", "pods.metrics.k8s.io")
+
+    found = checks(doctor(metricsCollector={"enabled": True}))
+
+    assert found["usage"]["says"] == "KubernetesMetrics is asked by the strategies: see there"
+    assert found["permissions"]["says"] == "a live run may not list pods.metrics.k8s.io"
+
+
 def test_permissions_are_those_of_the_policy(doctor, cluster):
     """All that are missing at once, with their rules: for steering and memory too."""
     for verb, resource in (("patch", "nodes"), ("update", "configmaps"), ("list", "poddisruptionbudgets.policy")):

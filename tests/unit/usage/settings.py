@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import msgspec
@@ -13,6 +12,8 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.errors import SourceError
 from rebalancer.policy.usage import MetricsProvider, MetricsUtilization
+from rebalancer.policy.v1alpha2 import MetricsCollector
+from rebalancer.policy.values import Policy
 from rebalancer.usage.metrics_server import Metrics
 from rebalancer.usage.providers import Providers
 from rebalancer.usage.sample_age import Sampled
@@ -36,9 +37,9 @@ class Sources:
         collector: bool = False,
         sampled: Sampled = lambda *_: None,
     ) -> None:
-        providers = [MetricsProvider.model_validate(each) for each in given]
+        providers = tuple(MetricsProvider.model_validate(each) for each in given)
         self._providers = Providers(
-            SimpleNamespace(metrics_providers=providers, metrics_collector=SimpleNamespace(enabled=collector)),
+            Policy(metrics_providers=providers, metrics_collector=MetricsCollector(enabled=collector)),
             read_metrics if metrics is None else lambda: metrics,
             secret,
             service_account=service_account,
