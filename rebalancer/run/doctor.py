@@ -256,7 +256,7 @@ def _others(cluster: Client) -> Finding:
         except (ClusterError, ValueError):
             unread.append(f"{kind}s")
             continue
-        found = [each.get("metadata") or {} for each in items if _IMAGE.search(json.dumps(each))]
+        found = [each.get("metadata") or {} for each in items if not _rests(each) and _IMAGE.search(json.dumps(each))]
         names += [f"{kind} {each.get('namespace', '')}/{each.get('name', '')}" for each in found]
     try:
         lease = Leases(cluster, "kube-system", "descheduler", _SECONDS).read()
@@ -268,6 +268,11 @@ def _others(cluster: Client) -> Finding:
     if unread and not names:
         return Finding("other deschedulers", UNKNOWN, f"could not be read: {', '.join(unread)}")
     return _none_of("other deschedulers", sorted(names), "", "suspend it, or both move the same pods", "none")
+
+
+def _rests(workload: Mapping[str, Any]) -> object:
+    spec, status = workload.get("spec") or {}, workload.get("status") or {}
+    return (spec.get("suspend") and not status.get("active")) or spec.get("replicas") == 0
 
 
 class _Workloads(msgspec.Struct):

@@ -75,6 +75,18 @@ def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, sa
     assert done.exit_code == int(found["state"] == "wrong")
 
 
+@pytest.mark.parametrize("rests", [{"kind": "CronJob", "suspend": True}, {"kind": "Deployment", "replicas": 0}])
+def test_a_descheduler_that_does_not_run_is_no_other(doctor, cluster, rests):
+    """As docs/migrating.md leaves it; a Job that is still at work counts."""
+    kind, spec = rests["kind"], {**OTHER["spec"], **rests}
+    version = {"CronJob": "batch/v1", "Deployment": "apps/v1"}[kind]
+    cluster.add({**OTHER, "apiVersion": version, "kind": kind, "spec": spec})
+    assert checks(doctor())["other deschedulers"]["state"] == "fine"
+
+    cluster.add({**OTHER, "spec": {**OTHER["spec"], "suspend": True}, "status": {"active": [{"name": "old-1"}]}})
+    assert checks(doctor())["other deschedulers"]["says"] == "CronJob kube-system/old"
+
+
 def test_the_deprecated_switch_sets_up_a_source_too(doctor, cluster):
     """Its permissions are asked for, and the policy is not said to ask for no usage."""
     cluster.forbid("list", "pods.metrics.k8s.io")
