@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.chart.helm import CHART, ROOT, helm, needed
 from tests.commands import run
@@ -41,6 +42,7 @@ spec:
           restartPolicy: Never
           containers: [{name: descheduler, image: "{{ .Values.image.repository }}:{{ .Values.image.tag }}"}]
 """
+#: Its defaults, among them the policy.  Of the release they are part as much as what is set there.
 _VALUES = """
 kind: CronJob
 image: {repository: registry.example/descheduler/descheduler, tag: v0.36.0}
@@ -68,7 +70,8 @@ def descheduler(metrics, tmp_path):
     (chart / "Chart.yaml").write_text("{apiVersion: v2, name: descheduler, version: 0.36.0}")
     (chart / "templates/all.yaml").write_text(_TEMPLATES)
     where = ("--namespace", "kube-system", "--kubeconfig", metrics.kubeconfig)
-    helm("install", "descheduler", chart, "--values", "-", *where, text=_VALUES)
+    (chart / "values.yaml").write_text(_VALUES)
+    helm("install", "descheduler", chart, "--set", "deschedulerPolicy.maxNoOfPodsToEvictTotal=3", *where)
     yield
     for each in ("descheduler", "rebalancer"):
         helm("uninstall", each, *where, code=None)
@@ -91,6 +94,10 @@ def test_every_command_of_the_steps(metrics, namespace, tmp_path):
         # Pods of this control plane have no logs: kwok plays the nodes.
         runs = f"{command} --ignore-errors=true" if command.startswith("kubectl logs") else command
         run("bash", "-c", runs, cwd=work, env={"PATH": path, "KUBECONFIG": str(metrics.kubeconfig)})
+        if command.startswith("helm install"):
+            maps = [metrics.api.read("ConfigMap", each, "kube-system") for each in ("descheduler", "rebalancer")]
+            theirs, ours = (yaml.safe_load(each["data"]["policy.yaml"]) for each in maps)
+            assert ours == theirs  # its defaults too
         seen.append((command, metrics.api.read("CronJob", "descheduler", "kube-system")["spec"]["suspend"] or False))
 
     assert len(COMMANDS) >= 13
