@@ -35,8 +35,9 @@ def main() -> None:
     `rebalancer presets` lists policies to begin with; `rebalancer run --policy PRESET --dry-run` changes nothing.
 
     Exit codes: 0 the cycle ran to its end; 1 it did, but a strategy or an eviction failed and nothing can have been
-    evicted; 2 bad usage or policy; 3 no cluster; 4 soft taints stay on nodes; 10 there is something to do (only with
-    --detailed-exitcode); 130 and 143 SIGINT or SIGTERM came (in a pod: before anything was evicted).
+    evicted; 2 bad usage or policy; 3 no cluster, or no permission to begin; 4 soft taints stay on nodes; 10 there is
+    something to do (only with --detailed-exitcode); 130 and 143 SIGINT or SIGTERM came (in a pod: before anything was
+    evicted).
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have characters that its encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
