@@ -15,6 +15,7 @@ import click
 from rebalancer.cli import options as flags
 from rebalancer.cli.logs import complain, exit_on_error
 from rebalancer.cli.plan import dry_options, dry_run, write_out
+from rebalancer.cli.standing import release_options
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.report.layout import count
 from rebalancer.run.interruption import Interruption
@@ -29,7 +30,7 @@ _MOST = 20  # so many pods of an owner or of a node are explained on a terminal
 
 @click.command(short_help="Check what runs depend on, and say how to mend it.")
 @flags.value("--policy", "FILE|PRESET", "The policy that is to be run.", flags.POLICY, **flags.shown("safe"))
-@flags.cluster_options
+@release_options
 @flags.value("--snapshot", "FILE", "Check the cluster of a file: without what only a server can say.", flags.FILE)
 @flags.scheduler_config_option
 @flags.output_option("table", "json")
@@ -72,7 +73,7 @@ def doctor(output: str, **options: Any) -> None:
 @click.argument("target", metavar="NAMESPACE/POD|deploy/NAME|node/NAME")
 @flags.value("-n --namespace", "NAME", "Of the pod or owner.", default="default", show_default=True)
 @flags.policy_option
-@flags.cluster_options
+@release_options
 @flags.file_option
 @flags.now_option
 @flags.scheduler_config_option

@@ -13,6 +13,7 @@ import click
 from rebalancer.cli import options as flags
 from rebalancer.cli.group import descheduler_flags, service_flags
 from rebalancer.cli.logs import complain
+from rebalancer.cli.standing import release_options
 from rebalancer.errors import UsageError
 from rebalancer.report.layout import plural
 from rebalancer.run.interruption import Interruption
@@ -96,7 +97,7 @@ def _value(option: str, text: str, read: Callable[[str], T]) -> T:
 
 @click.command(short_help="Write to a file what a run would do.")
 @flags.policy_option
-@flags.cluster_options
+@release_options
 @flags.file_option
 @flags.now_option
 @flags.value("--out", "FILE|-", "Where to; YAML if it ends in .yaml.", flags.FILE, default="-")

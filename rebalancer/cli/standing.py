@@ -101,10 +101,10 @@ def _standing(command: flags.Command) -> flags.Command:
         with Interruption("before anything was changed"):
             command(Standing(client, lease), **given)
 
-    return _WHERE(flags.logged(on_cluster))
+    return release_options(flags.logged(on_cluster))
 
 
-_WHERE = flags.options(
+release_options = flags.options(  # how a command finds its cluster, and what a release there keeps between its runs
     flags.cluster_options,
     flags.packed(
         "lease",

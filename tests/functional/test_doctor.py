@@ -173,6 +173,15 @@ def test_leases_are_told_with_their_holders(doctor, cluster, name, age, check, s
     assert (found["state"], says in found["says"]) == (state, True), found
 
 
+def test_a_lease_of_ones_own_is_no_other_descheduler(doctor, cluster):
+    """A values file of the descheduler's chart may carry its name over."""
+    cluster.leases.hold("host_1", "descheduler", age=0, duration=15)
+
+    found = checks(doctor("--leader-elect-resource-name", "descheduler"))
+
+    assert (found["other deschedulers"]["state"], "by host_1" in found["Lease"]["says"]) == ("fine", True)
+
+
 @pytest.mark.parametrize("body", ["<html>Please log in</html>", []])
 def test_pages_of_a_proxy_are_findings(doctor, cluster, body):
     """As is all that could not be read."""

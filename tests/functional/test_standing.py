@@ -146,3 +146,21 @@ def test_what_cannot_be_read_is_said_and_no_reason_to_end(say, known, answer):
     known.fail("GET", "/api/v1/namespaces", **answer)
 
     assert "what is paused is not known in full" in say("status")
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        (("doctor", "-o", "json"), '"open: three owners"'),
+        (("plan",), "the breaker is open"),
+        (("explain", "default/a", "-o", "json"), "the breaker is open"),
+    ],
+)
+def test_what_only_looks_reads_the_memory_of_a_release_that_has_its_own(known, rebalancer, command, found):
+    """The chart names it after the release."""
+    known.leases.maps["kube-system", "mine-memory"] = known.leases.maps.pop(("kube-system", "kube-rebalancer-memory"))
+    asked = ("--policy", rebalancer.policy(policy(FAILED_PODS, trust=TRUST)))
+
+    told = [rebalancer.at(known, *command, *asked, *more) for more in ((), ("--memory", "mine-memory"))]
+
+    assert [found in each.stdout + each.stderr for each in told] == [False, True], told
