@@ -34,6 +34,8 @@ def test_no_job_runs_twice():
         ("* * * * *", 54, "36s"),
         ("0 3 * * *", 540, "300s"),
         ("*/7 8-18 * * 1-5", 540, "300s"),
+        ("@hourly", 540, "300s"),
+        ("@every 10m", 540, "300s"),
     ],
 )
 def test_a_run_ends_before_the_next_one(schedule, ended_after, no_eviction_after):
