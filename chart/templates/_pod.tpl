@@ -13,7 +13,7 @@
 
 {{- /* Seconds until a run is ended: given, or nine tenths of the time between two runs. */ -}}
 {{- define "rebalancer.activeDeadlineSeconds" -}}
-{{- $minutes := regexFind "^\\*/[0-9]+ \\* \\* \\* \\*$" (trim (default "" .Values.schedule)) | regexFind "[0-9]+" -}}
+{{- $minutes := regexFind "^\\*/[0-9]+ " (trim (default "" .Values.schedule)) | regexFind "[0-9]+" -}}
 {{- if .Values.activeDeadlineSeconds -}}
 {{- int .Values.activeDeadlineSeconds -}}
 {{- else if eq (trim (default "" .Values.schedule)) "* * * * *" -}}
