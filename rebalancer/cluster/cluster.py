@@ -207,16 +207,16 @@ class Cluster:
     def _put(self, pod: Pod) -> None:
         self._pods.setdefault(pod.node, {})[pod] = None
         self._active.pop(pod.node, None)
-        for owner in pod.owners:
-            self._siblings[owner.uid] += 1
+        for uid in {owner.uid for owner in pod.owners}:
+            self._siblings[uid] += 1
         if pod.active:
             self._count_requests(pod, pod.node, 1)
 
     def _take(self, pod: Pod) -> None:
         del self._pods[pod.node][pod]
         self._active.pop(pod.node, None)
-        for owner in pod.owners:
-            self._siblings[owner.uid] -= 1
+        for uid in {owner.uid for owner in pod.owners}:
+            self._siblings[uid] -= 1
         if pod.active:
             self._count_requests(pod, pod.node, -1)
         for follower in self._followers:

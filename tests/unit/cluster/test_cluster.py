@@ -72,6 +72,17 @@ def test_the_controller_looks_after_a_pod_else_its_first_owner() -> None:
     assert pod("a", owners=None).controller is None
 
 
+def test_a_pod_that_names_an_owner_twice_is_one_of_its_pods() -> None:
+    """Else minReplicas would let one pod more go; the API server leaves out equal references only."""
+    pods = [pod("a", owners=(PLAIN, Owner("Gadget", "g", PLAIN.uid))), pod("b", owners=(PLAIN,))]
+    on = cluster([node("n1")], pods)
+
+    before = on.siblings(PLAIN.uid)
+    on.evicted(pods[0])
+
+    assert (before, on.siblings(PLAIN.uid)) == (2, 1)
+
+
 def test_a_pod_was_bound_when_the_scheduler_said_so() -> None:
     """Else when the kubelet saw it, else when it was created; a condition that is not true says nothing."""
     later = NOW - timedelta(seconds=5)
