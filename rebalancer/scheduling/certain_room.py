@@ -44,8 +44,6 @@ from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.state import HOSTNAME
 from rebalancer.scheduling.simulator.tally import condition_of
 
-_HARD = "DoNotSchedule"
-
 
 class Tie(IntEnum):
     """What a replacement may do to a pod, from the mildest to the worst."""
@@ -70,8 +68,9 @@ class Ties:
     With `hosts_differ` no two nodes have the same host name.
     """
 
-    def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
+    def __init__(self, namespaces: Mapping[str, Labels] | None, simulation: Simulation, *, hosts_differ: bool) -> None:
         self._namespaces = namespaces or {}
+        self._simulation = simulation
         self._hosts_differ = hosts_differ
         self.of = cache(self._of)
 
@@ -88,9 +87,9 @@ class Ties:
             return True
         if self._selected(other.spec.placement.affinity, other, one.namespace, labels):
             return True
-        hard = [each.selector for each in other.spec.spread if each.when_unsatisfiable == _HARD]
-        if hard and one.namespace == other.namespace:
-            return any(selector.matches(each) for selector in hard if selector for each in labels)
+        spread_with = self._simulation.first().spread_with(other)
+        if any(matcher.takes(one.namespace, {}, each) for matcher in spread_with for each in labels):
+            return True
         return self._apart(one, other, near=False)
 
     def _fills_a_node(self, one: Pod, other: Pod) -> bool:
@@ -174,7 +173,7 @@ class CertainRoom:
     def __init__(self, cluster: Cluster) -> None:
         self._simulation = cluster.index(Simulation)
         names = [node.labels[HOSTNAME] for node in cluster.snapshot.nodes if HOSTNAME in node.labels]
-        self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=len(set(names)) == len(names))
+        self._ties = Ties(cluster.snapshot.namespaces, self._simulation, hosts_differ=len(set(names)) == len(names))
         self._kinds: dict[object, ReplacementKind] = {}
         pods = sorted(cluster.snapshot.pods, key=lambda pod: pod.age_order)  # a cause names the first that is tied
         self._anyway = dict(self._coming_anyway(pods))

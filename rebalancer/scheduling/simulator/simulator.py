@@ -27,10 +27,12 @@ from rebalancer.scheduling.simulator.plugin import (
     Refusals,
     UnknownPlacementError,
 )
+from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import Order, SamplingWindow, circle_from
 from rebalancer.scheduling.simulator.state import State
+from rebalancer.scheduling.simulator.tally import Matcher
 
 #: What each plugin refuses, in the order in which they are asked.
 _Refused = tuple[Refusals, ...]
@@ -82,6 +84,11 @@ class Simulator:
         index, asked = self._state.index[node], {PODS: 1, **{name: each for name, each in requests.items() if each}}
         rooms = {name: self._state.room(name) for name in asked}
         return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
+
+    def spread_with(self, pod: Pod) -> list[Matcher]:
+        """Return which pods count by the hard spreading of a pod, its own or that of its profile."""
+        plugins = self._profiles[pod.spec.placement.scheduler].moving
+        return [matcher for each in plugins if isinstance(each, PodTopologySpread) for matcher in each.hard(pod)]
 
     def ask(self, pod: Pod, window: SamplingWindow | None = None, *, tell: bool = False) -> Answer:
         """Return where a pod without a node would go.

@@ -7,16 +7,19 @@ from pydantic import ValidationError
 
 from rebalancer.cluster.pod import HostPort, Placement, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.cluster.selectors import EVERYTHING
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
 from rebalancer.scheduling.certain_room import Competitors, ReplacementKind
 from tests.make import cluster, decide, evicted, node, owner, pod, refused, selector, why
+from tests.measured import PACKS
 from tests.unit.engine.stand_ins import Greedy, Polite, Scripted
 
 FIT = {"nodeFit": "scheduler"}
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PORT = Placement(host_ports=(HostPort(80),))
 WEB = {"app": "web"}
+APART = (PodAffinityTerm(ZONE, selector(app="web")),)
 
 
 def test_a_replacement_that_fits_nowhere_keeps_its_pod() -> None:
@@ -114,7 +117,12 @@ def test_a_later_pod_does_not_take_the_room_of_an_earlier_one() -> None:
     "rule",
     [
         pytest.param({"spread": (SpreadConstraint(1, ZONE, "DoNotSchedule", selector(app="web")),)}, id="hard spread"),
-        pytest.param({"anti_affinity": (PodAffinityTerm(ZONE, selector(app="web")),)}, id="zones apart"),
+        pytest.param({"spread": (SpreadConstraint(1, ZONE, "DoNotSchedule", EVERYTHING),)}, id="spread with all"),
+        pytest.param({"anti_affinity": APART}, id="zones apart"),
+        pytest.param(
+            {"anti_affinity": APART, "spread": (SpreadConstraint(1, HOST, "DoNotSchedule", selector(app="db")),)},
+            id="zones apart, and spread with others",
+        ),
         pytest.param({"placement": Placement(affinity=(PodAffinityTerm(ZONE, selector(app="web")),))}, id="together"),
     ],
 )
@@ -129,6 +137,19 @@ def test_of_pods_tied_by_a_rule_over_zones_one_goes(rule: dict[str, Any]) -> Non
     assert why(ledger) == {
         "b": "a rule between pods ties its replacement to that of default/a: which comes first is not known"
     }
+
+
+def test_hard_spreading_by_default_ties_pods_too() -> None:
+    """Pods without constraints are spread by those of the profile: those of its owner count, and no others."""
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [constraint]}
+    configuration = {**PACKS, "profiles": [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}]}
+    nodes = [node(f"n{number}", labels={ZONE: f"z{number}"}) for number in range(2)]
+    pods = [pod("a", node="n0", labels=WEB), pod("b", node="n1", labels=WEB), pod("c", owners="x", labels={"app": "x"})]
+    ledger = decide(cluster(nodes, pods, scheduler_configuration=configuration), Polite(), evictor=FIT)
+
+    assert evicted(ledger) == ["a", "c"]
+    assert why(ledger)["b"].startswith("a rule between pods ties its replacement to that of default/a")
 
 
 def test_which_pod_another_is_tied_to_does_not_hang_on_the_order_of_a_file() -> None:

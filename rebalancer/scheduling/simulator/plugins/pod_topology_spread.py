@@ -172,6 +172,10 @@ class PodTopologySpread:
         selector = self._selectors.of(pod) if declared else None
         return [_constraint(each, selector, pod) for each in declared] if selector else []
 
+    def hard(self, pod: Pod) -> list[Matcher]:
+        """Return which pods count by the hard constraints of a pod, one for each."""
+        return [each.matcher for each in self._constraints_of(pod, _REQUIRED)]
+
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes where a hard constraint would be broken, or that lack a topology label."""
         constraints = self._constraints_of(pod, _REQUIRED)
