@@ -108,9 +108,13 @@ class NodeUtilization:
             return bounds
         return {name: clamped(bound + self.offset.get(name, 0.0)) for name, bound in bounds.items()}
 
-    def level(self, name: str) -> float:
-        """Return how full the node is, in percent, to be compared with bounds for the mean of all nodes."""
-        return (self.percent(name) or 0.0) - self.offset.get(name, 0.0)
+    def level(self, name: str, without: float) -> float:
+        """Return how full the node is, in percent, to be compared with bounds for the mean of all nodes.
+
+        `without` is for a node that has nothing of the resource.
+        """
+        has = self.offered.get(name)
+        return (self.percent(name) or 0.0) - self.offset.get(name, 0.0) if has else without
 
     def percents(self) -> Points:
         """Return how full the node is, by tracked resource; 0 for what it does not offer."""
@@ -138,8 +142,8 @@ class NodeUtilization:
         return not self.above(thresholds).points
 
     def short_of(self, floors: Percentages, change: Points = NONE) -> float:
-        """Return by how many points the node is below floors, summed up, after a change of its usage."""
-        bounds = self.bounds(floors)
+        """Return by how many points the node is below floors, summed up, after a change; none for what it lacks."""
+        bounds = {name: floor for name, floor in self.bounds(floors).items() if self.offered.get(name)}
         short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in bounds.items())
         return round(sum(points for points in short if points > 0), _DECIMALS)
 

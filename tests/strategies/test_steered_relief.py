@@ -266,3 +266,18 @@ def test_an_owner_can_spare_the_next_pod_once_the_replacement_is_ready(ready, ev
     )
 
     assert steered(on, steer=Landed(ready_seconds=ready)).runs[0].evicted == evicted
+
+
+@pytest.mark.parametrize("steer", [None, Steer(1.5, KEYS)], ids=["unsteered", "steered"])
+@pytest.mark.parametrize("has", [{}, {"gpu/x": "0"}], ids=["none is offered", "zero is offered"])
+def test_nodes_without_a_resource_are_not_below_their_band_in_it(has, steer):
+    """Half of n3's devices are in use, which no other has; all are within 10 points of 41 % of cpu, so none moves."""
+    nodes = [node("n1", extra=has), node("n2", extra=has), node("n3", extra={"gpu/x": "10"})]
+    sizes = {"a": (4, "n1"), "b": (45, "n1"), "c": (33, "n2"), "d": (41, "n3")}
+    usage = {name: {**points(cpu), "gpu/x": 5 * (name == "d")} for name, (cpu, _) in sizes.items()}
+    on = cluster(nodes, [pod(name, on) for name, (_, on) in sizes.items()], usage)
+    low_and_high = {"cpu": 10, "gpu/x": 10}, {"cpu": 10, "gpu/x": 50}
+    ledger = make.decide(on, low(*low_and_high, useDeviationThresholds=True), steer=steer)
+
+    assert make.evicted(ledger) == []
+    assert ledger.runs[0].observed.counts["below"] == 1

@@ -99,11 +99,11 @@ class Fullness:
     one moment: over a time window it may not have been this pod that made the peak.
     """
 
-    def __init__(
-        self, selection: Selection, names: tuple[str, ...], compared: Collection[str], ceilings: Percentages
-    ) -> None:
+    def __init__(self, selection: Selection, goal: Goal, compared: Collection[str], ceilings: Percentages) -> None:
         self._usage = usage = selection.usage
-        self._names = names  # of the resources of the goal
+        self._names = goal.names
+        # Nodes that have nothing of a resource are not below their band in it.
+        self._without = goal.inner_low.tolist()
         self._ceilings = ceilings
         self.sources: dict[str, NodeUtilization] = {
             each.node.name: each for each in usage.sources(rises=True) if each.node.name in compared
@@ -130,7 +130,7 @@ class Fullness:
     def _of(self, fills: dict[str, Fill], nodes: Mapping[str, NodeUtilization], names: Sequence[str]) -> Fills:
         for name in names:
             if name not in fills:
-                fills[name] = tuple([nodes[name].level(each) for each in self._names])
+                fills[name] = tuple(map(nodes[name].level, self._names, self._without))
         return np.array([fills[name] for name in names]).reshape(-1, len(self._names)).T
 
     def offered(self, names: Iterable[str]) -> Fills:

@@ -235,7 +235,7 @@ class Planning:
         self.steer = steer
         self.mean, self.ceilings = band.mean, band.high  # of all nodes; how full destinations may become
         self.goal = goal = Goal(band, MARGIN * steer.min_gain)  # what is aimed at
-        self.fullness = Fullness(selection, goal.names, compared, band.high)  # the nodes as they are
+        self.fullness = Fullness(selection, goal, compared, band.high)  # the nodes as they are
         self.pool = Pool(selection, self.fullness.sources, band.high, limit)  # the pods that may go
         worth = Worth(
             self.evict.outlook, band.floors, band.high, dict(zip(goal.names, goal.inner_high.tolist(), strict=True))
