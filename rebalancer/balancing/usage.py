@@ -6,7 +6,7 @@ two figures: that of the window, and what its present pods use plus what no pod 
 charged with the pods that came too late to show in the figure.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import ceil
@@ -147,20 +147,20 @@ class MeasuredUsage:
         # By node, how far its pool's mean is from the mean of all nodes (see `rebalancer.balancing.utilization`).
         self.offsets: Mapping[str, Percentages] = {}
 
-    def nodes(self) -> list[NodeUtilization]:
-        """Return what nodes with a fresh sample use of the resources named, as measured, in the order of names."""
+    def nodes(self, names: Collection[str] | None = None) -> list[NodeUtilization]:
+        """Return what nodes with a fresh sample, or those of these names, use as measured; in the order of names."""
         return [
             self._utilization(node, self._measured.nodes[node.name], self._names)
             for node in self._cluster.nodes
-            if node.name in self._measured.nodes
+            if node.name in self._measured.nodes and (names is None or node.name in names)
         ]
 
-    def sources(self, *, rises: bool = False) -> list[NodeUtilization]:
+    def sources(self, names: Collection[str] | None = None, *, rises: bool = False) -> list[NodeUtilization]:
         """Return the same nodes as sources; what they use falls as pods leave the cluster, in the present scope.
 
         For example, 80 % was measured over a window, and pods that used 30 % have left: the node counts with 50 %.
         """
-        sources = [self._as_source(node) for node in self.nodes()]
+        sources = [self._as_source(node) for node in self.nodes(names)]
         if self.pods_known:
             self._cluster.follow(FollowedUsage(sources, self.of_pod, rises=rises))
         return sources

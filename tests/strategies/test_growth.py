@@ -15,10 +15,11 @@ from msgspec.structs import replace
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from rebalancer.eviction.steering import Steer
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
 from strategies.remove_pods_violating_node_taints import RemovePodsViolatingNodeTaints
 from strategies.remove_pods_violating_topology_spread_constraint import RemovePodsViolatingTopologySpreadConstraint
-from tests import make
+from tests import make, measured
 from tests.unit.engine.stand_ins import Polite
 
 ROOT = str(Path(__file__).parents[2])
@@ -216,5 +217,22 @@ def test_twice_the_objects_are_about_twice_the_work(shape: str) -> None:
     """Of the differences, so that what is done once for any cluster does not hide growth."""
     work_of(shape, 2)  # what is imported on the way is not counted
     few, some, many = (work_of(shape, FEW * size) for size in (1, 2, 4))
+
+    assert many - some <= MOST_GROWTH * (some - few)
+
+
+def test_twice_the_pools_are_about_twice_the_work_of_steering() -> None:
+    """A label may have a value for each node."""
+    within = {**measured.RELIEF, "pools": {"label": ZONE}}
+
+    def work_of_pools(size: int) -> int:
+        nodes = [measured.node(f"n{each}", labels={ZONE: f"z{each // 2}"}) for each in range(2 * size)]
+        pods = [measured.pod(f"{node.name}-{each}", node.name) for node in nodes for each in range(10)]
+        on = measured.cluster(nodes, pods, {pod.name: 4 for pod in pods})
+        strategy = measured.low(40, 50, metricsUtilization=within)
+        return work(lambda: make.decide(on, strategy, steer=Steer(1.5, measured.KEYS)))
+
+    work_of_pools(2)
+    few, some, many = (work_of_pools(10 * size) for size in (1, 2, 4))
 
     assert many - some <= MOST_GROWTH * (some - few)

@@ -105,9 +105,7 @@ class Fullness:
         # Nodes that have nothing of a resource are not below their band in it.
         self._without = goal.inner_low.tolist()
         self._ceilings = ceilings
-        self.sources: dict[str, NodeUtilization] = {
-            each.node.name: each for each in usage.sources(rises=True) if each.node.name in compared
-        }
+        self.sources = {each.node.name: each for each in usage.sources(compared, rises=True)}
         self.peaks = {name: usage.destination(each.node) for name, each in self.sources.items()}
         self._fills: dict[str, Fill] = {}
         self._peak_fills: dict[str, Fill] = {}

@@ -242,4 +242,4 @@ class Planning:
         )
         self.offers = Offers(goal, self.fullness, steer.min_gain, worth)  # what they would bring
         self.foresight = Foresight(cluster, steer.keys)  # where they would land
-        self.zones = ZoneSpread(cluster)  # how owners' pods are spread, which must not get worse
+        self.zones = cluster.index(ZoneSpread)  # how owners' pods are spread, which must not get worse

@@ -15,7 +15,7 @@ class ZoneSpread:
     """How the pods of each owner are spread over the values of topology keys.
 
     Zones count for all owners.  For pods with spread constraints their topology keys count too, except the hostname.
-    It follows the cluster in the present scope.
+    It follows the cluster: get it with `cluster.index(ZoneSpread)`.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -34,7 +34,6 @@ class ZoneSpread:
                 self._count(pod, node, 1)
         # Whether there are zones, or other topology domains larger than a node, to spread over.
         self.matter = any(len(values) > 1 for key, values in self._values.items() if key != HOST)
-        cluster.follow(self)
 
     def by_place(self, names: Iterable[str]) -> dict[object, tuple[str, ...]]:
         """Return the names of nodes by zone, or by each combination of zones and the other domains."""
