@@ -61,13 +61,13 @@ class Repellers:
         return (node for node in nodes if self._are_on(node, (key, selector, namespaces)))
 
     def beside_namesakes(self, pod: Pod) -> set[str]:
-        """Return the nodes with pods of its name that its terms select: they keep others away, but not this one."""
+        """Return the nodes with pods of its name, itself too, that its terms select: these keep others away, not it."""
         return {
             node
             for _, selector, namespaces in self.terms(pod)
             for each in namespaces
             for other, node in self._named[each].get(pod.name, ())
-            if other is not pod and selector.matches(other.labels)
+            if selector.matches(other.labels)
         }
 
     @staticmethod
