@@ -15,6 +15,7 @@ from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.taints import untolerated
 from rebalancer.eviction.causes import Cause, Code, cause
+from rebalancer.scheduling.equivalence import EquivalentNodes, asked_labels
 
 #: The most obstacles that are listed; each may name a different pod, and nobody reads more.
 _MOST_OBSTACLES = 16
@@ -122,7 +123,7 @@ class Preferences:
     """The nodes that pods prefer most; worked out once for each different preference."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._nodes = nodes
+        self._nodes, self._alike = nodes, EquivalentNodes(nodes)
         self._best: dict[tuple[PreferredTerm, ...], tuple[int, Node]] = {}
 
     @staticmethod
@@ -138,6 +139,7 @@ class Preferences:
         """
         known = self._best.get(spec.preferred)
         if known is None:
-            weights = ((self.weight(spec, node), node) for node in self._nodes)
+            groups = self._alike.groups(asked_labels(None, (each.term for each in spec.preferred)))
+            weights = ((self.weight(spec, node), node) for node in (self._nodes[group[0]] for group in groups))
             known = self._best[spec.preferred] = max(weights, key=lambda each: each[0])
         return known

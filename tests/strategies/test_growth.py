@@ -13,10 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from rebalancer.cluster.cluster import Cluster
-from rebalancer.cluster.pod import PodAffinityTerm, SpreadConstraint
+from rebalancer.cluster.pod import PodAffinityTerm, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from rebalancer.eviction.steering import Steer
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
+from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity
 from strategies.remove_pods_violating_node_taints import RemovePodsViolatingNodeTaints
 from strategies.remove_pods_violating_topology_spread_constraint import RemovePodsViolatingTopologySpreadConstraint
 from tests import make, measured
@@ -33,6 +34,9 @@ FEW = 60
 Scene = tuple[Cluster, Any, Mapping[str, Any]]
 CONFLICTS = RemovePodsViolatingInterPodAntiAffinity(RemovePodsViolatingInterPodAntiAffinity.Args())
 FEWEST = RemovePodsViolatingInterPodAntiAffinity(RemovePodsViolatingInterPodAntiAffinity.Args(selection="fewest"))
+PREFERENCES = RemovePodsViolatingNodeAffinity(
+    RemovePodsViolatingNodeAffinity.Args(node_affinity_type=("preferredDuringSchedulingIgnoredDuringExecution",))
+)
 SPREAD = RemovePodsViolatingTopologySpreadConstraint(RemovePodsViolatingTopologySpreadConstraint.Args())
 FIT, FIT_BY_SCHEDULER = {"nodeFit": True}, {"nodeFit": "scheduler"}
 WITHOUT_PDB = {"podProtections": {"extraEnabled": ["PodsWithoutPDB"]}}
@@ -147,6 +151,9 @@ SHAPES: Mapping[str, Callable[[int], Scene]] = {
         FIT,
         own=True,
         places=1,
+    ),
+    "each prefers nodes by a condition of its own": alike(
+        lambda n: {"preferred": (PreferredTerm(1, NodeSelectorTerm((lacks(n),))),)}, PREFERENCES, own=True
     ),
     "spread constraints of their own": alike(
         lambda n: {"labels": numbered(n), "spread": spread_over(HOST, **numbered(n))}, SPREAD
