@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import ASSUMED, Pod, PodSpec
+from rebalancer.cluster.pod import ASSUMED, HostPort, Pod, PodSpec
 from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.scheduler_inputs import NOTHING_READ, SchedulerInputs
 from rebalancer.cluster.snapshot import Snapshot
@@ -31,6 +31,7 @@ NEWEST_MINOR = 36
 
 _KUBERNETES = re.compile(r"v?1\.(\d+)\b")
 HOSTNAME = "kubernetes.io/hostname"
+_SIDECAR_PORTS = 34
 _SIDECARS_ASSUMED = 32  # before, they are left out of what is assumed
 #: Larger amounts count as this much: 2**50 bytes are a million gigabytes.  So sums and percentages stay within 64 bits.
 _MOST = 1 << 50
@@ -74,6 +75,7 @@ class State:
         self.nominated: dict[int, list[Pod]] = {}  # by index, pods nominated for the node that have none yet
         self.claims_on: Counts[int, tuple[str, str]] = Counts()  # by index, how many pods there have each claim
         self.claimants: Counter[tuple[str, str]] = Counter()  # the same by claim, for all nodes
+        self.ports_on: Counts[int, HostPort] = Counts()  # by index, how many pods there take each port
         self.soft_taints: Mapping[int, Sequence[Taint]] = {}  # by index, assumed besides those that were read
         self._of_nodes: dict[object, Any] = {}  # copies share it
         self._owned: set[int] | None = None  # None for all nodes
@@ -93,7 +95,7 @@ class State:
         new.taken = {name: each.copy() for name, each in self.taken.items()}
         new.assumed = {name: each.copy() for name, each in self.assumed.items()}
         new._amounts = BySpec(new._amounts_of)  # noqa: SLF001  of its class
-        new.residents, new.claims_on = [*self.residents], self.claims_on.copy()
+        new.residents, new.claims_on, new.ports_on = [*self.residents], self.claims_on.copy(), self.ports_on.copy()
         new.priorities, new.claimants, new.changes = self.priorities.copy(), self.claimants.copy(), []
         return new
 
@@ -192,6 +194,13 @@ class State:
         for name in claim_names(pod) if pod.claims or pod.own_claims else ():
             self.claims_on.add(node, (pod.namespace, name), sign)
             self.claimants[pod.namespace, name] += sign
+        for port in self.ports_of(pod):
+            self.ports_on.add(node, port, sign)
+
+    def ports_of(self, pod: Pod) -> Sequence[HostPort]:
+        """Return the ports of its node that a pod takes."""
+        placement = pod.spec.placement
+        return placement.host_ports + (placement.sidecar_ports if self.minor >= _SIDECAR_PORTS else ())
 
     def _amounts_of(self, spec: PodSpec) -> Sequence[tuple[ByNode, int]]:
         for name in spec.requests.keys() - self.taken.keys():

@@ -318,7 +318,6 @@ class PodCapacityOfNode:
         return scores
 
 
-_SIDECARS_COUNT = 34
 _ANY = "0.0.0.0"  # noqa: S104  compared, not listened on
 
 
@@ -332,16 +331,13 @@ class NodePorts:
 
     def refusals(self, pod: Pod, nodes: Nodes) -> Refusals | None:
         """Return the nodes where a port that the pod wants is taken."""
-        wanted = self._ports(pod)
+        wanted = self._state.ports_of(pod)
         reason = ("node(s) didn't have free ports for the requested pod ports",)
         taken = {index: reason for index in nodes if self._taken(wanted, index)} if wanted else {}
         return Refusals.of(taken, len(self._state.nodes))
 
     def _taken(self, wanted: Sequence[HostPort], index: int) -> bool:
-        return conflict(wanted, (port for pod in self._state.residents[index] for port in self._ports(pod)))
-
-    def _ports(self, pod: Pod) -> Sequence[HostPort]:
-        return ports(pod) if self._state.minor >= _SIDECARS_COUNT else pod.spec.placement.host_ports
+        return conflict(wanted, (port for port, count in self._state.ports_on.of(index).items() if count))
 
 
 def ports(pod: Pod) -> Sequence[HostPort]:

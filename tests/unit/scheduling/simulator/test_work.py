@@ -9,7 +9,7 @@ import pytest
 
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Placement, Pod, SpreadConstraint
+from rebalancer.cluster.pod import HostPort, Placement, Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.plugin import ByNode
@@ -18,6 +18,7 @@ from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
+from tests.strategies.test_growth import work
 from tests.unit.scheduling.simulator.scheduler import READ, simulator
 
 SCHEDULER = "default-scheduler"
@@ -152,6 +153,17 @@ def test_ports_and_disks_are_looked_at_one_by_one(kind: str) -> None:
         return Looked.times
 
     assert looks(20) == 2 * looks(10)
+
+
+def test_pods_without_ports_are_not_looked_at_for_one() -> None:
+    """As nearly all of a large cluster."""
+
+    def lines(number: int) -> int:
+        plain = [make.pod(f"p{each}", cpu="1m") for each in range(number)]
+        asked = simulator([make.node("n1"), make.node("n2", pods=number + 1)], plain)
+        return work(lambda: asked.ask(make.pod("new", placement=Placement(host_ports=(HostPort(80),)))))
+
+    assert lines(50) == lines(5)
 
 
 class Counted(tuple[Attachment, ...]):
