@@ -41,7 +41,7 @@ from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.plugins.resources import conflict, ports
 from rebalancer.scheduling.simulator.replacement import Moment
-from rebalancer.scheduling.simulator.state import HOSTNAME
+from rebalancer.scheduling.simulator.state import HOSTNAME, claim_names
 from rebalancer.scheduling.simulator.tally import condition_of
 
 
@@ -83,7 +83,7 @@ class Ties:
     def _reaches_far(self, first: ReplacementKind, then: ReplacementKind) -> bool:
         one, other = first.pod, then.pod
         labels = (one.labels, first.old_labels)
-        if {*one.claims, *one.own_claims} & {*other.claims, *other.own_claims} and one.namespace == other.namespace:
+        if {*claim_names(one)}.intersection(claim_names(other)) and one.namespace == other.namespace:
             return True
         if self._selected(other.spec.placement.affinity, other, one.namespace, labels):
             return True
@@ -95,7 +95,7 @@ class Ties:
     def _fills_a_node(self, one: Pod, other: Pod) -> bool:
         if conflict(ports(one), ports(other)):
             return True
-        if (one.spec.placement.disks or one.claims) and (other.spec.placement.disks or other.claims):
+        if all(each.spec.placement.disks or claim_names(each) for each in (one, other)):
             return True  # disks that may not be shared, and the number of volumes that a node may have
         return self._apart(one, other, near=True)
 

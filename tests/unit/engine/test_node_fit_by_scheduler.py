@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from rebalancer.cluster.pod import HostPort, Placement, PodAffinityTerm, SpreadConstraint
-from rebalancer.cluster.scheduler_inputs import SchedulerInputs
+from rebalancer.cluster.scheduler_inputs import Claim, CsiNode, SchedulerInputs, StorageClass, Volume
 from rebalancer.cluster.selectors import EVERYTHING
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.report.words import text
@@ -150,6 +150,32 @@ def test_hard_spreading_by_default_ties_pods_too() -> None:
 
     assert evicted(ledger) == ["a", "c"]
     assert why(ledger)["b"].startswith("a rule between pods ties its replacement to that of default/a")
+
+
+@pytest.mark.parametrize("kind", ["claims", "own_claims"])
+def test_a_pod_that_waits_may_take_the_last_place_for_a_volume(kind: str) -> None:
+    """n2 takes one volume, of a claim or of a generic ephemeral volume; n1 is cordoned."""
+    names = ("default", "c"), ("default", "b-data")
+    read = SchedulerInputs(
+        claims={
+            names[0]: Claim(namespace="default", name="c", volume="v", bound=True),
+            names[1]: Claim(namespace="default", name="b-data", storage_class="waits"),
+        },
+        volumes={"v": Volume(name="v", driver="d", handle="v")},
+        storage_classes={"waits": StorageClass(name="waits", provisioner="d", waits=True)},
+        csi_nodes={"n2": CsiNode(name="n2", limits={"d": 1})},
+        csi_drivers={},
+        attachments=(),
+    )
+    a = pod("a", claims=("c",), owners=[owner("x", "StatefulSet")])
+    waits = pod("b", node="", owners=None, **{kind: ("b-data",)})
+
+    def told(*pods: Any) -> str:
+        nodes = [node("n1", unschedulable=True), node("n2")]
+        return why(decide(cluster(nodes, pods, scheduler_inputs=read), Polite(), evictor=FIT)).get("a", "goes")
+
+    assert told(a) == "goes"
+    assert told(a, waits) == "1 nodes have room for its replacement, but 1 others may take that first"
 
 
 def test_which_pod_another_is_tied_to_does_not_hang_on_the_order_of_a_file() -> None:
