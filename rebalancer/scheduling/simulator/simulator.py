@@ -216,8 +216,9 @@ class Simulator:
     ) -> tuple[Nodes, _Refused]:
         """Ask the filters about one node with the pods that are nominated for it, unless this one comes before them."""
         state, priority = self._state, pod.spec.priority or 0
-        name = state.names[index]
+        name, (offered, taken) = state.names[index], state.room(PODS)
         rivals = [each for each in state.nominated[index] if (each.spec.priority or 0) >= priority]
+        del rivals[offered[index] - taken[index] :]  # those before take all places
         for each in rivals:
             state.place(each, name)
         try:

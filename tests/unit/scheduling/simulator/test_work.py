@@ -166,6 +166,18 @@ def test_pods_without_ports_are_not_looked_at_for_one() -> None:
     assert lines(50) == lines(5)
 
 
+def test_of_pods_nominated_for_a_node_as_many_are_placed_as_it_has_room_for() -> None:
+    """Thousands may be: to go through them is a line for each, to place them and take them back is dozens."""
+
+    def lines(number: int) -> int:
+        named = [make.pod(f"p{each}", node="", cpu="1m", nominated_node="n1") for each in range(number)]
+        asked = simulator([make.node("n1", pods=9)], named)
+        assert asked.ask(make.pod("first")).reason == "0/1 nodes are available: 1 Too many pods."
+        return work(lambda: asked.ask(make.pod("new")))
+
+    assert lines(400) - lines(200) < 200 * 9
+
+
 class Counted(tuple[Attachment, ...]):
     """Attachments that count how often they are gone through."""
 
