@@ -148,7 +148,11 @@ class Watch(LiveSink):
                 return refused(Code.NOT_READY)
             self._look(diary, [each for each in diary.gone if owner_key(each) == key])
             if self._must_wait(diary, key):
-                self.sleep(_LOOK_SECONDS)
+                self._looking.release()  # meanwhile other owners' pods go
+                try:
+                    self.sleep(_LOOK_SECONDS)
+                finally:
+                    self._looking.acquire()
         if any(each.failed and each.key == key for each in diary.moves):
             self._unready.add(key)
         return refused(Code.NOT_READY) if key in self._unready else None

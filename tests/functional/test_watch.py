@@ -108,6 +108,25 @@ def test_a_pause_of_a_replica_set_holds_whatever_owns_that(restarting, rebalance
     assert {each.refused()[f"shop-{number}"] for each in (outcome, dry) for number in (1, 2)} == {"Paused"}
 
 
+def test_an_owner_whose_replacement_is_not_ready_keeps_no_other_waiting(restarting, rebalancer):
+    """With several requests in flight: here the replacement of the first pod comes as the last one goes."""
+    for name in ("web-2", "web-3", "db-5"):
+        restarting.remove_pod("default", name)
+
+    def replace(request):
+        answer, name = restarting.process(request), request.path.split("/")[-2]
+        restarting.remove_pod("default", name)
+        for each in {"web-0": [], "db-4": ["web-0"]}.get(name, [name]):
+            restarting.add(ready(each, each.split("-")[0]))
+        return answer
+
+    restarting.on("POST", "*/eviction", replace)
+
+    outcome = rebalancer.run(restarting, policy(FAILED_PODS, trust=TRUST), "--max-parallel", "4")
+
+    assert outcome.evicted() == ["default/web-0", "default/web-1", "default/db-4"]
+
+
 def test_a_pause_that_was_seen_holds_where_it_cannot_be_looked_at_again(restarting, rebalancer):
     """The namespace is read again before each eviction."""
 
