@@ -104,10 +104,18 @@ def test_the_usual_variables_do_too(three, rebalancer, collect):
     assert b"EvictPod" in taken.body or taken.body[:2] == b"\x1f\x8b"
 
 
-@pytest.mark.parametrize("more", [[], ["--otel-transport-ca-cert", "/absent.crt"]])
-def test_without_a_collector_the_run_goes_on(three, rebalancer, more, monkeypatch):
+@pytest.mark.parametrize(
+    ("more", "variables"),
+    [
+        ([], {}),
+        (["--otel-transport-ca-cert", "/absent.crt"], {}),
+        ([], {"OTEL_EXPORTER_OTLP_COMPRESSION": "none"}),  # which is a word of the standard, and not of the package
+    ],
+)
+def test_without_a_collector_the_run_goes_on(three, rebalancer, more, variables, monkeypatch):
     """Untraced; what is wrong is logged and nothing more, after some seconds for the last try."""
     monkeypatch.setattr(tracing, "_SECONDS", 0.2)
+    rebalancer = replace(rebalancer, environment=variables)
 
     outcome = rebalancer.run(three, ONE, "--otel-collector-endpoint", f"127.0.0.1:{free_port()}", *more)
 
