@@ -54,7 +54,10 @@ def spelled(taint: Taint) -> str:
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What an annotation of ours says."""
+    """What an annotation of ours says; one with a time that UTC does not have cannot be read."""
+
+    def __post_init__(self) -> None:
+        self.text()
 
     def text(self) -> str:
         """Return it as the annotation has it."""

@@ -30,7 +30,7 @@ def read_note(text: str | msgspec.Raw | None, kind: type[T]) -> T | None:
     """Return what an annotation of ours says; None where there is none, or one that cannot be read."""
     try:
         return msgspec.json.decode(text or "", type=kind)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, OverflowError):
         return None
 
 

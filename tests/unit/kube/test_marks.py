@@ -221,11 +221,12 @@ def test_a_place_that_others_have_is_named(taints, labels, words):
         ({}, (Pressure("cpu", NOW, LATER, 0.0),)),
         ({"since": "2026-01-15T12:00:00"}, ()),
         ({"until": "2026-01-15T12:15:00"}, ()),
+        ({"until": "9999-12-31T23:59:59-14:00"}, ()),
     ],
-    ids=["no value, which is only shown", "no zone", "no zone of the end"],
+    ids=["no value, which is only shown", "no zone", "no zone of the end", "a time that UTC does not have"],
 )
 def test_a_mark_of_which_can_be_told_when_it_ends_is_one(change, found):
-    """A time without a zone says nothing."""
+    """A time without a zone says nothing; one that cannot be written again would stop all marking."""
     times = {"since": "2026-01-15T12:00:00Z", "until": "2026-01-15T12:15:00Z", **change}
     note = json.dumps({"run": "r", "rules": {"cpu": times}})
 
