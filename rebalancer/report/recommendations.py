@@ -20,6 +20,7 @@ from rebalancer.untrusted.printable import printable
 _AMOUNTS = ("cpuRequest", "cpuLimit", "memoryRequest", "memoryLimit")
 _HEADINGS = ("NAMESPACE", "WORKLOAD", "CONTAINER", "CPU REQUEST", "CPU LIMIT", "MEMORY REQUEST", "MEMORY LIMIT", "SURE")
 _NOTHING = "-"
+_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would carry out
 _MOST_PAIRS = 10
 _MOST_NODES = 5
 #: Names of pods, and reasons, in a sentence of `--what-if`.
@@ -122,7 +123,8 @@ def _csv(documents: Sequence[dict[str, Any]]) -> str:
     rows.writerow([*plain, *(f"{part} {name}" for part, name in amounts), *rest, "remarks"])
     for each in documents:
         cells = [(each[part] or {}).get(name) or "" for part, name in amounts]
-        rows.writerow([*(each[key] for key in plain), *cells, *(each[key] for key in rest), "; ".join(each["remarks"])])
+        names = ("'" * each[key].startswith(_FORMULA) + each[key] for key in plain)
+        rows.writerow([*names, *cells, *(each[key] for key in rest), "; ".join(each["remarks"])])
     return text.getvalue()
 
 

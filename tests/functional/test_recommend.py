@@ -153,6 +153,14 @@ def test_a_name_that_no_file_may_have_gets_a_short_one(recommend, web):
     assert max(map(len, written)) < 256
 
 
+def test_a_spreadsheet_takes_no_name_for_a_formula(recommend):
+    """Samples have no names that Kubernetes has checked."""
+    for day in range(3):
+        recommend.write(f"top-2023051{day}103000.txt", "NAMESPACE NAME CPU(cores) MEMORY(bytes)", "@a =1+1 1m 1Mi", "")
+
+    assert "\n'@a,Pod,'=1+1,(pod)," in recommend("-o", "csv").stdout
+
+
 def test_a_kind_is_shown_in_visible_characters(recommend, web):
     web["metadata"]["ownerReferences"][0]["kind"] = "Job\x1b[2J"
 
