@@ -148,6 +148,8 @@ def _document(path: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
+        if not text.lstrip().startswith("{"):
+            return read_plan(text, path).document()  # in YAML
         raise UsageError(f"{path} is not JSON: give a plan, or what `rebalancer run --output json` prints") from None
     kind = document.get("kind") if isinstance(document, dict) else None
     if kind == "Plan":

@@ -58,6 +58,9 @@ def test_the_same_page_from_a_run_a_report_and_of_a_plan(rebalancer, report, tmp
     moves = direct[direct.index("<h2>Moves") : direct.index("<details>")]
     assert moves in rebalancer("report", file).stdout
     planned = rebalancer("report", plan).stdout
+    written = tmp_path / "plan.yaml"
+    rebalancer("plan", "--policy", "demo", "--snapshot", CLUSTER, "--out", written)
+    assert rebalancer("report", written).stdout == planned
     assert "<title>rebalancer: Plan</title>" in planned
     assert "maxNoOfPodsToEvictPerNode: 3" in planned
 
