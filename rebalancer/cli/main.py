@@ -17,11 +17,11 @@ from rebalancer.cli.group import Spelled
 from rebalancer.cli.inspection import doctor, explain, recommend, report
 from rebalancer.cli.logs import complain, exit_on_error
 from rebalancer.cli.plan import apply, diff, plan, run
-from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, resume, status, unmark
+from rebalancer.cli.standing import appetite, breaker, mark, memory, pause, release_options, resume, status, unmark
 from rebalancer.errors import UsageError
 from rebalancer.report.layout import plural
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions
+from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -84,10 +84,10 @@ def convert(policy: str) -> None:
 
 
 @main.command()
-@flags.cluster_options
+@release_options
 @flags.value("-o --output path", "FILE|-", "Where to; gzipped if it ends in .gz.", flags.FILE, required=True)
 @flags.logged
-def snapshot(path: str, *, client: ClientOptions) -> None:
+def snapshot(path: str, *, client: ClientOptions, lease: LeaseOptions) -> None:
     """Write the live cluster to a file that `run --snapshot` reads.
 
     Only what a decision may look at is in it, and only its owner may read it.
@@ -97,7 +97,7 @@ def snapshot(path: str, *, client: ClientOptions) -> None:
         from rebalancer.run.capture import capture  # noqa: PLC0415
 
         progress = progress_for("table", flags.verbosity(), log_as_json=False)
-        counts, warnings = capture(client, path, progress)
+        counts, warnings = capture(client, path, progress, lease)
     complain(*(f"Warning: {warning}" for warning in warnings))
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
 

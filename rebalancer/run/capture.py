@@ -76,7 +76,7 @@ def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None
 
 
 def capture(
-    client: ClientOptions, path: str, progress: Progress | None = None
+    client: ClientOptions, path: str, progress: Progress | None = None, lease: LeaseOptions | None = None
 ) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
 
@@ -86,7 +86,7 @@ def capture(
     now = datetime.now(UTC)
     progress = progress or Progress()
     with progress.stage("read"):
-        memory = _memory(live)
+        memory = _memory(live, lease or LeaseOptions())
         lists, warnings = _read_everything(partial(_read, live, progress))
     document = {
         "apiVersion": "v1",
@@ -129,8 +129,8 @@ def _read_everything(read: Callable[..., list[msgspec.Raw]]) -> tuple[dict[str, 
     return lists, warnings
 
 
-def _memory(live: Client) -> Mapping[str, object]:
-    source = MemorySource.of(live, LeaseOptions())
+def _memory(live: Client, lease: LeaseOptions) -> Mapping[str, object]:
+    source = MemorySource.of(live, lease)
     try:
         return {"memory": {key: text for key, text in source.map.read().data.items() if key in (KEY, PAUSE_KEY)}}
     except ClusterError as error:

@@ -164,3 +164,8 @@ def test_what_only_looks_reads_the_memory_of_a_release_that_has_its_own(known, r
     told = [rebalancer.at(known, *command, *asked, *more) for more in ((), ("--memory", "mine-memory"))]
 
     assert [found in each.stdout + each.stderr for each in told] == [False, True], told
+
+    file = rebalancer.folder / "cluster.json"
+    rebalancer.at(known, "snapshot", "--memory", "mine-memory", "--output", str(file))
+    offline = rebalancer(*command, *asked, "--snapshot", str(file))
+    assert command[0] == "doctor" or found in offline.stdout + offline.stderr, offline
