@@ -179,13 +179,14 @@ def _wider(entry: Entry, worlds: "Worlds") -> Entry:
     shares = worlds.shares(entry.pod)
     if entry.destination is None or not entry.destination.shares or not shares:  # without: it has landed
         return entry
-    expected = entry.destination.nodes[0]
-    because, others = entry.because, [name for name in shares if name != expected]
-    lands_on = because.details.get("lands_on")
+    expected, because = entry.destination.nodes[0], entry.because
+    destination = Destination.among(expected, shares)
+    lands_on, others = because.details.get("lands_on"), [*destination.nodes[1:]]
     missing = SAMPLES * round(1 - sum(shares.values()), _DECIMALS)  # in a drawn order it fits nowhere
     nowhere = max(int(missing), 1) if missing else 0
     if lands_on and (others or nowhere):  # then the expected node is never said to be that in all histories
         often = min(round(shares.get(expected, 0.0) * SAMPLES), SAMPLES - nowhere - 1) if others else SAMPLES - nowhere
-        seen = {"worlds": often, "of": SAMPLES, "else": others, **({"nowhere": nowhere} if nowhere else {})}
+        few = {name: count for name, count in (("more", destination.more), ("nowhere", nowhere)) if count}
+        seen = {"worlds": often, "of": SAMPLES, "else": others, **few}
         because = because.with_details(lands_on={**lands_on, **seen})
-    return msgspec.structs.replace(entry, because=because, destination=Destination.among(expected, shares))
+    return msgspec.structs.replace(entry, because=because, destination=destination)

@@ -112,7 +112,7 @@ def _likely(lands_on: Figures) -> str:
     details = ", ".join([*histories, *map(_rise, lands_on["filled"])])
     likely = f"{lands_on['node']} ({details})" if details else str(lands_on["node"])
     others, nowhere = lands_on.get("else", []), lands_on.get("nowhere")
-    more = len(others[_NAMED:])
+    more = len(others[_NAMED:]) + lands_on.get("more", 0)
     elsewhere = f", else {', '.join(others[:_NAMED])}" + (f" or {more} more" if more else "") if others else ""
     return likely + elsewhere + (f", nowhere in {nowhere} of {lands_on['of']}" if nowhere else "")
 

@@ -18,6 +18,7 @@ from rebalancer.eviction.verdict import GRANTED, Unknown
 from rebalancer.memory.document import Memory
 from rebalancer.policy.evictor import DefaultEvictorArgs
 from rebalancer.policy.moving import Share, Trust
+from rebalancer.report.words import text
 from rebalancer.scheduling.worlds import SAMPLES
 from tests.make import NOW, cluster, decide, evicted, node, pod, says_no
 from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted, ScriptedBalance
@@ -203,14 +204,27 @@ def test_what_a_strategy_expects_is_forgotten_with_it() -> None:
     ],
 )
 def test_worlds_and_nowhere_add_up(shares: dict[str, float], worlds: int, nowhere: int | None) -> None:
+    told = widened(shares).because.details["lands_on"]
+    assert (told["worlds"], told.get("nowhere")) == (worlds, nowhere)
+
+
+def test_of_thousands_of_nodes_a_reason_names_as_many_as_the_destination() -> None:
+    """A report of a large cluster would name all its nodes for each pod."""
+    entry = widened({f"n{number}": SAMPLES / 3000 for number in range(3000)})
+
+    assert entry.destination is not None
+    assert entry.because.details["lands_on"]["else"] == [name for name in entry.destination.nodes if name != "n2"]
+    assert entry.destination.more == 2800
+    assert text(entry.because).endswith("likely lands on n2 (0 of 16), else n0, n1, n3 or 2996 more")
+
+
+def widened(shares: dict[str, float]) -> Entry:
     """Stand-in worlds: which shares come of a cluster is theirs to say, and only some clusters give halves."""
     parts = {name: share / SAMPLES for name, share in shares.items()}
     known = SimpleNamespace(played=lambda _: None, shares=lambda _: parts)
-    because = cause(Code.CUSTOM, text="why").with_details(lands_on={"node": "n2"})
+    because = cause(Code.UNDERUTILIZED, node="n1", measured=[], lands_on={"node": "n2", "filled": []})
     entry = Entry("p", "s", pod("a"), because, GRANTED, Destination.among("n2", {"n2": 1.0}))
     ledger = Ledger(evictions=[entry])
 
     widen_destinations(ledger, SimpleNamespace(index=lambda _: known))  # type: ignore[arg-type]
-
-    told = ledger.evictions[0].because.details["lands_on"]
-    assert (told["worlds"], told.get("nowhere")) == (worlds, nowhere)
+    return ledger.evictions[0]
