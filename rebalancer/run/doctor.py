@@ -158,7 +158,7 @@ def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Find
     if work.trust:
         yield _breaker(cluster, lease)
     yield _marks(cluster)
-    yield _others(cluster, lease.resource_name)
+    yield _others(cluster, f"{lease.resource_namespace}/{lease.resource_name}")
 
 
 def _version(cluster: Client) -> Iterator[Finding]:
@@ -263,7 +263,7 @@ def _others(cluster: Client, own: str) -> Finding:
     except ClusterError:
         lease = None
         unread.append("its Lease")
-    if lease and lease.holder and own != "descheduler" and _is_renewed(lease):
+    if lease and lease.holder and own != "kube-system/descheduler" and _is_renewed(lease):
         names.append(f"Lease kube-system/descheduler of {lease.holder}")
     if unread and not names:
         return Finding("other deschedulers", UNKNOWN, f"could not be read: {', '.join(unread)}")

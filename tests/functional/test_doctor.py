@@ -180,6 +180,8 @@ def test_a_lease_of_ones_own_is_no_other_descheduler(doctor, cluster):
     found = checks(doctor("--leader-elect-resource-name", "descheduler"))
 
     assert (found["other deschedulers"]["state"], "by host_1" in found["Lease"]["says"]) == ("fine", True)
+    elsewhere = doctor("--leader-elect-resource-name", "descheduler", "--leader-elect-resource-namespace", "ops")
+    assert "of host_1" in checks(elsewhere)["other deschedulers"]["says"]
 
 
 @pytest.mark.parametrize("body", ["<html>Please log in</html>", []])
