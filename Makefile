@@ -98,7 +98,7 @@ image: ## build the container image; IMAGE=registry.example/team/kube-rebalancer
 
 pins: $(READY) ## write anew what the image is made of, with hashes
 	@$(PIP) uv
-	@$(COMPILE) pyproject.toml --output-file image/runtime.txt
+	@$(COMPILE) pyproject.toml --extra otel --output-file image/runtime.txt
 	@$(COMPILE) image/build.in --output-file image/build.txt
 	@$(VENV)/bin/python image/rootfs.py --pin
 

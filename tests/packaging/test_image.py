@@ -20,7 +20,7 @@ def pins(path):
     return {str(canonicalize_name(name)): version for name, version in PIN.findall(path.read_text())}
 
 
-def needed_by(name):
+def needed_by(name, extra=""):
     """All packages that one needs to run, itself among them."""
     found: set[str] = set()
     waiting = [name]
@@ -29,13 +29,13 @@ def needed_by(name):
         if package not in found:
             found.add(package)
             wanted = map(Requirement, metadata.requires(package) or ())
-            waiting += [each.name for each in wanted if not each.marker or each.marker.evaluate({"extra": ""})]
+            waiting += [each.name for each in wanted if not each.marker or each.marker.evaluate({"extra": extra})]
     return found
 
 
 def test_what_the_program_needs_is_pinned_and_nothing_else():
-    """With the versions that the tests run with; `make pins` writes it."""
-    needed = needed_by("kube-rebalancer") - {"kube-rebalancer"}
+    """With the versions that the tests run with; `make pins` writes it.  Traces are among it."""
+    needed = needed_by("kube-rebalancer", "otel") - {"kube-rebalancer"}
     tested = pins(ROOT / "constraints.txt")
 
     assert pins(ROOT / "image/runtime.txt") == {name: tested[name] for name in needed}
