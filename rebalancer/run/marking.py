@@ -207,7 +207,7 @@ class Board:
         def page(document: Mapping[str, Any], html: Callable[[Mapping[str, Any]], str]) -> ServedPage:
             text = json.dumps(document, indent=2) + "\n"
             form = "application/json"
-            return ServedPage(200, text.encode(), form, html(document).encode(), refresh=REFRESH_SECONDS)
+            return ServedPage(200, text.encode(), form, lambda: html(document).encode(), refresh=REFRESH_SECONDS)
 
         def status(_verbose: bool) -> ServedPage:
             return page(status_document(self._last, self.health.alive(), self.health.ready()), status_html)

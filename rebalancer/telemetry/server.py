@@ -252,17 +252,17 @@ class _Handler(RequestHandler):
         make = self._pages.get(self.request.path)
         verbose = "verbose" in self.request.query.split("&") or bool(self.get_query_arguments("verbose"))
         page = make(verbose) if make else ServedPage(404, b"404 page not found\n")
-        is_html = bool(page.html) and "text/html" in self.request.headers.get("Accept", "")
+        html = page.html if "text/html" in self.request.headers.get("Accept", "") else None
         self.set_status(page.status)
-        self.set_header("Content-Type", "text/html; charset=utf-8" if is_html else page.content_type)
+        self.set_header("Content-Type", "text/html; charset=utf-8" if html else page.content_type)
         scripts = "; script-src 'unsafe-inline'" if page.scripted else ""
         self.set_header("Content-Security-Policy", f"default-src 'none'; style-src 'unsafe-inline'{scripts}")
-        if page.refresh and is_html:
+        if page.refresh and html:
             self.set_header("Refresh", str(page.refresh))
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Cache-Control", "no-store")
         self.set_header("Vary", "Accept")
-        self.finish(page.html if is_html else page.body)
+        self.finish(html() if html else page.body)
 
     def head(self) -> None:
         self.get()

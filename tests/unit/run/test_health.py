@@ -103,3 +103,14 @@ def test_a_port_that_is_named_is_served() -> None:
 
     with served(ServingOptions(secure_port=port, bind_address="127.0.0.1"), Telemetry(Options("demo"))):
         assert ask(port, "/healthz").status == 200
+
+
+def test_a_page_is_made_only_for_a_browser():
+    """Of a large report that takes seconds, while probes wait."""
+    telemetry, port = Telemetry(Options("safe")), free_port()
+    telemetry.last_report = {"kind": "a report of which no page can be made"}
+
+    with served(ServingOptions(port, "127.0.0.1", insecure_http=True), telemetry):
+        statuses = [ask(port, "/report", secure=False, Accept=form).status for form in ("*/*", "text/html")]
+
+    assert statuses == [200, 500]
