@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT
 from tests.functional.objects import OLD, pod, policy, two_nodes_with
 from tests.functional.program import finish
 
 FULL = Path("/dev/full")
+CLUSTER = ROOT / "examples" / "cluster.json"
 EVIL = "x\x1b[31m\u202ehidden\x07\u200b"
 SHOWN = "x\\x1b[31m\\u202ehidden\\x07\\u200b"
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="needs a file that is always full")
@@ -33,6 +35,17 @@ def test_a_run_on_a_full_disk(two, rebalancer, forbidden, options, exit_code, go
 
     assert outcome.exit_code == exit_code
     assert outcome.stderr.endswith(f"Error: the report cannot be written: No space left on device{gone}\n")
+
+
+@needs_full
+@pytest.mark.parametrize("command", [("strategies",), ("plan", "--policy", "demo", "--snapshot", CLUSTER)])
+def test_any_other_output_on_a_full_disk(rebalancer, command):
+    """One line, and an exit code that says that it is not there."""
+    with FULL.open("w") as full:
+        outcome = finish(rebalancer.start(*command, stdout=full))
+
+    assert outcome.exit_code == 1
+    assert outcome.stderr.splitlines()[-1] == "Error: the output cannot be written: No space left on device"
 
 
 def test_a_live_run_whose_output_was_closed_at_start(two, rebalancer):
