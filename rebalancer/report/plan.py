@@ -43,7 +43,12 @@ Text = Annotated[str, StringConstraints(max_length=LONGEST)]
 
 class _Part(BaseModel):
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, defer_build=True
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,  # JSON has no such numbers
+        defer_build=True,
     )
 
 

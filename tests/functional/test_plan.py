@@ -1,6 +1,7 @@
 """`plan`, `apply` and `diff` on a real HTTP server and on files."""
 
 import json
+import math
 
 import pytest
 import yaml
@@ -180,6 +181,7 @@ def test_a_part_of_it(three, rebalancer, planned):
         pytest.param({"options": {"hold": "soon"}}, "options.hold: 'soon' is not a duration", id="hold"),
         pytest.param({"more": 1}, "more: extra inputs are not permitted", id="unknown"),
         pytest.param({"kind": "Report"}, "is not a plan but of the kind 'Report'", id="kind"),
+        pytest.param({"targets": {"Low": {"cpu": math.nan}}}, "targets.Low.cpu: input should be a finite", id="number"),
         pytest.param({}, "was made with another policy", id="policy"),
     ],
 )
