@@ -189,7 +189,7 @@ def read_plan(text: str, name: str) -> Plan:
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:
-        raise UsageError(_told(name, error)) from None
+        raise UsageError(told(name, error)) from None
     if len({move.uid for move in plan.moves}) != len(plan.moves):
         raise UsageError(f"plan {name} cannot be used: it names a pod twice")
     return plan
@@ -202,7 +202,8 @@ def _parsed(text: str) -> Any:
     return yaml.load(text, _LOADER)  # noqa: S506  a safe loader
 
 
-def _told(name: str, error: ValidationError) -> str:
+def told(name: str, error: ValidationError) -> str:
+    """Return what is wrong with a plan: the first problems, each with its place."""
     problems = error.errors(include_url=False, include_input=False)
     words = [each["msg"].lower().removeprefix("value error, ") for each in problems[:_ERRORS]]
     lines = [f"  {'.'.join(map(str, each['loc']))}: {said}" for each, said in zip(problems, words, strict=False)]
