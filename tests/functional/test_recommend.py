@@ -224,3 +224,9 @@ def test_a_folder_has_to_be_empty_and_a_picture_needs_nodes(recommend, web):
     assert (full.exit_code, lone.exit_code) == (2, 2)
     assert "is not empty; name a new folder" in full.stderr
     assert "--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all" in lone.stderr
+
+
+def test_a_share_that_is_no_number_is_bad_usage(recommend):
+    outcome = recommend(*PEAK, "--request-share", "nan")
+
+    assert (outcome.exit_code, "--request-share nan is not a number" in outcome.stderr) == (2, True)
