@@ -213,7 +213,8 @@ def _queries(asked: HistoryOptions) -> HistoryQueries:
 def _windows(measured: MeasuredContainers, options: RecommendOptions) -> tuple[sampled.Windows, list[str]]:
     if options.peak is not None:
         return sampled.parse_windows(options.peak, options.days), []
-    totals = [each for each in zip(measured.times, measured.totals, strict=True) if each[1]] or [(measured.times[0], 0)]
+    every = list(zip(measured.times, measured.totals, strict=True))
+    totals = [each for each in every if each[1]] or every
     by_hour = sampled.hourly_totals((datetime.fromtimestamp(time, options.timezone), total) for time, total in totals)
     windows = sampled.found_peaks(by_hour, sampled.parse_days(options.days))
     hours = ", ".join(f"{begin:%H:%M}-{end:%H:%M}" for begin, end in windows.spans)

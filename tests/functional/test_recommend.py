@@ -226,6 +226,19 @@ def test_a_folder_has_to_be_empty_and_a_picture_needs_nodes(recommend, web):
     assert "--what-if needs nodes in --snapshot: `rebalancer snapshot` writes all" in lone.stderr
 
 
+def test_where_nothing_uses_cpu_all_hours_are_peaks(rebalancer):
+    """The memory of each hour counts then."""
+    recommend = Recommender(rebalancer)
+    for day in range(3):
+        for hour, memory in (("09", 64), ("15", 640)):
+            recommend.write(f"top-2023051{day}{hour}3000.txt", f"web-5d8f7b9c64-x2x7k 0m {memory}Mi", "")
+
+    outcome = recommend(*JSON)
+
+    assert "peak hours found by cpu: 09:00-10:00, 15:00-16:00;" in outcome.stderr
+    assert outcome.report["containers"][0]["recommended"]["memoryRequest"] == "480Mi"
+
+
 def test_a_share_that_is_no_number_is_bad_usage(recommend):
     outcome = recommend(*PEAK, "--request-share", "nan")
 
