@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from hashlib import sha256
@@ -284,13 +285,17 @@ def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
         return {**name, "controlledResources": sorted(least), "minAllowed": least} if least else None
 
     files = {}
-    for name, workload, containers in _by_workload(found, container):
+    every = list(_by_workload(found, container))
+    namesakes = Counter((workload.namespace, workload.name) for _, workload, _ in every)
+    for name, workload, containers in every:
         spec = {
             "targetRef": {"apiVersion": "apps/v1", "kind": workload.kind, "name": workload.name},
             "updatePolicy": {"updateMode": "Off"},
             "resourcePolicy": {"containerPolicies": containers},
         }
-        files[name] = _file("VerticalPodAutoscaler", "autoscaling.k8s.io/v1", workload, spec)
+        kind = f"-{workload.kind.lower()}" if namesakes[workload.namespace, workload.name] > 1 else ""
+        called = workload._replace(name=workload.name + kind)
+        files[name] = _file("VerticalPodAutoscaler", "autoscaling.k8s.io/v1", called, spec)
     return files
 
 

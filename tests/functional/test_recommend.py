@@ -139,6 +139,17 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(recommend, web):
     }
 
 
+def test_namesakes_of_two_kinds_have_an_autoscaler_each(recommend, web):
+    """Else the second one that is applied would take the place of the first."""
+    other = pod("web-5d8f7b9c64-b4b4b")
+    other["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+    other["spec"] = web["spec"]
+
+    found = recommend.written(*PEAK, "--vpa", beside=[web, other]).values()
+
+    assert {each["metadata"]["name"] for each in found} == {"web-deployment", "web-statefulset"}
+
+
 def test_a_name_that_no_file_may_have_gets_a_short_one(recommend, web):
     """Deployments may have names of 253 characters; two that begin alike have a file each."""
     names = [f"{'a' * 240}{end}" for end in "bc"]
