@@ -180,6 +180,7 @@ class CertainRoom:
         self._gone: dict[Pod, ReplacementKind] = {}
         self._coming = Counter(self._anyway.values())
         self._claims: dict[Pod, _Claim] = {}
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal ones are one: a name for each pod and node
         #: The claims of pods that went, each with those pods: replicas are alike.
         self._earlier: dict[_Claim, dict[Pod, None]] = {}
         self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
@@ -203,7 +204,7 @@ class CertainRoom:
         names, *others = (each.feasible_nodes() for each in answers)
         for each in others:
             names = tuple(filter(set(each).__contains__, names))
-        claim = _Claim(self._kind(pod, made.pod), names)
+        claim = _Claim(self._kind(pod, made.pod), self._names.setdefault(names, names))
         doubt = self._crowded(pod, claim) or self._ousting(pod, claim)
         if not doubt:
             self._claims[pod] = claim

@@ -1,0 +1,45 @@
+"""What is kept of the scheduler's answers: memory does not grow with pods times nodes, where all nodes are alike."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling.certain_room import CertainRoom
+from tests import make
+
+NODES, PODS = 80, 160
+NAME = 8  # bytes of a reference
+
+
+@pytest.fixture
+def on() -> Cluster:
+    nodes = [make.node(f"n{each:02}") for each in range(NODES)]
+    template = make.pod("template")
+    pods = [replace(template, name=f"p{each}", uid=f"u{each}", node=f"n{each % NODES:02}") for each in range(PODS)]
+    return make.cluster(nodes, pods)
+
+
+def certain(on: Cluster) -> Callable[[Pod], object]:
+    return on.index(CertainRoom).doubt
+
+
+@pytest.mark.parametrize(("asking", "times"), [(certain, 1.5)])
+def test_answers_about_many_pods_take_little_memory(
+    on: Cluster, asking: Callable[[Cluster], Callable[[Pod], object]], times: float
+) -> None:
+    """Of each pod less than `times` the names of all nodes."""
+    ask, (first, *others) = asking(on), on.snapshot.pods
+    ask(first)
+    tracemalloc.start()
+    try:
+        for pod in others:
+            ask(pod)
+        now = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/simulator/*")])
+    finally:
+        tracemalloc.stop()
+
+    assert sum(each.size for each in now.statistics("filename")) < times * PODS * NODES * NAME
