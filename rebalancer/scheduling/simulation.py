@@ -42,6 +42,8 @@ from rebalancer.scheduling.simulator.state import State, newest_minor
 
 #: The answers of so many pods are kept with their scores: steering asks about the same ones again.
 _KEPT = 128
+#: So many names of nodes are kept in answers without scores: where thousands of nodes tie, each pod has them all.
+_MOST_NAMES = 1 << 23
 
 _SOON, _LATER, _FIRST = range(3)  # the clusters that are asked: `first` says what the last one is
 
@@ -67,6 +69,7 @@ class Simulation:
         self._ending: dict[Pod, Pod] = {}
         self._answers: dict[Pod, Answer] = {}
         self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
+        self._names = 0  # of nodes, in these
         self.taints: Mapping[str, Sequence[Taint]] = {}  # soft taints that are supposed at present, by node
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
         self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
@@ -105,6 +108,8 @@ class Simulation:
         Where the scheduler scores a part of the nodes, an answer that names only the best of all comes first: that is
         found soon, and as a rule it decides.  Without scores, so that all pods' answers can be kept.
         """
+        if self._names > _MOST_NAMES:
+            self._forget()
         known, moments = self._in_turn.setdefault(pod, {}), self.replacement(pod).moments
         for number, simulated in enumerate(self.soon_and_later):
             answers: list[Answer] = []
@@ -113,6 +118,7 @@ class Simulation:
                     answers = answers or [self.at(pod, simulated, moment) for moment in moments]
                     found = [each.anywhere(roughly=True) for each in answers] if anywhere else answers
                     known[number, anywhere] = reduce(Answer.or_else, found).without_scores()
+                    self._names += len(known[number, anywhere].nodes)
                 yield known[number, anywhere]
                 if not known[number, anywhere].sampled:
                     break
@@ -185,8 +191,7 @@ class Simulation:
             self._suppose(before)
 
     def _suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
-        self._answers.clear()
-        self._in_turn.clear()
+        self._forget()
         self.taints = taints
         self._clusters.suppose(taints)
 
@@ -209,9 +214,13 @@ class Simulation:
         self._note(("came", pod), sign, [soon, arrival, None])
 
     def _note(self, step: object, sign: int, exchanges: Sequence[Exchange]) -> None:
+        self._forget()
+        self._clusters.note(step, sign, exchanges)
+
+    def _forget(self) -> None:
         self._answers.clear()
         self._in_turn.clear()
-        self._clusters.note(step, sign, exchanges)
+        self._names = 0
 
     @property
     def soon_and_later(self) -> tuple[Simulator, ...]:

@@ -1,14 +1,17 @@
 """What is kept of the scheduler's answers: memory does not grow with pods times nodes, where all nodes are alike."""
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from unittest.mock import patch
 
 import pytest
 from msgspec.structs import replace
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import Pod
+from rebalancer.scheduling import simulation
 from rebalancer.scheduling.certain_room import CertainRoom
+from rebalancer.scheduling.simulation import Simulation
 from tests import make
 
 NODES, PODS = 80, 160
@@ -16,18 +19,24 @@ NAME = 8  # bytes of a reference
 
 
 @pytest.fixture
-def on() -> Cluster:
+def on() -> Iterator[Cluster]:
     nodes = [make.node(f"n{each:02}") for each in range(NODES)]
     template = make.pod("template")
     pods = [replace(template, name=f"p{each}", uid=f"u{each}", node=f"n{each % NODES:02}") for each in range(PODS)]
-    return make.cluster(nodes, pods)
+    with patch.object(simulation, "_MOST_NAMES", 1000):
+        yield make.cluster(nodes, pods)
 
 
 def certain(on: Cluster) -> Callable[[Pod], object]:
     return on.index(CertainRoom).doubt
 
 
-@pytest.mark.parametrize(("asking", "times"), [(certain, 1.5)])
+def likely(on: Cluster) -> Callable[[Pod], object]:
+    index = on.index(Simulation)
+    return lambda pod: list(index.in_turn(pod))
+
+
+@pytest.mark.parametrize(("asking", "times"), [(certain, 1.5), (likely, 1.5)])
 def test_answers_about_many_pods_take_little_memory(
     on: Cluster, asking: Callable[[Cluster], Callable[[Pod], object]], times: float
 ) -> None:
