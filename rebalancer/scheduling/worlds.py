@@ -105,6 +105,11 @@ class Seen:
     node: str = ""  # the one that is drawn; empty if there is none
 
     @property
+    def brief(self) -> "Seen":
+        """The same without scores: those of all nodes in each world, for each pod that goes, would fill the memory."""
+        return Seen(self.number, self.answer.without_scores(), self.node)
+
+    @property
     def shares(self) -> Mapping[str, float]:
         """How likely each of the nodes is in this world."""
         if Draw(self.number).is_even:
@@ -140,7 +145,7 @@ class Worlds:
             seen = self._look(pod, draw, known)
             found.append(seen)
             yield seen
-        self._seen[pod] = tuple(found)
+        self._seen[pod] = tuple([each.brief for each in found])
         self._again.pop(pod, None)
 
     def _look(self, pod: Pod, draw: Draw, known: dict[object, Answer]) -> Seen:
@@ -206,7 +211,7 @@ class Worlds:
             if draw.fate >= _MIXED:
                 arrived = list(self._arriving(draw, pods, expected))
                 for pod, seen in arrived:
-                    self._again.setdefault(pod, {})[draw.number] = seen
+                    self._again.setdefault(pod, {})[draw.number] = seen.brief
                 yield arrived
 
     def _arriving(self, draw: Draw, pods: Sequence[Pod], expected: Mapping[Pod, str]) -> Iterator[tuple[Pod, Seen]]:
