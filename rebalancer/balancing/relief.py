@@ -83,7 +83,7 @@ class Worth:
     def _lasts(self, outlook: Outlook, node: NodeUtilization) -> float:
         name = node.node.name
         if name not in self._hours:
-            self._hours[name] = outlook.hours(node.node, node.bounds(self.low), node.bounds(self.high))
+            self._hours[name] = outlook.hours(node.node, node.floors(self.low), node.bounds(self.high))
         return self._hours[name]
 
 

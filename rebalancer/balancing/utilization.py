@@ -108,6 +108,10 @@ class NodeUtilization:
             return bounds
         return {name: clamped(bound + self.offset.get(name, 0.0)) for name, bound in bounds.items()}
 
+    def floors(self, floors: Percentages) -> Percentages:
+        """Return bounds below which it uses too little, as they are for this node: none for what it has nothing of."""
+        return {name: floor for name, floor in self.bounds(floors).items() if self.offered.get(name)}
+
     def level(self, name: str, without: float) -> float:
         """Return how full the node is, in percent, to be compared with bounds for the mean of all nodes.
 
@@ -142,8 +146,8 @@ class NodeUtilization:
         return not self.above(thresholds).points
 
     def short_of(self, floors: Percentages, change: Points = NONE) -> float:
-        """Return by how many points the node is below floors, summed up, after a change; none for what it lacks."""
-        bounds = {name: floor for name, floor in self.bounds(floors).items() if self.offered.get(name)}
+        """Return by how many points the node is below floors, summed up, after a change of its usage."""
+        bounds = self.floors(floors)
         short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in bounds.items())
         return round(sum(points for points in short if points > 0), _DECIMALS)
 

@@ -72,6 +72,22 @@ def moved(history, usage=8.0, steer=None, **known):
     return make.decide(on, strategy, recollection=known, steer=steer)
 
 
+@pytest.mark.parametrize("steer", [None, STEER])
+@pytest.mark.parametrize("more", [{}, {"gpu/x": 10}])
+def test_devices_that_a_node_lacks_do_not_make_its_excess_last(more, steer):
+    """n1 is above the band since this cycle; only n3 has devices, and half of them are in use."""
+    nodes = (measured.node("n1"), measured.node("n2"), measured.node("n3", extra={"gpu/x": "10"}))
+    pods = [*PODS, measured.pod("on-n3", "n3")]
+    usage = {pod.name: {**measured.points(8), "gpu/x": 0} for pod in PODS}
+    usage["on-n3"] = {**measured.points(32), "gpu/x": 5}
+    on = measured.cluster(nodes, pods, usage, rest={"n2": {**measured.points(0), "gpu/x": 0}})
+    before = Reading(ago(minutes=30), {"n1": {"cpu": 40.0, "gpu/x": 0.0}})
+    strategy = measured.low({"cpu": 20, **more}, {"cpu": 20, **more}, useDeviationThresholds=True)
+    ledger = make.decide(on, strategy, recollection=recollection(memory=memory(readings=(before,))), steer=steer)
+
+    assert (ledger.runs[0].error, make.evicted(ledger)) == (None, [])
+
+
 @pytest.mark.parametrize(
     ("history", "fields", "goes"),
     [
