@@ -42,7 +42,7 @@ from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.plugins.resources import conflict, ports
 from rebalancer.scheduling.simulator.replacement import Moment
 from rebalancer.scheduling.simulator.state import HOSTNAME, claim_names
-from rebalancer.scheduling.simulator.tally import condition_of
+from rebalancer.scheduling.simulator.tally import Matcher, condition_of
 
 
 class Tie(IntEnum):
@@ -60,6 +60,7 @@ class ReplacementKind:
     pod: Pod  # one of them, as the scheduler gets it
     old_labels: Labels  # of the pod in whose place it comes
     known: bool  # whether `pod` is what comes; if not, the old pod stands in for it
+    spread_with: tuple[Matcher, ...] = ()  # which pods count by its hard spreading
 
 
 class Ties:
@@ -68,9 +69,8 @@ class Ties:
     With `hosts_differ` no two nodes have the same host name.
     """
 
-    def __init__(self, namespaces: Mapping[str, Labels] | None, simulation: Simulation, *, hosts_differ: bool) -> None:
+    def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
         self._namespaces = namespaces or {}
-        self._simulation = simulation
         self._hosts_differ = hosts_differ
         self.of = cache(self._of)
 
@@ -87,8 +87,7 @@ class Ties:
             return True
         if self._selected(other.spec.placement.affinity, other, one.namespace, labels):
             return True
-        spread_with = self._simulation.first().spread_with(other)
-        if any(matcher.takes(one.namespace, {}, each) for matcher in spread_with for each in labels):
+        if any(matcher.takes(one.namespace, {}, each) for matcher in then.spread_with for each in labels):
             return True
         return self._apart(one, other, near=False)
 
@@ -173,7 +172,7 @@ class CertainRoom:
     def __init__(self, cluster: Cluster) -> None:
         self._simulation = cluster.index(Simulation)
         names = [node.labels[HOSTNAME] for node in cluster.snapshot.nodes if HOSTNAME in node.labels]
-        self._ties = Ties(cluster.snapshot.namespaces, self._simulation, hosts_differ=len(set(names)) == len(names))
+        self._ties = Ties(cluster.snapshot.namespaces, hosts_differ=len(set(names)) == len(names))
         self._kinds: dict[object, ReplacementKind] = {}
         pods = sorted(cluster.snapshot.pods, key=lambda pod: pod.age_order)  # a cause names the first that is tied
         self._anyway = dict(self._coming_anyway(pods))
@@ -287,8 +286,9 @@ class CertainRoom:
         pod = made or old
         spec, labels = pod.spec, (frozenset(pod.labels.items()), frozenset(old.labels.items()))
         rules = (spec.spread, spec.anti_affinity, spec.placement.affinity, spec.placement.disks, ports(pod))
+        kind = ReplacementKind(pod, old.labels, made is not None, self._simulation.first().spread_with(pod))
         alike = (frozenset(spec.requests.items()), rules, pod.claims, pod.own_claims, pod.namespace, labels, bool(made))
-        return self._kinds.setdefault(alike, ReplacementKind(pod, old.labels, made is not None))
+        return self._kinds.setdefault((*alike, kind.spread_with), kind)
 
     def _coming_anyway(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, ReplacementKind]]:
         """Yield pods that wait for a node, and those that go without us, each with what comes."""

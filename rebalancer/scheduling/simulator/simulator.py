@@ -7,7 +7,7 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from operator import add
 
@@ -27,7 +27,7 @@ from rebalancer.scheduling.simulator.plugin import (
     Refusals,
     UnknownPlacementError,
 )
-from rebalancer.scheduling.simulator.plugins.pod_topology_spread import PodTopologySpread
+from rebalancer.scheduling.simulator.plugins.pod_topology_spread import REQUIRED, PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.sampling import Order, SamplingWindow, circle_from
@@ -85,10 +85,13 @@ class Simulator:
         rooms = {name: self._state.room(name) for name in asked}
         return {name: int(offered[index] - taken[index]) - asked[name] for name, (offered, taken) in rooms.items()}
 
-    def spread_with(self, pod: Pod) -> list[Matcher]:
-        """Return which pods count by the hard spreading of a pod, its own or that of its profile."""
-        plugins = self._profiles[pod.spec.placement.scheduler].moving
-        return [matcher for each in plugins if isinstance(each, PodTopologySpread) for matcher in each.hard(pod)]
+    def spread_with(self, pod: Pod) -> tuple[Matcher, ...]:
+        """Return which pods count by the hard spreading of a pod, its own or its profile's; none if that is unknown."""
+        profile = self._profiles.get(pod.spec.placement.scheduler)
+        plugins = [each for each in profile.moving if isinstance(each, PodTopologySpread)] if profile else []
+        with suppress(UnknownPlacementError):
+            return tuple([one.matcher for each in plugins for one in each.constraints_of(pod, REQUIRED)])
+        return ()
 
     def ask(self, pod: Pod, window: SamplingWindow | None = None, *, tell: bool = False) -> Answer:
         """Return where a pod without a node would go.

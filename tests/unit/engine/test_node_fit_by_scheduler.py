@@ -140,16 +140,24 @@ def test_of_pods_tied_by_a_rule_over_zones_one_goes(rule: dict[str, Any]) -> Non
 
 
 def test_hard_spreading_by_default_ties_pods_too() -> None:
-    """Pods without constraints are spread by those of the profile: those of its owner count, and no others."""
+    """Pods without constraints are spread by those of the profile: those of its owner count, and no others.
+
+    One that waits for a scheduler that nobody knows is like c in all else, and may be spread with it.
+    """
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     args = {"defaultingType": "List", "defaultConstraints": [constraint]}
     configuration = {**PACKS, "profiles": [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}]}
     nodes = [node(f"n{number}", labels={ZONE: f"z{number}"}) for number in range(2)]
+    waits = pod("waits", node="", labels={"app": "x"}, owners=None, placement=Placement(scheduler="unheard-of"))
     pods = [pod("a", node="n0", labels=WEB), pod("b", node="n1", labels=WEB), pod("c", owners="x", labels={"app": "x"})]
-    ledger = decide(cluster(nodes, pods, scheduler_configuration=configuration), Polite(), evictor=FIT)
 
+    def decided(*pods: Any) -> Any:
+        return decide(cluster(nodes, pods, scheduler_configuration=configuration), Polite(), evictor=FIT)
+
+    ledger, beside = decided(*pods), decided(*pods, waits)
     assert evicted(ledger) == ["a", "c"]
     assert why(ledger)["b"].startswith("a rule between pods ties its replacement to that of default/a")
+    assert (evicted(beside), refused(beside)["c"]) == (["a"], "NodeFit")
 
 
 @pytest.mark.parametrize("kind", ["claims", "own_claims"])

@@ -43,7 +43,7 @@ from rebalancer.scheduling.simulator.replacement import of_constraint
 from rebalancer.scheduling.simulator.state import HOSTNAME, State
 from rebalancer.scheduling.simulator.tally import MatchedPods, Matcher
 
-_REQUIRED = "DoNotSchedule"
+REQUIRED = "DoNotSchedule"
 _PREFERRED = "ScheduleAnyway"
 _HONOR = "Honor"
 _SKEWED = ("node(s) didn't match pod topology spread constraints",)
@@ -157,7 +157,7 @@ class PodTopologySpread:
         self._none = np.zeros(len(state.nodes), dtype=np.bool_)
         self._all = ~self._none
 
-    def _constraints_of(self, pod: Pod, when: str) -> list[_Constraint]:
+    def constraints_of(self, pod: Pod, when: str) -> list[_Constraint]:
         """Return the constraints of one kind: the pod's own, or, if it declares none, the defaults."""
         key = (id(pod.spec), id(pod.labels), pod.namespace, pod.owners, when)
         known = self._constraints.get(key)
@@ -172,13 +172,9 @@ class PodTopologySpread:
         selector = self._selectors.of(pod) if declared else None
         return [_constraint(each, selector, pod) for each in declared] if selector else []
 
-    def hard(self, pod: Pod) -> list[Matcher]:
-        """Return which pods count by the hard constraints of a pod, one for each."""
-        return [each.matcher for each in self._constraints_of(pod, _REQUIRED)]
-
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes where a hard constraint would be broken, or that lack a topology label."""
-        constraints = self._constraints_of(pod, _REQUIRED)
+        constraints = self.constraints_of(pod, REQUIRED)
         if not constraints:
             return None
         found: list[tuple[Mask, Reasons]] = []
@@ -231,7 +227,7 @@ class PodTopologySpread:
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return 100 for the nodes with the lowest sum, less for others; None without soft constraints."""
-        constraints = self._constraints_of(pod, _PREFERRED)
+        constraints = self.constraints_of(pod, _PREFERRED)
         if not constraints:
             return None
         lacking = self._lacking(constraints) if pod.spec.spread or not self._by_system else self._none
