@@ -61,6 +61,7 @@ class ReplacementKind:
     old_labels: Labels  # of the pod in whose place it comes
     known: bool  # whether `pod` is what comes; if not, the old pod stands in for it
     spread_with: tuple[Matcher, ...] = ()  # which pods count by its hard spreading
+    takes_room_only: bool = False  # whether it is known, without rules, ports, claims and disks
 
 
 class Ties:
@@ -72,10 +73,13 @@ class Ties:
     def __init__(self, namespaces: Mapping[str, Labels] | None, *, hosts_differ: bool) -> None:
         self._namespaces = namespaces or {}
         self._hosts_differ = hosts_differ
-        self.of = cache(self._of)
+        self._known = cache(self._of)
+
+    def of(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
+        """Return what a replacement of the first kind may do to one of the other kind if it comes before it."""
+        return Tie.ROOM if first.takes_room_only and then.takes_room_only else self._known(first, then)
 
     def _of(self, first: ReplacementKind, then: ReplacementKind) -> Tie:
-        """Return what a replacement of the first kind may do to one of the other kind if it comes before it."""
         if self._reaches_far(first, then):
             return Tie.ANYWHERE
         return Tie.NODE if not first.known or self._fills_a_node(first.pod, then.pod) else Tie.ROOM
@@ -286,7 +290,9 @@ class CertainRoom:
         pod = made or old
         spec, labels = pod.spec, (frozenset(pod.labels.items()), frozenset(old.labels.items()))
         rules = (spec.spread, spec.anti_affinity, spec.placement.affinity, spec.placement.disks, ports(pod))
-        kind = ReplacementKind(pod, old.labels, made is not None, self._simulation.first().spread_with(pod))
+        spread_with = self._simulation.first().spread_with(pod)
+        is_plain = not any((spread_with, *rules[1:], pod.claims, pod.own_claims))
+        kind = ReplacementKind(pod, old.labels, made is not None, spread_with, made is not None and is_plain)
         alike = (frozenset(spec.requests.items()), rules, pod.claims, pod.own_claims, pod.namespace, labels, bool(made))
         return self._kinds.setdefault((*alike, kind.spread_with), kind)
 

@@ -49,12 +49,30 @@ def test_answers_about_many_pods_take_little_memory(
     """Of each pod less than `times` the names of all nodes: in possible histories answers differ by moment and tie."""
     ask, (first, *others) = asking(on), on.snapshot.pods
     ask(first)
+
+    assert kept_by("*/simulator/*", lambda: [ask(pod) for pod in others]) < times * PODS * NODES * NAME
+
+
+def test_pairs_of_owners_that_only_take_room_take_no_memory() -> None:
+    """Each has labels of its own, so that a rule could tell them apart; an answer for a pair takes over 100 bytes."""
+    nodes = [make.node(f"n{each}") for each in range(PODS)]
+    pods = [make.pod(f"p{each}", f"n{each}", labels={"app": f"a{each}"}, owners=f"o{each}") for each in range(PODS)]
+    on = make.cluster(nodes, pods)
+
+    def let_go() -> None:
+        for pod in pods:
+            assert not on.index(CertainRoom).doubt(pod)
+            on.evicted(pod)
+
+    assert kept_by("*/certain_room.py", let_go) < PODS * PODS * 50
+
+
+def kept_by(files: str, act: Callable[[], object]) -> int:
+    """Return how many bytes were taken in these files, and are kept."""
     tracemalloc.start()
     try:
-        for pod in others:
-            ask(pod)
-        now = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/simulator/*")])
+        act()
+        now = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, files)])
     finally:
         tracemalloc.stop()
-
-    assert sum(each.size for each in now.statistics("filename")) < times * PODS * NODES * NAME
+    return sum(each.size for each in now.statistics("filename"))
