@@ -147,8 +147,11 @@ class NodeUtilization:
 
     def short_of(self, floors: Percentages, change: Points = NONE) -> float:
         """Return by how many points the node is below floors, summed up, after a change of its usage."""
-        bounds = self.floors(floors)
-        short = (floor - (self.percent(name) or 0.0) - change.get(name, 0.0) for name, floor in bounds.items())
+        short = (
+            floor - (self.percent(name) or 0.0) - change.get(name, 0.0)
+            for name, floor in self.bounds(floors).items()
+            if self.offered.get(name)  # as in `floors`, and faster
+        )
         return round(sum(points for points in short if points > 0), _DECIMALS)
 
     def passed(self, amounts: Resources, ceilings: Percentages) -> tuple[str, float] | None:
