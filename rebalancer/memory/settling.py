@@ -72,19 +72,18 @@ def settled(
     for pod in pods:
         if (key := owner_key(pod)) in siblings:
             siblings[key].append(pod)
+    for of_owner in siblings.values():
+        of_owner.sort(key=lambda pod: pod.age_order)
     taken = {uid for each in memory.moves for uid in (each.pod, each.replacement) if uid}
     after = {}
     for move in due:
-        oldest = move.at - _CLOCK_SLACK
-        came = [
-            pod
-            for pod in siblings[move.key]
-            if pod.uid not in taken and (pod.created >= oldest if known is None else pod.uid not in known)
-        ]
+        oldest, there = move.at - _CLOCK_SLACK, siblings[move.key]
         if move.replacement:  # it was seen before
-            came = [pod for pod in siblings[move.key] if pod.uid == move.replacement]
-        if came:
-            first = min(came, key=lambda pod: pod.age_order)
+            came = (pod for pod in there if pod.uid == move.replacement)
+        else:
+            new = (pod for pod in there if (pod.created >= oldest if known is None else pod.uid not in known))
+            came = (pod for pod in new if pod.uid not in taken)
+        if first := next(came, None):
             taken.add(first.uid)
             after[id(move)] = _seen(move, first, now, ready_within)
     moves = tuple(after.get(id(each), each) for each in memory.moves)
