@@ -19,7 +19,7 @@ BUDGET = {
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2650,
     "rebalancer/run": 6195,
-    "rebalancer/scheduling": 5475,
+    "rebalancer/scheduling": 5485,
     "rebalancer/telemetry": 580,
     "rebalancer/untrusted": 440,
     "rebalancer/usage": 1740,
