@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 from prometheus_api_client import PrometheusConnect
+from prometheus_api_client.exceptions import PrometheusApiClientException
 
 from rebalancer.cluster.node import Node
 from rebalancer.errors import SourceError
@@ -120,15 +121,15 @@ class PromQL:
     def _ask(self, query: str) -> tuple[VectorElement, ...]:
         result = self._session.tries(lambda: self._result(query))
         try:
-            elements = msgspec.convert(result, list[_Element])
+            elements = msgspec.json.decode(result, type=list[_Element])
             return tuple(VectorElement(each.metric, float(each.value[1])) for each in elements)
         except (msgspec.ValidationError, ValueError) as error:
             raise SourceError(f"the query `{query}` gives no instant vector of numbers: {_shape(result)}") from error
 
-    def _result(self, query: str) -> object:
+    def _result(self, query: str) -> bytes:
         try:
-            return self._connection.custom_query(query, params=self._now)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return msgspec.json.encode(self._connection.custom_query(query, params=self._now))
+        except (ValueError, KeyError, TypeError, RecursionError, PrometheusApiClientException) as error:
             raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
 
     def _note_warnings(self, response: object, *_args: object, **_kwargs: object) -> None:
@@ -145,8 +146,8 @@ def _words(body: bytes) -> _Words:
         return _Words()
 
 
-def _shape(result: object) -> str:
-    if isinstance(result, list) and result and isinstance(result[0], dict):
+def _shape(result: bytes) -> str:
+    if result.startswith(b"[{"):
         return "it is a matrix or has histograms"
     return "it is a scalar or text"
 

@@ -174,6 +174,8 @@ def one(*given, **fields):
         (404, "404 page not found", r"has nothing at this address \(HTTP 404.*check the url"),
         (200, "<html>hello</html>", "is not Prometheus"),
         (200, {"hello": "world"}, "is not Prometheus"),
+        (204, "", "is not Prometheus"),
+        (200, one("\ud800", 0.5), "is not Prometheus"),  # a text that no report can hold
         (200, {"data": {"result": 3}}, "gives no instant vector"),
         # As in the descheduler, and NaN too, of which it makes a number by chance.
         (200, one("n1", "NaN"), "has the value nan, which is not between 0 and 1"),
