@@ -134,7 +134,7 @@ def _of_cluster(client: ClientOptions, snapshot: str | None) -> dict[str, Any]:
     from rebalancer.run.start import cluster_report  # noqa: PLC0415
 
     if snapshot is not None:
-        return cluster_report(snapshot, {"file": snapshot})
+        return cluster_report(snapshot, {"file": printable(snapshot)})
     with Interruption(), TemporaryDirectory() as folder:
         file = str(Path(folder, "cluster.json"))
         capture(client, file)

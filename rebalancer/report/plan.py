@@ -219,7 +219,7 @@ def policy_hash(text: str) -> str:
 
 def plan_policy(name: str, text: str) -> PlanPolicy:
     """Return what a plan holds of a policy: its content without credentials."""
-    return PlanPolicy(name=name, hash=policy_hash(text), document=_redacted(_content(text)))
+    return PlanPolicy(name=printable(name), hash=policy_hash(text), document=_redacted(_content(text)))
 
 
 def _content(text: str) -> Any:
