@@ -57,6 +57,7 @@ _SnapshotLoader.add_constructor("tag:yaml.org,2002:float", _finite)
 _SnapshotLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    if first != "="  # kubectl writes this argument of a container without quotes, and PyYAML has no value for it
 }
 
 

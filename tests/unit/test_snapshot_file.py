@@ -75,7 +75,8 @@ def test_every_form_of_a_cluster_is_read(tmp_path: Path, content: bytes | str) -
 def test_texts_in_yaml_stay_texts(tmp_path: Path) -> None:
     """Times are not turned into something that no label or timestamp is, and no date has to be a good one."""
     metadata = "{name: a, creationTimestamp: 2026-01-01T00:00:00Z, labels: {release: 2026-02-30}}"
-    text = yaml.safe_dump(NODE) + f"---\nkind: Pod\nmetadata: {metadata}\n"
+    spec = "{containers: [{name: main, args: [test, $A, =, b]}]}"  # as kubectl prints it
+    text = yaml.safe_dump(NODE) + f"---\nkind: Pod\nmetadata: {metadata}\nspec: {spec}\n"
 
     (pod,) = read(tmp_path, text).collection.snapshot(NOW).pods
 
