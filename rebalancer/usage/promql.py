@@ -17,7 +17,7 @@ from rebalancer.errors import SourceError
 from rebalancer.policy.usage import NodeLabel, Prometheus
 from rebalancer.untrusted.documents import Unreadable, decode_json
 from rebalancer.usage.history import RangeAnswer, RangeSeries
-from rebalancer.usage.session import Auth, Session, address_of, plain
+from rebalancer.usage.session import UNUSABLE, Auth, Session, address_of, plain
 
 #: A window has this many steps, unless they would be shorter than a usual scrape interval.
 _STEPS = 30
@@ -129,6 +129,8 @@ class PromQL:
     def _result(self, query: str) -> bytes:
         try:
             return msgspec.json.encode(self._connection.custom_query(query, params=self._now))
+        except UNUSABLE:  # nothing has answered
+            raise
         except (ValueError, KeyError, TypeError, RecursionError, PrometheusApiClientException) as error:
             raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
 

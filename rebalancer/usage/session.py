@@ -28,6 +28,8 @@ _CHUNK = 1 << 16
 _LONGEST_TEXT = 300
 #: The largest file with a token or a password, in bytes.
 _LONGEST_SECRET = 1 << 20
+#: What is raised where a URL, or that of a proxy, cannot be used.
+UNUSABLE = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, LocationParseError)
 _TRANSIENT = (429, 500, 502, 503, 504)  # too many requests, and what a server or a proxy cannot do now
 
 
@@ -153,7 +155,7 @@ class Session(requests.Session):
             raise SourceError(f"{self._server} is not trusted: {words_of(error)}{self._distrust_cure}") from error
         except (requests.Timeout, TimeoutError, ReadTimeoutError) as error:
             raise SourceError(self._too_slow()) from error
-        except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, LocationParseError):
+        except UNUSABLE:
             # Their text repeats the URL, or that of a proxy, which may contain a password.
             raise SourceError(f"{self._server} cannot be asked: its URL or that of a proxy cannot be used") from None
         except (requests.ConnectionError, HTTPError) as error:  # the latter while a body is read

@@ -150,6 +150,14 @@ def test_a_server_that_is_down_is_told_within_seconds():
         ask(url)
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://a..b:1"])
+def test_a_proxy_that_cannot_be_used_is_not_taken_for_a_server(monkeypatch, proxy):
+    monkeypatch.setenv("ALL_PROXY", proxy)
+
+    with pytest.raises(StrategyError, match="cannot be asked: its URL or that of a proxy cannot be used"):
+        ask("http://prometheus.example:9090")
+
+
 @pytest.mark.parametrize("part", ["headers", "body"])
 def test_an_answer_that_drips_is_given_up_at_the_timeout(server, request, part):
     """Each byte comes in time, the whole does not."""
