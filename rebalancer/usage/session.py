@@ -197,7 +197,7 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
             f"{given[0]} is not sent over plain http to {address.url}: use https, or set allowTokenOverHTTP"
         )
     if prometheus.basic_auth:
-        return HTTPBasicAuth(prometheus.basic_auth.username, _read(Path(prometheus.basic_auth.password_file)))
+        return _basic(prometheus.basic_auth.username, _read(Path(prometheus.basic_auth.password_file)))
     if prometheus.token_file:
         return _bearer(_read(Path(prometheus.token_file)), prometheus.token_file)
     if prometheus.auth_token:
@@ -221,7 +221,12 @@ def address_of(url: str) -> Address:
 
 def from_userinfo(address: Address) -> Auth | None:
     """Return the credentials in a URL; None where it has none."""
-    return HTTPBasicAuth(address.username, address.password) if address.has_userinfo else None
+    return _basic(address.username, address.password) if address.has_userinfo else None
+
+
+def _basic(username: str, password: str) -> Auth:
+    """Return credentials in UTF-8, as curl sends them; requests itself takes Latin-1, which has no euro sign."""
+    return HTTPBasicAuth(username.encode(), password.encode())
 
 
 def _bearer(token: str, place: str) -> Auth:

@@ -77,6 +77,7 @@ def test_one_query_is_asked_once_a_cycle(server):
     [
         (lambda path: {"tokenFile": path}, "Bearer s3cret"),
         (lambda path: {"basicAuth": {"username": "me", "passwordFile": path}}, "Basic bWU6czNjcmV0"),
+        (lambda path: {"basicAuth": {"username": "€", "passwordFile": path}}, "Basic 4oKsOnMzY3JldA=="),
     ],
 )
 def test_a_token_or_a_password_may_be_in_a_file(server, tmp_path, field, header):
