@@ -83,6 +83,7 @@ class PromQL:
         self._session.hooks["response"].append(self._note_warnings)
         self._now = {"time": f"{now.timestamp():.3f}"}
         self._connection = PrometheusConnect(url, auth=auth, session=self._session, retry=0)  # `Session` retries
+        self._session.adapters.pop(url)  # its own, with connections that cannot be cut short
         self._trust(provider, service_account, url)
         self._warnings: dict[str, None] = {}
         self.ask: Ask = ask_once(self._ask)

@@ -161,13 +161,18 @@ def test_a_proxy_that_cannot_be_used_is_not_taken_for_a_server(monkeypatch, prox
 
 @pytest.mark.parametrize("part", ["headers", "body"])
 def test_an_answer_that_drips_is_given_up_at_the_timeout(server, request, part):
-    """Each byte comes in time, the whole does not."""
+    """Each byte comes in time, the whole does not; the connection is closed, so that its thread ends."""
     over = threading.Event()
     request.addfinalizer(over.set)
     server.answers = lambda _: Reply(200, {}, dripping=part, over=over)
+    before = set(threading.enumerate())
 
     with pytest.raises(StrategyError, match=r"did not answer within 0.3 s \(its timeout in metricsProviders\)"):
         ask(server.url, timeout="300ms")
+    asking = [each for each in set(threading.enumerate()) - before if each.name == "request"]
+    for each in asking:
+        each.join(10)
+    assert not any(each.is_alive() for each in asking)
 
 
 def one(*given, **fields):
