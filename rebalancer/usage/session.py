@@ -1,6 +1,7 @@
 """HTTP requests with a deadline, their credentials, and errors that a person can read."""
 
 import ssl
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +13,7 @@ import requests
 import tenacity
 from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
+from requests.utils import get_auth_from_url
 from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from rebalancer.clock import boottime
@@ -176,6 +178,12 @@ class _Adapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         super().init_poolmanager(*args, **{**kwargs, **self._tls})
         cuttable(self.poolmanager)
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        """Return the credentials in a proxy's URL in UTF-8, as `_basic` does."""
+        username, password = get_auth_from_url(proxy)
+        both = b64encode(f"{username}:{password}".encode()).decode()
+        return {"Proxy-Authorization": f"Basic {both}"} if username else {}
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         return cuttable(super().proxy_manager_for(*args, **{**kwargs, **self._tls}))

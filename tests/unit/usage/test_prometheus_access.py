@@ -159,6 +159,13 @@ def test_a_proxy_that_cannot_be_used_is_not_taken_for_a_server(monkeypatch, prox
         ask("http://prometheus.example:9090")
 
 
+def test_a_proxy_gets_its_password_in_utf_8(server, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", server.url.replace("://", "://me:%E2%82%AC@"))
+    ask("http://prometheus.example:9090")
+
+    assert server.requests[-1].headers["proxy-authorization"] == "Basic bWU64oKs"
+
+
 @pytest.mark.parametrize("part", ["headers", "body"])
 def test_an_answer_that_drips_is_given_up_at_the_timeout(server, request, part):
     """Each byte comes in time, the whole does not; the connection is closed, so that its thread ends."""
