@@ -165,15 +165,18 @@ def measured(
 ) -> Measured:
     """Return the usage of nodes, and of pods if there are queries for them; of earlier days too, for `coming`.
 
+    A node that is missing may have figures of some resources: requests stand in for the others alone, if they do.
     An older sample than `max_age` does not count, by `timestamp(query)`; None leaves it to Prometheus.  Raises
     SourceError if there is no answer, or one that cannot be used, like two series for one node.
     """
     columns = {name: _of_resource(ask, name, wanted, max_age, cluster) for name in wanted.nodes}
     whys = {node.name: [each.missing.get(node.name) for each in columns.values()] for node in cluster.nodes}
     missing = {name: " and ".join(filter(None, each)) for name, each in whys.items() if any(each)}
-    fresh = [name for name in whys if name not in missing]
     nodes, peaks = (
-        {name: {resource: each.used[name][place] for resource, each in columns.items()} for name in fresh}
+        {
+            name: {resource: each.used[name][place] for resource, each in columns.items() if name in each.used}
+            for name in whys
+        }
         for place in (0, 1)
     )
     pods, pod_nodes = _pod_figures(ask, wanted, cluster)

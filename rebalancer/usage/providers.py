@@ -184,14 +184,17 @@ def without_missing_samples(
 ) -> Measured:
     """Return usage that is complete enough for a strategy; in `found` each node of the cycle has usage or is missing.
 
-    Nodes without a fresh sample get their requests of these resources as usage where the policy says `whenMissing:
-    requests`.  Otherwise they are left out with a warning, and at least `minFreshNodes` must be left.  Raises
-    StrategyError if too few nodes have fresh figures.
+    Nodes without fresh samples of all resources get their requests as usage of the others where the policy says
+    `whenMissing: requests`, and so do their pods.  Otherwise they are left out with a warning, and at least
+    `minFreshNodes` must be left.  Raises StrategyError if too few nodes have fresh figures.
     """
     if not found.missing:
         return found
     if wanted.when_missing == "requests":
         return _with_requests(found, cluster, tuple(resources))
+    nodes, peaks = (
+        {name: used for name, used in each.items() if name not in found.missing} for each in (found.nodes, found.peaks)
+    )
     total = len(cluster.nodes)
     fresh = total - len(found.missing)
     reasons = described(found.missing)
@@ -200,22 +203,31 @@ def without_missing_samples(
         found_out = f"only {fresh} of {total} nodes have fresh usage, and minFreshNodes is {wanted.min_fresh_nodes:g} %"
         raise StrategyError(f"{found_out}: {reasons}{also}")
     warning = f"nodes without fresh usage are neither source nor destination: {reasons}"
-    return replace(found, warnings=(*found.warnings, warning))
+    return replace(found, nodes=nodes, peaks=peaks, warnings=(*found.warnings, warning))
 
 
 def _with_requests(found: Measured, cluster: Cluster, resources: tuple[str, ...]) -> Measured:
     def only(amounts: Resources) -> Resources:
         return {name: amounts.get(name, 0) for name in resources}
 
-    absent = [node for node in cluster.nodes if node.name in found.missing]
-    stand_in = {node.name: only(cluster.used(node)) for node in absent}
-    pods = found.pods if found.nodes else {}
+    absent = {node.name: node for node in cluster.nodes if node.name in found.missing}
+    nodes, peaks = (
+        {**measured, **{name: {**only(cluster.used(node)), **measured.get(name, {})} for name, node in absent.items()}}
+        for measured in (found.nodes, found.peaks)
+    )
+    pods = found.pods if any(found.nodes.values()) else {}
     if pods is not None:
-        pods = {**pods, **{pod.key: only(pod.spec.requests) for node in absent for pod in cluster.active_pods_on(node)}}
+        pods = dict(pods)
+        for name, node in absent.items():
+            for pod in cluster.active_pods_on(node):
+                known = {
+                    each: amount for each, amount in pods.get(pod.key, {}).items() if each in found.nodes.get(name, ())
+                }
+                pods[pod.key] = {**only(pod.spec.requests), **known}
     return replace(
         found,
-        nodes={**found.nodes, **stand_in},
-        peaks={**found.peaks, **stand_in},
+        nodes=nodes,
+        peaks=peaks,
         pods=pods,
         missing={},
         warnings=(*found.warnings, f"requests stand in for missing usage: {described(found.missing)}"),

@@ -68,13 +68,15 @@ def server(tmp_path_factory) -> Iterator[RealPrometheus]:
 def ask(server):
     """Ask about n1 ... n<count>, on which the pods a, moved and other run."""
 
-    def measure(count=2, pods=None, min_fresh=0, window=None, max_age=None, **queries):
-        on = cluster(nodes(count), [pod("a", node="n1"), pod("moved", node="n1"), pod("other", node="n2")])
+    def measure(count=2, pods=None, min_fresh=0, window=None, max_age=None, missing="fail", **queries):
+        on = cluster(
+            nodes(count), [pod("a", node="n1", memory="1Gi"), pod("moved", node="n1"), pod("other", node="n2")]
+        )
         windowed = {} if window is None else {"window": window}
         wanted = {"nodes": queries, **windowed, **({} if pods is None else {"pods": pods})}
         aged = {} if max_age is None else {"maxSampleAge": max_age}
         return Sources(prometheus(server.url)).measure(
-            on, source="Prometheus", minFreshNodes=min_fresh, prometheus=wanted, **aged
+            on, source="Prometheus", minFreshNodes=min_fresh, prometheus=wanted, whenMissing=missing, **aged
         )
 
     return measure
@@ -128,6 +130,23 @@ def test_what_is_no_sample_is_missing(ask, window, missing):
     assert found.missing == {**missing, "n9": "cpu is 1e+308"}
     assert found.nodes.keys() == {f"n{number}" for number in range(1, 9)} - missing.keys()
     assert found.nodes["n8"] == {"cpu": 1000}
+
+
+def test_requests_stand_in_for_the_figures_alone_that_are_missing(ask):
+    """A node that is full of cpu does not seem to be idle because it has no figure of memory."""
+    memory = {"query": 'memory_bytes{instance="n2:9100"}', "unit": "bytes"}
+    pods = {"cpu": {"query": "pod_cores", "unit": "cores"}, "memory": {"query": "1e9 * pod_cores", "unit": "bytes"}}
+
+    found = ask(3, cpu=RATIO, memory=memory, pods=pods, missing="requests")
+
+    assert found.nodes == {
+        "n1": {"cpu": 2000, "memory": GI},
+        "n2": {"cpu": 3600, "memory": 3 * GI},
+        "n3": {"cpu": 0, "memory": 0},
+    }
+    assert found.peaks == found.nodes
+    assert found.pods["default", "a"] == {"cpu": 700, "memory": GI}
+    assert ask(3, cpu=RATIO, memory=memory).nodes.keys() == {"n2"}
 
 
 def test_a_sample_is_stale_where_the_policy_says_so(ask):
