@@ -200,8 +200,8 @@ class Strength(Enum):
     PREFERS = "preferred, for or against"
 
 
-class Term(msgspec.Struct, frozen=True, gc=False):
-    """An affinity term of a pod in some namespace; replicas have equal terms."""
+class AffinityRule(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """An affinity term as pods of some namespace have it; it is the same object for equal terms."""
 
     strength: Strength
     topology_key: str
@@ -219,19 +219,12 @@ def condition_of(term: PodAffinityTerm, namespace: str) -> MatchedPods:
     return MatchedPods(frozenset(term.namespaces or own), term.selector, term.namespace_selector)
 
 
-@dataclass(eq=False, frozen=True, slots=True)
-class AffinityRule:
-    """A term that pods have; it is the same object for equal terms."""
-
-    term: Term
-
-
 class RuleBook:
     """The rules of all running pods."""
 
     def __init__(self, namespaces: dict[str, Labels]) -> None:
         self._namespaces = namespaces
-        self._rules: dict[Term, AffinityRule] = {}
+        self._rules: dict[tuple[Strength, str, MatchedPods, int], AffinityRule] = {}
         self._selectors: defaultdict[str | None, SelectorIndex[AffinityRule]] = defaultdict(SelectorIndex)
         self._on_namespaces: list[AffinityRule] = []
         self._known: dict[tuple[int, str], tuple[PodSpec, list[AffinityRule]]] = {}
@@ -251,7 +244,7 @@ class RuleBook:
 
     def conditions_on_namespaces(self) -> Iterable[MatchedPods]:
         """Return the conditions of running pods that ask for labels of namespaces."""
-        return [rule.term.condition for rule in self._on_namespaces if rule in self.counts]
+        return [rule.condition for rule in self._on_namespaces if rule in self.counts]
 
     def selecting(self, pod: Pod) -> list[AffinityRule]:
         """Return the rules, of any pod, that select this one."""
@@ -260,7 +253,7 @@ class RuleBook:
         if known is None or known[0] != len(self._rules):
             labels = self._namespaces.get(pod.namespace, {})
             rules = chain.from_iterable(self._selectors[each].matching(pod.labels) for each in (pod.namespace, None))
-            found = [rule for rule in rules if rule.term.condition.takes(pod.namespace, labels, pod.labels)]
+            found = [rule for rule in rules if rule.condition.takes(pod.namespace, labels, pod.labels)]
             known = self._matching[key] = (len(self._rules), pod.labels, found)
         return known[2]
 
@@ -275,20 +268,20 @@ class RuleBook:
             terms += [(Strength.PREFERS, each.term, each.weight) for each in near]
             terms += [(Strength.PREFERS, each.term, -each.weight) for each in away]
             found = [
-                self._rule(Term(strength, term.topology_key, condition_of(term, pod.namespace), weight))
+                self._rule(strength, term.topology_key, condition_of(term, pod.namespace), weight)
                 for strength, term, weight in terms
             ]
             known = self._known[id(spec), pod.namespace] = (spec, found)
         return known[1]
 
-    def _rule(self, term: Term) -> AffinityRule:
+    def _rule(self, *term: *tuple[Strength, str, MatchedPods, int]) -> AffinityRule:
         rule = self._rules.get(term)
         if rule is None:
-            rule = self._rules[term] = AffinityRule(term)
-            condition = term.condition
+            rule = self._rules[term] = AffinityRule(*term)
+            condition = rule.condition
             if condition.selector is not None:  # those of labelled namespaces are under None
                 for place in condition.namespaces if condition.namespace_selector is None else (None,):
                     self._selectors[place].add(condition.selector, rule)
-            if term.condition.namespace_selector:
+            if condition.namespace_selector:
                 self._on_namespaces.append(rule)
         return rule

@@ -15,7 +15,7 @@ from rebalancer.cluster.pod import Int32, Pod
 from rebalancer.cluster.selectors import Labels
 from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes, Refusals, UnknownPlacementError
 from rebalancer.scheduling.simulator.state import State
-from rebalancer.scheduling.simulator.tally import AffinityRule, MatchedPods, Matcher, Strength, Term
+from rebalancer.scheduling.simulator.tally import AffinityRule, MatchedPods, Matcher, Strength
 
 _AFFINITY = ("node(s) didn't match pod affinity rules",)
 _ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules",)
@@ -45,22 +45,22 @@ class InterPodAffinity:
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes that a required term of the pod, or of a running one, rules out."""
-        selecting, terms, having = self._selecting(pod), self._terms(pod), self._state.rules.counts.of
-        near = [term for term in terms if term.strength is Strength.ATTRACTS]
+        selecting, own, having = self._selecting(pod), self._own(pod), self._state.rules.counts.of
+        near = [rule for rule in own if rule.strength is Strength.ATTRACTS]
         refused = [(mask, _AFFINITY) for mask in self._out_of_reach(pod, near)]
-        apart = [term for term in terms if term.strength is Strength.REPELS]
-        refused += [(self._near(term.topology_key, self._tally(term)), _ANTI_AFFINITY) for term in apart]
-        existing = [rule for rule in selecting if rule.term.strength is Strength.REPELS]
-        refused += [(self._near(rule.term.topology_key, having(rule)), _EXISTING) for rule in existing]
+        apart = [rule for rule in own if rule.strength is Strength.REPELS]
+        refused += [(self._near(rule.topology_key, self._tally(rule)), _ANTI_AFFINITY) for rule in apart]
+        existing = [rule for rule in selecting if rule.strength is Strength.REPELS]
+        refused += [(self._near(rule.topology_key, having(rule)), _EXISTING) for rule in existing]
         return Refusals.joined(refused)
 
-    def _out_of_reach(self, pod: Pod, near: Sequence[Term]) -> Iterator[Mask]:
-        """Yield the nodes not near the pods that the pod must be near; those are the pods that meet all its terms."""
+    def _out_of_reach(self, pod: Pod, near: Sequence[AffinityRule]) -> Iterator[Mask]:
+        """Yield the nodes not near the pods that the pod must be near; those are the pods that meet all its rules."""
         if not near:
             return
-        matcher = Matcher(tuple(term.condition for term in near))
+        matcher = Matcher(tuple(rule.condition for rule in near))
         tally = self._state.tallies.tally(matcher)
-        reached = {term.topology_key: self._near(term.topology_key, tally) for term in near}
+        reached = {rule.topology_key: self._near(rule.topology_key, tally) for rule in near}
         namespace = (self._state.namespaces or {}).get(pod.namespace, {})
         first = matcher.takes(pod.namespace, namespace, pod.labels) and not any(each.any() for each in reached.values())
         for key, mask in reached.items():
@@ -74,36 +74,37 @@ class InterPodAffinity:
     def _by_domain(self, key: str, by_node: Mapping[int, int]) -> ByNode:
         return self._state.by_domain(key, by_node, ~self._state.domains(key).lacking)
 
-    def _tally(self, term: Term) -> Mapping[int, int]:
-        return self._state.tallies.tally(Matcher((term.condition,)))
+    def _tally(self, rule: AffinityRule) -> Mapping[int, int]:
+        return self._state.tallies.tally(Matcher((rule.condition,)))
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode | None:
         """Return how well the preferences of the pod, and of running pods about it, are met."""
-        terms = [term for term in self._terms(pod) if term.strength is Strength.PREFERS]
-        if self._ignore_running and not terms:
+        own = [rule for rule in self._own(pod) if rule.strength is Strength.PREFERS]
+        if self._ignore_running and not own:
             return None
         having, selecting = self._state.rules.counts.of, self._selecting(pod)
-        weighted = [(rule.term, self._weight(rule.term), having(rule)) for rule in selecting]
-        weighted += [(term, term.weight, self._tally(term)) for term in terms]
+        weighted = [(rule, self._weight(rule), having(rule)) for rule in selecting]
+        weighted += [(rule, rule.weight, self._tally(rule)) for rule in own]
         raw, counts = np.zeros(len(nodes), dtype=np.int64), False
-        for term, weight, by_node in weighted:
-            by_domain = self._by_domain(term.topology_key, by_node) if weight and by_node else None
+        for rule, weight, by_node in weighted:
+            by_domain = self._by_domain(rule.topology_key, by_node) if weight and by_node else None
             if by_domain is not None and by_domain.any():
                 counts = True
-                raw += weight * by_domain.take(nodes.of(self._state.domains(term.topology_key).of_node))
+                raw += weight * by_domain.take(nodes.of(self._state.domains(rule.topology_key).of_node))
         return _normalized(raw) if counts else None
 
-    def _weight(self, term: Term) -> int:
-        return {Strength.PREFERS: term.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[term.strength]
+    def _weight(self, rule: AffinityRule) -> int:
+        return {Strength.PREFERS: rule.weight, Strength.ATTRACTS: self._hard_weight, Strength.REPELS: 0}[rule.strength]
 
-    def _terms(self, pod: Pod) -> list[Term]:
-        terms = [rule.term for rule in self._state.rules.of(pod)]
-        asking = [term.condition for term in terms if term.condition.namespace_selector]
+    def _own(self, pod: Pod) -> list[AffinityRule]:
+        """Return the rules of the pod itself; raises UnknownPlacementError where they hang on what was not read."""
+        rules = self._state.rules.of(pod)
+        asking = [rule.condition for rule in rules if rule.condition.namespace_selector]
         if asking:
             tallies = self._state.tallies
             running = (each for each in tallies.unlabelled if any(tallies.nodes.of(each).values()))
             self._check(asking, [*((each.namespace, each.labels) for each in running), *self._unlabelled(pod)])
-        return terms
+        return rules
 
     def _selecting(self, pod: Pod) -> list[AffinityRule]:
         self._check(self._state.rules.conditions_on_namespaces(), self._unlabelled(pod))
