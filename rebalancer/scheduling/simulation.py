@@ -37,6 +37,7 @@ from rebalancer.scheduling.simulator.plugin import Mask, Nodes
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import SELECTING_OWNERS
 from rebalancer.scheduling.simulator.profile import profiles
 from rebalancer.scheduling.simulator.replacement import Moment, Replacement, replacement, unbound
+from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State, newest_minor
 
@@ -136,19 +137,23 @@ class Simulation:
         return self._clusters[_FIRST]
 
     def at(
-        self, pod: Pod, simulated: Simulator, moment: Moment, *, tell: bool = False, anywhere: bool = False
+        self,
+        pod: Pod,
+        simulated: Simulator,
+        moment: Moment,
+        window: SamplingWindow | None = None,
+        *,
+        tell: bool = False,
+        anywhere: bool = False,
     ) -> Answer:
-        """Return where the replacement would go at one of the points in time, made at one of its moments."""
-        coming = self.replacement(pod)
-        made = coming.pod
-        if made is None:
+        """Return where the replacement would go in one of the simulated clusters, made at one of its moments."""
+        coming, ending = self.replacement(pod), self.ending(pod)
+        if coming.pod is None:
             return Answer(unknown=coming.unknown)
-        there = pod if self._cluster.contains(pod) and pod.active else None
-        if there is None and simulated is not self._clusters[_LATER]:
-            there = self._ending.get(pod)
-        meanwhile = self.ending(pod) if moment is Moment.AT_ONCE and pod.active else None
+        there = simulated.resident(pod.node, (pod, ending))
+        meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
         with simulated.exchanged(pod.node, there, meanwhile):
-            answer = simulated.ask(made, tell=tell)
+            answer = simulated.ask(coming.pod, window, tell=tell)
             return answer.anywhere() if anywhere else answer  # it scores once more, so while the pods are exchanged
 
     def weigh(self, pod: Pod) -> list[Answer]:

@@ -153,22 +153,9 @@ class Worlds:
         moment = draw.moment(pod, self._simulation.replacement(pod).moments)
         answer = known.get((id(simulated), moment))
         if answer is None or answer.sampled:
-            answer = known[id(simulated), moment] = self._ask(pod, simulated, moment, draw)
+            self.questions += 1
+            answer = known[id(simulated), moment] = self._simulation.at(pod, simulated, moment, draw.window(pod))
         return Seen(draw.number, answer, self._taken(pod, simulated, answer, draw))
-
-    def _ask(self, pod: Pod, simulated: Simulator, moment: Moment, draw: Draw) -> Answer:
-        self.questions += 1
-        made, window = self._simulation.replacement(pod), draw.window(pod)
-        coming = made.pod
-        if coming is None:
-            return Answer(unknown=made.unknown)
-        there: Pod | None = pod
-        if not pod.active or pod in self._gone:
-            there = None if draw.is_gone(pod) else self._gone.get(pod)
-        ending = self._gone.get(pod) or self._simulation.ending(pod)
-        meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
-        with simulated.exchanged(pod.node, there, meanwhile):
-            return simulated.ask(coming, window=window)
 
     def _taken(self, pod: Pod, simulated: Simulator, answer: Answer, draw: Draw) -> str:
         if not answer.nodes:

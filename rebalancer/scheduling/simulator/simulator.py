@@ -69,6 +69,12 @@ class Simulator:
         finally:
             self._state.exchange(node, comes, goes)
 
+    def resident(self, node: str, forms: Iterable[Pod]) -> Pod | None:
+        """Return in which of these forms, running or terminating, a pod is on a node; None if it is not."""
+        index = self._state.index.get(node)
+        residents = () if index is None else self._state.residents[index]
+        return next((each for each in forms if each in residents), None)
+
     def suppose(self, taints: Mapping[str, Sequence[Taint]]) -> None:
         """Assume these soft taints on nodes besides their own; they replace the ones assumed before."""
         index = self._state.index
