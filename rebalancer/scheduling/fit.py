@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import Pod, PodAffinityTerm, PodSpec, PreferredTerm
+from rebalancer.cluster.pod import Pod, PodSpec, PreferredTerm
 from rebalancer.cluster.resources import PODS
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.cluster.taints import untolerated
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.scheduling.equivalence import EquivalentNodes, asked_labels
+from rebalancer.scheduling.repellers import Repellers
 
 #: The most obstacles that are listed; each may name a different pod, and nobody reads more.
 _MOST_OBSTACLES = 16
@@ -48,18 +49,12 @@ def why_too_full(spec: PodSpec, free: Callable[[str], int]) -> Cause | None:
 
 def why_repelled(pod: Pod, node: Node, residents: Iterable[Pod]) -> Cause | None:
     """Return the resident that the pod's own required anti-affinity excludes; None if there is none."""
-    terms = [term for term in pod.spec.anti_affinity if term.topology_key in node.labels]
-    if not terms:
-        return None
-    for resident in residents:
-        if resident.name != pod.name and any(_selects(term, pod, resident) for term in terms):
+    terms = [(selector, namespaces) for key, selector, namespaces in Repellers.terms(pod) if key in node.labels]
+    for resident in residents if terms else ():
+        asked = (selector for selector, namespaces in terms if resident.namespace in namespaces)
+        if resident.name != pod.name and any(selector.matches(resident.labels) for selector in asked):
             return cause(Code.ANTI_AFFINITY, pod=str(resident))
     return None
-
-
-def _selects(term: PodAffinityTerm, pod: Pod, other: Pod) -> bool:
-    namespaces = term.namespaces or (pod.namespace,)
-    return other.namespace in namespaces and term.selector is not None and term.selector.matches(other.labels)
 
 
 def obstacles(causes: Iterable[Cause | None]) -> dict[str, Any]:
