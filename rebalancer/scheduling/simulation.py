@@ -41,8 +41,6 @@ from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State, newest_minor
 
-#: The answers of so many pods are kept with their scores: steering asks about the same ones again.
-_KEPT = 128
 #: So many names of nodes are kept in answers without scores: where thousands of nodes tie, each pod has them all.
 _MOST_NAMES = 1 << 23
 
@@ -68,7 +66,6 @@ class Simulation:
         self._specs: dict[tuple[int, int], tuple[PodSpec, PodSpec]] = {}
         self._stand_ins: dict[Pod, Pod] = {}
         self._ending: dict[Pod, Pod] = {}
-        self._answers: dict[Pod, Answer] = {}
         self._in_turn: dict[Pod, dict[tuple[int, bool], Answer]] = {}
         self._names = 0  # of nodes, in these
         self.taints: Mapping[str, Sequence[Taint]] = {}  # soft taints that are supposed at present, by node
@@ -91,12 +88,7 @@ class Simulation:
 
     def ask(self, pod: Pod) -> Answer:
         """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted."""
-        answer = self._answers.get(pod)
-        if answer is None:
-            while len(self._answers) >= _KEPT:  # the oldest: an answer holds the scores of all nodes
-                del self._answers[next(iter(self._answers))]
-            answer = self._answers[pod] = reduce(Answer.or_else, self.answers(pod, anywhere=True))
-        return answer
+        return reduce(Answer.or_else, self.answers(pod, anywhere=True))
 
     def answers(self, pod: Pod, *, anywhere: bool = False) -> Iterator[Answer]:
         """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
@@ -223,7 +215,6 @@ class Simulation:
         self._clusters.note(step, sign, exchanges)
 
     def _forget(self) -> None:
-        self._answers.clear()
         self._in_turn.clear()
         self._names = 0
 
