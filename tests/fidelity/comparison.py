@@ -34,10 +34,10 @@ class Comparison:
         else:
             self._disagree(pod, f"went to {node}, foreseen {answer.nodes[:5]} {answer.reason}")
         if kind == "scored":
-            if answer.feasible == written.feasible:
+            if (feasible := len(answer.feasible_nodes())) == written.feasible:
                 self.counts["scored, feasible nodes agree"] += 1
             else:
-                self._disagree(pod, f"{written.feasible} nodes are feasible, foreseen {answer.feasible}")
+                self._disagree(pod, f"{written.feasible} nodes are feasible, foreseen {feasible}")
             self._compare_scores(pod, answer, written)
 
     def unschedulable(self, pod: str, answer: Answer, message: str) -> None:

@@ -14,6 +14,7 @@ An example: targets are 60 %, n1 is at 90 %, n2 at 45 %, n3 at 20 %, and the mea
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import takewhile
 from math import ceil
 from operator import attrgetter
@@ -82,7 +83,7 @@ class Waves:
                 self._planning.pool.exclude(pod)
                 continue
             asked += 1
-            if self._planning.foresight.simulation.ask(pod).sampled:
+            if reduce(Answer.or_else, self._planning.foresight.simulation.answers(pod)).sampled:
                 return None if are_many else self._broad.next_wave(self._open, self._takers)
             for empty in self._empty_drafts(self._destinations(offer, found)):
                 if draft := self._wave(empty, offer, sources, former):

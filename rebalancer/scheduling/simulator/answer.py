@@ -20,7 +20,6 @@ class Answer:
     reason: str = ""  # why there is no such node, in the scheduler's words; empty if there is one
     # Why the answer is not known; empty if it is.  If `reason` is set too, only preemption could help.
     unknown: str = ""
-    feasible: int = 0  # how many nodes the pod could go to
     sampled: bool = False  # whether the scheduler scores only a part of them
     # Returns the scores of a feasible node, plugin by plugin; empty for other nodes.
     scores: Callable[[str], Scores] = field(default=lambda _: {}, compare=False, repr=False)
@@ -35,7 +34,7 @@ class Answer:
 
     def without_scores(self) -> "Answer":
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""
-        return Answer(self.nodes, self.reason, self.unknown, self.feasible, self.sampled)
+        return Answer(self.nodes, self.reason, self.unknown, self.sampled)
 
     def anywhere(self, *, roughly: bool = False) -> "Answer":
         """Return the same with the winners of all parts; roughly, by what nodes score among all."""
@@ -46,16 +45,6 @@ class Answer:
         if self == other:
             return self
         for answer in (self, other):
-            if not answer.known or answer.reason:
+            if answer.unknown or answer.reason:
                 return answer
-        return replace(
-            self,
-            nodes=tuple(sorted({*self.nodes, *other.nodes})),
-            feasible=max(self.feasible, other.feasible),
-            sampled=self.sampled or other.sampled,
-        )
-
-    @property
-    def known(self) -> bool:
-        """Whether it is known where the pod would go, or that it would go nowhere."""
-        return not self.unknown
+        return replace(self, nodes=tuple(sorted({*self.nodes, *other.nodes})), sampled=self.sampled or other.sampled)

@@ -150,7 +150,6 @@ class Simulator:
         parts = sampling.Parts(self._orders, nodes, min(enough, len(nodes)), sums)
         return Answer(
             nodes=tuple([names[index] for index in winners]),
-            feasible=len(nodes),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
             refused=told,

@@ -55,7 +55,6 @@ def test_what_is_not_simulated_is_not_known(fields: dict, why: str) -> None:
     """Each with its reason."""
     answer = ask([make.node("a")], [], make.pod("p", **fields))
 
-    assert not answer.known
     assert why in answer.unknown
 
 
@@ -80,7 +79,7 @@ def test_a_nominated_pod_takes_its_node_from_pods_of_no_higher_priority(priority
     waiting = make.pod("w", node="", nominated_node="a", phase="Pending", priority=priority, cpu="4")
     answer = ask([make.node("a", cpu="4"), make.node("b", cpu="4")], [waiting], make.pod("p", priority=6))
 
-    assert (answer.known, answer.feasible) == (True, feasible)
+    assert (answer.unknown, len(answer.feasible_nodes())) == ("", feasible)
     assert answer.nodes == ("a", "b")[-feasible:]
 
 
@@ -116,7 +115,7 @@ def test_a_namespace_selector_that_came_to_a_copy_leaves_the_answers_of_the_othe
     there = here.copy()
     there.exchange("a", None, make.pod("r", anti_affinity=asking(app="x")))
 
-    assert [each.ask(make.pod("p")).known for each in (here, there)] == [True, False]
+    assert [bool(each.ask(make.pod("p")).unknown) for each in (here, there)] == [False, True]
 
 
 @pytest.mark.parametrize(("app", "known"), [("x", False), ("y", True)])
@@ -132,7 +131,7 @@ def test_labels_of_a_namespace_that_cannot_be_read_are_unknown(app: str, known: 
         ask([make.node("a")], [], make.pod("p", labels={"app": app}, anti_affinity=asking(app="x"), **lost), **other),
     )
 
-    assert [each.known for each in answers] == [known] * 3
+    assert [not each.unknown for each in answers] == [known] * 3
     assert known or all("labels of lost" in each.unknown for each in answers)
 
 

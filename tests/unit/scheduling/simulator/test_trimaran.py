@@ -106,7 +106,7 @@ def test_usage_that_is_not_known_makes_the_answer_unknown():
     nodes, configuration = [make.node("n1"), make.node("n2")], read_configuration(loaded.document)
     answers = simulator(nodes, configuration=configuration, ask=ask)
 
-    assert answers.ask(make.pod("a", node="")).known
+    assert not answers.ask(make.pod("a", node="")).unknown
     assert asked == []
     pod = make.pod("b", node="", placement=Placement(scheduler="trimaran"))
     reason = "TargetLoadPacking goes by the real usage of nodes, which is not known: load-watcher does not answer"
