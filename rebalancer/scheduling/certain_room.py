@@ -186,7 +186,7 @@ class CertainRoom:
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal ones are one: a name for each pod and node
         #: The claims of pods that went, each with those pods: replicas are alike.
         self._earlier: dict[_Claim, dict[Pod, None]] = {}
-        self._spares: dict[tuple[int, tuple[str, ...]], Spare] = {}
+        self._spares: dict[object, Spare] = {}
         self._blockers: dict[ReplacementKind, int] = {}
         for pod in pods:
             if not cluster.contains(pod):
@@ -225,11 +225,14 @@ class CertainRoom:
 
     def _ousting(self, pod: Pod, claim: _Claim) -> Doubt:
         """Return whose room a claim would make uncertain."""
-        crowd = Competitors(self._others(pod) + Counter((claim.kind,)))
+        crowd, leaves_room = Competitors(self._others(pod) + Counter((claim.kind,))), dict[tuple[int, int], bool]()
         for earlier, gone in self._earlier.items():
             first, tie = next(iter(gone)), self._ties.of(claim.kind, earlier.kind)
             blocking = self._blocking(first, earlier.kind) + (tie is Tie.NODE)
-            if tie is Tie.ANYWHERE or not self._leaves_room(crowd, earlier, blocking):
+            alike = (id(self._spare(earlier)), blocking)  # many want as much of the same nodes
+            if alike not in leaves_room:
+                leaves_room[alike] = self._leaves_room(crowd, earlier, blocking)
+            if tie is Tie.ANYWHERE or not leaves_room[alike]:
                 return {"ousted": str(first)}
         return {}
 
@@ -246,10 +249,10 @@ class CertainRoom:
 
     def _spare(self, claim: _Claim) -> Spare:
         """Return what is left of the nodes of a claim; it stays as it is, since pods that went count as still there."""
-        spec = claim.kind.pod.spec
-        alike = (id(spec), claim.names)  # the kinds keep the specs alive
+        requests = claim.kind.pod.spec.requests
+        alike = (frozenset(requests.items()), claim.names)
         if alike not in self._spares:
-            spares = [self._simulation.first().spare(name, spec.requests) for name in claim.names]
+            spares = [self._simulation.first().spare(name, requests) for name in claim.names]
             self._spares[alike] = {name: [each[name] for each in spares] for name in (spares[0] if spares else ())}
         return self._spares[alike]
 
