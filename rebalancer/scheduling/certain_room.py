@@ -163,7 +163,7 @@ Doubt = Mapping[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _Wish:
     """A replacement's kind, and the names of the nodes that it could go to if it came first."""
 
     kind: ReplacementKind
@@ -182,10 +182,10 @@ class CertainRoom:
         self._anyway = dict(self._coming_anyway(pods))
         self._gone: dict[Pod, ReplacementKind] = {}
         self._coming = Counter(self._anyway.values())
-        self._claims: dict[Pod, _Claim] = {}
+        self._wishes: dict[Pod, _Wish] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}  # equal ones are one: a name for each pod and node
-        #: The claims of pods that went, each with those pods: replicas are alike.
-        self._earlier: dict[_Claim, dict[Pod, None]] = {}
+        #: The wishes of pods that went, each with those pods: replicas are alike.
+        self._earlier: dict[_Wish, dict[Pod, None]] = {}
         self._spares: dict[object, Spare] = {}
         self._blockers: dict[ReplacementKind, int] = {}
         for pod in pods:
@@ -194,7 +194,7 @@ class CertainRoom:
 
     def doubt(self, pod: Pod) -> Doubt:
         """Return why the replacement may find no node if the pod went now, after those that went."""
-        self._claims.pop(pod, None)
+        self._wishes.pop(pod, None)
         made = self._simulation.replacement(pod)
         if made.pod is None:
             return {"unknown": made.unknown}
@@ -207,27 +207,27 @@ class CertainRoom:
         names, *others = (each.feasible_nodes() for each in answers)
         for each in others:
             names = tuple(filter(set(each).__contains__, names))
-        claim = _Claim(self._kind(pod, made.pod), self._names.setdefault(names, names))
-        doubt = self._crowded(pod, claim) or self._ousting(pod, claim)
+        wish = _Wish(self._kind(pod, made.pod), self._names.setdefault(names, names))
+        doubt = self._crowded(pod, wish) or self._ousting(pod, wish)
         if not doubt:
-            self._claims[pod] = claim
+            self._wishes[pod] = wish
         return doubt
 
-    def _crowded(self, pod: Pod, claim: _Claim) -> Doubt:
+    def _crowded(self, pod: Pod, wish: _Wish) -> Doubt:
         others = self._others(pod)
-        ties = {kind: self._ties.of(kind, claim.kind) for kind in others}
+        ties = {kind: self._ties.of(kind, wish.kind) for kind in others}
         if Tie.ANYWHERE in ties.values():
             coming = chain(self._anyway.items(), self._gone.items())
             tied = (old for old, kind in coming if old is not pod and ties[kind] is Tie.ANYWHERE)
             return {"tied": str(next(tied))}
-        enough = self._leaves_room(Competitors(others), claim, self._blocking(pod, claim.kind))
-        return {} if enough else {"crowd": others.total(), "nodes": len(claim.names)}
+        enough = self._leaves_room(Competitors(others), wish, self._blocking(pod, wish.kind))
+        return {} if enough else {"crowd": others.total(), "nodes": len(wish.names)}
 
-    def _ousting(self, pod: Pod, claim: _Claim) -> Doubt:
-        """Return whose room a claim would make uncertain."""
-        crowd, leaves_room = Competitors(self._others(pod) + Counter((claim.kind,))), dict[tuple[int, int], bool]()
+    def _ousting(self, pod: Pod, wish: _Wish) -> Doubt:
+        """Return whose room a wish would make uncertain."""
+        crowd, leaves_room = Competitors(self._others(pod) + Counter((wish.kind,))), dict[tuple[int, int], bool]()
         for earlier, gone in self._earlier.items():
-            first, tie = next(iter(gone)), self._ties.of(claim.kind, earlier.kind)
+            first, tie = next(iter(gone)), self._ties.of(wish.kind, earlier.kind)
             blocking = self._blocking(first, earlier.kind) + (tie is Tie.NODE)
             alike = (id(self._spare(earlier)), blocking)  # many want as much of the same nodes
             if alike not in leaves_room:
@@ -243,16 +243,16 @@ class CertainRoom:
             self._blockers[kind] = sum(count for each, count in coming if self._ties.of(each, kind) is Tie.NODE)
         return self._blockers[kind] - sum(self._ties.of(each, kind) is Tie.NODE for each in self._own(pod))
 
-    def _leaves_room(self, crowd: Competitors, claim: _Claim, blocking: int) -> bool:
+    def _leaves_room(self, crowd: Competitors, wish: _Wish, blocking: int) -> bool:
         # As a rule more nodes have room than others come, and nothing has to be counted.
-        return len(claim.names) > crowd.size or crowd.leaves_room(self._spare(claim), blocking)
+        return len(wish.names) > crowd.size or crowd.leaves_room(self._spare(wish), blocking)
 
-    def _spare(self, claim: _Claim) -> Spare:
-        """Return what is left of the nodes of a claim; it stays as it is, since pods that went count as still there."""
-        requests = claim.kind.pod.spec.requests
-        alike = (frozenset(requests.items()), claim.names)
+    def _spare(self, wish: _Wish) -> Spare:
+        """Return what is left of the nodes of a wish; it stays as it is, since pods that went count as still there."""
+        requests = wish.kind.pod.spec.requests
+        alike = (frozenset(requests.items()), wish.names)
         if alike not in self._spares:
-            spares = [self._simulation.first().spare(name, requests) for name in claim.names]
+            spares = [self._simulation.first().spare(name, requests) for name in wish.names]
             self._spares[alike] = {name: [each[name] for each in spares] for name in (spares[0] if spares else ())}
         return self._spares[alike]
 
@@ -265,18 +265,18 @@ class CertainRoom:
 
     def left(self, pod: Pod, sign: int) -> None:
         """Expect the replacement of a pod that went (1), or no longer (-1)."""
-        claim = self._claims.get(pod)
+        wish = self._wishes.get(pod)
         if sign > 0 and pod.active and pod.owners:
             self._gone[pod] = kind = self._of_replacement(pod)
             self._count(kind, 1)
-            if claim:
-                self._earlier.setdefault(claim, {})[pod] = None
+            if wish:
+                self._earlier.setdefault(wish, {})[pod] = None
         elif sign < 0 and pod in self._gone:
             self._count(self._gone.pop(pod), -1)
-            if claim and self._earlier[claim].keys() <= {pod}:
-                del self._earlier[claim]
-            elif claim:
-                del self._earlier[claim][pod]
+            if wish and self._earlier[wish].keys() <= {pod}:
+                del self._earlier[wish]
+            elif wish:
+                del self._earlier[wish][pod]
 
     def _count(self, kind: ReplacementKind, change: int) -> None:
         self._coming[kind] += change
