@@ -47,14 +47,12 @@ class Room:
 
         As in the descheduler a pod needs at least as many tolerations as the node has taints.
         """
-        held = pod.spec.tolerations
-        known = self._tolerating.get(held)
-        if known is None:
-            known = self._tolerating[held] = any(
-                len(held) >= len(taints) and untolerated(held, taints, lambda _: True) is None
-                for taints in self._taints
+        own = pod.spec.tolerations
+        if own not in self._tolerating:
+            self._tolerating[own] = any(
+                len(own) >= len(taints) and untolerated(own, taints, lambda _: True) is None for taints in self._taints
             )
-        return known
+        return self._tolerating[own]
 
 
 class Relocation:

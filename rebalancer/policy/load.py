@@ -174,9 +174,9 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 _BRACES = re.compile(r"\{\{-?\s*(?:\.|\$|include\b|toYaml\b|tpl\b|template\b|if\b|end\b|with\b|range\b|define\b|/\*)")
 _VALUES_KEYS = ("deschedulerPolicy", "policy")
-_OLD_API_VERSION = "descheduler/v1alpha1"
+_VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
 #: The key that only policies of the other version have at the top.
-_FOREIGN_KEYS = {API_VERSION: ("strategies", _OLD_API_VERSION), _OLD_API_VERSION: ("profiles", API_VERSION)}
+_FOREIGN_KEYS = {API_VERSION: ("strategies", v1alpha1.API_VERSION), v1alpha1.API_VERSION: ("profiles", API_VERSION)}
 
 
 def _is_helm_template(text: str, findings: Findings) -> bool:
@@ -221,7 +221,6 @@ def _without_foreign_key(document: DocumentNode, findings: Findings) -> Document
     return document
 
 
-_VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
 _WANTED = WantedDocument(KIND, "descheduler/", "policy")
 _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
 
@@ -314,9 +313,9 @@ def _names_a_policy(document: DocumentNode, findings: Findings) -> bool:
         first = v1alpha1.API_VERSION if document.at("strategies") else API_VERSION
         findings.error(document.place, f"apiVersion is missing; begin with `apiVersion: {first}`")
     elif version.value not in _VERSIONS:
-        shown = repr(version.value) if isinstance(version.value, str) else "of this kind"
+        given = repr(version.value) if isinstance(version.value, str) else "of this kind"
         hint = did_you_mean(str(version.value), _VERSIONS)
-        findings.error(version.place, f"apiVersion {shown} is not known{hint}")
+        findings.error(version.place, f"apiVersion {given} is not known{hint}")
         return False
     return True
 

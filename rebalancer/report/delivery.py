@@ -52,10 +52,9 @@ def report_lines(report: Report, *, everything: bool = False) -> Iterator[Line]:
 def deliver(report: Report, output: str, stream: IO[str] | None, *, everything: bool, color: Color = "auto") -> str:
     """Write a report; return why that failed, empty if it did not.
 
-    The output is `table`, `wide` (a table
-    with everything), `json`, `yaml`, `html` or `lines` (a JSON object a line).  The stream is None if it was closed
-    when the program began.  Raises BrokenPipeError if the reader of a dry run's report has closed the pipe, like
-    `head`; no harm is done.
+    The output is `table`, `wide` (a table with everything), `json`, `yaml`, `html` or `lines` (a JSON object a line).
+    The stream is None if it was closed when the program began.  Raises BrokenPipeError if the reader of a dry run's
+    report has closed the pipe, like `head`; no harm is done.
     """
     if stream is None:
         return "standard output is closed"

@@ -63,7 +63,7 @@ _MOST_DRAFTS = 30
 _TRIES = 10
 
 
-class _Outlook(NamedTuple):
+class _Prospect(NamedTuple):
     """What may become of a pod's replacement."""
 
     likely: Sequence[str] = ()  # where it may land, the best score first; empty if the pod has to stay
@@ -163,9 +163,9 @@ class BroadWaves:
         avoid = avoiding_others(nodes, frozenset(destinations))
         empty = Draft((), avoid, destinations)
         with self._planning.foresight.avoiding(avoid), self._planning.cluster.scope():
-            return self._chosen(empty, offers, self._outlook(empty))
+            return self._chosen(empty, offers, self._prospects(empty))
 
-    def _chosen(self, empty: Draft, offers: Iterable[Offer], outlook_of: Callable[[Pod, Draft], _Outlook]) -> Draft:
+    def _chosen(self, empty: Draft, offers: Iterable[Offer], prospect_of: Callable[[Pod, Draft], _Prospect]) -> Draft:
         """Return the wave with the first of these offers, at most one of each node, so that gains stay as they are.
 
         Each is looked at with those before it gone, and where they are expected.  From a pod on that is held back no
@@ -181,22 +181,22 @@ class BroadWaves:
             owner = pod.controller.uid if pod.controller and planning.zones.matter else ""
             if pod.node in gave or owner in gave or pod.controller in waiting:
                 continue
-            outlook = outlook_of(pod, draft)
-            if outlook.is_held_back and pod.controller:
+            prospect = prospect_of(pod, draft)
+            if prospect.is_held_back and pod.controller:
                 waiting.add(pod.controller)
-            in_vain += outlook.is_crowded
+            in_vain += prospect.is_crowded
             if in_vain == _TRIES:
                 break
-            node = None if outlook.is_crowded else planning.cluster.node(outlook.expected)
-            most = min(most, outlook.most) if node else most
+            node = None if prospect.is_crowded else planning.cluster.node(prospect.expected)
+            most = min(most, prospect.most) if node else most
             if node and len(draft.offers) < most and not planning.evict.try_out(pod):
                 planning.cluster.place(pod, node)
                 expecting, in_vain = Offer(offer.candidate, node.name, offer.gain, offer.deal), 0
-                draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: outlook.likely})
+                draft = replace(draft, offers=(*draft.offers, expecting), likely={**draft.likely, pod: prospect.likely})
                 gave |= {pod.node, owner} if owner else {pod.node}
         return draft
 
-    def _outlook(self, empty: Draft) -> Callable[[Pod, Draft], _Outlook]:
+    def _prospects(self, empty: Draft) -> Callable[[Pod, Draft], _Prospect]:
         """Return what says where a pod may land.
 
         Of each place where nodes receive one is looked at; those that may not go there are added to the unfit ones.
@@ -206,12 +206,12 @@ class BroadWaves:
         places = [node for names in by_place.values() if (node := planning.cluster.node(names[-1]))]
         unfit = self._unfit[frozenset(by_place)]
 
-        def outlook(pod: Pod, draft: Draft) -> _Outlook:
+        def prospect(pod: Pod, draft: Draft) -> _Prospect:
             fits = pod not in unfit and not any(planning.zones.worsened_by(pod, place) for place in places)
             is_refused = fits and planning.evict.first_refusal([pod]) is not None
             if is_refused and draft.offers:
-                return _Outlook(is_held_back=True)
-            found = ahead(pod, len(draft.offers)) if fits and not is_refused else _Outlook()
+                return _Prospect(is_held_back=True)
+            found = ahead(pod, len(draft.offers)) if fits and not is_refused else _Prospect()
             if not found.likely:
                 unfit.add(pod)
                 return found
@@ -219,9 +219,9 @@ class BroadWaves:
             has_room_there = planning.fullness.has_room(found.expected, [pod], _SPARE_THERE if there else _SPARE, there)
             return found._replace(is_crowded=not has_room_there)
 
-        return outlook
+        return prospect
 
-    def _outranking(self, empty: Draft) -> Callable[[Pod, int], _Outlook]:
+    def _outranking(self, empty: Draft) -> Callable[[Pod, int], _Prospect]:
         """Return what says which destinations outrank all avoided nodes, for the pod of this number of a wave.
 
         None do if a part of the nodes may be scored that has too few of them, or if the pod fits on another node.  What
@@ -242,18 +242,18 @@ class BroadWaves:
                 return None
             return parts, are_ahead, fewest * len(parts.nodes) // parts.size
 
-        def outranking(pod: Pod, number: int) -> _Outlook:
+        def outranking(pod: Pod, number: int) -> _Prospect:
             found: list[tuple[Parts, Mask, int]] = []
             for answer in simulation.answers(pod):
                 if (each := ahead(answer)) is None:
-                    return _Outlook()
+                    return _Prospect()
                 found.append(each)
             parts, are_ahead, _ = found[0]
             places = np.flatnonzero(are_ahead)
             best_first = places[np.argsort(-parts.totals[places], kind="stable")]
             there = parts.beginning(number * parts.size / len(parts.nodes) % 1.0)[best_first]
             names = simulation.names(parts.nodes.indexes[best_first].tolist())
-            return _Outlook(names, names[there.argmax()], min(most for *_, most in found))
+            return _Prospect(names, names[there.argmax()], min(most for *_, most in found))
 
         return outranking
 

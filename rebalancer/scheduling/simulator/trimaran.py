@@ -83,13 +83,14 @@ class ByLoad(ABC):
         return self._scores.of(pod, nodes)
 
     def _score(self, pod: Pod, nodes: Nodes) -> ByNode:
-        loads, shape = self._answer, self._shape(pod)
+        loads, shape = self._loads, self._shape(pod)
         if isinstance(loads, str):
             raise UnknownPlacementError(f"{self.name} goes by the real usage of nodes, which is not known: {loads}")
         return rounded(np.array([self._on(index, shape, loads) for index in nodes], dtype=np.float64))
 
     @cached_property
-    def _answer(self) -> NodeLoads | str:
+    def _loads(self) -> NodeLoads | str:
+        """The figures, or why there are none."""
         try:
             return "there is no source of it here" if self._ask is None else self._ask()
         except StrategyError as error:

@@ -57,8 +57,8 @@ class TaintToleration:
 
     def refusals(self, pod: Pod, _nodes: Nodes) -> Refusals | None:
         """Return the nodes with a hard taint that the pod does not tolerate."""
-        nodes, held = self._state.nodes, pod.spec.tolerations
-        refused = [index for index in self._hard if untolerated(held, nodes[index].taints)]
+        nodes = self._state.nodes
+        refused = [index for index in self._hard if untolerated(pod.spec.tolerations, nodes[index].taints)]
         return Refusals.of(dict.fromkeys(refused, ("node(s) had untolerated taint(s)",)), len(nodes))
 
     def scores(self, pod: Pod, nodes: Nodes) -> ByNode:
@@ -83,9 +83,9 @@ class TaintToleration:
 
 def _soft_taints(spec: PodSpec, taints: Iterable[Taint]) -> int:
     """Return how many soft taints are not tolerated; only tolerations of that effect, or of any, count."""
-    held = [each for each in spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
+    counting = [each for each in spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE)]
     soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
-    return sum(not any(each.tolerates(taint) for each in held) for taint in soft)
+    return sum(not any(each.tolerates(taint) for each in counting) for taint in soft)
 
 
 class _NodeTerms(msgspec.Struct, rename="camel", frozen=True):
