@@ -121,7 +121,6 @@ class Worlds:
     """The worlds of one cluster, which they follow: get them with `cluster.index(Worlds)`."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.questions = 0  # how often the scheduler was asked
         self._cluster = cluster
         self._simulation = cluster.index(Simulation)
         self._draws = [Draw(number) for number in range(SAMPLES)]
@@ -153,7 +152,6 @@ class Worlds:
         moment = draw.moment(pod, self._simulation.replacement(pod).moments)
         answer = known.get((id(simulated), moment))
         if answer is None or answer.sampled:
-            self.questions += 1
             answer = known[id(simulated), moment] = self._simulation.at(pod, simulated, moment, draw.window(pod))
         return Seen(draw.number, answer, self._taken(pod, simulated, answer, draw))
 

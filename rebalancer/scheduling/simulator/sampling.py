@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalancer.cluster.node import Node
-from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes
+from rebalancer.scheduling.simulator.plugin import WHOLE, ByNode, Mask, Nodes
 
 _ALL = 100
 _SHARE = 50
 _STEP = 125
 _LEAST_SHARE = 5
-_WHOLE = 100
 #: Indexes of nodes in the order in which the scheduler comes to them.
 Order = NDArray[np.intp]
 #: So many times the windows that start near each other are halved, at most.
@@ -43,22 +42,26 @@ class SamplingWindow(NamedTuple):
     order: int = 0
     start: float = 0.0
 
+    def circle(self, orders: Sequence[Order], some: Nodes) -> Order:
+        """Return some nodes in the order in which the scheduler comes to them; there may be one order only."""
+        return circle_from(orders[self.order % len(orders)], self.start, some)
+
 
 def nodes_to_score(percentage: int, nodes: int) -> int:
     """Return how many feasible nodes the scheduler scores out of `nodes`; a percentage of 0 means the default."""
     if nodes < _ALL:
         return nodes
     share = percentage or max(_SHARE - nodes // _STEP, _LEAST_SHARE)
-    return max(nodes * min(share, _WHOLE) // _WHOLE, min(_ALL, nodes))
+    return max(nodes * min(share, WHOLE) // WHOLE, min(_ALL, nodes))
 
 
-def orders(nodes: Sequence[Node]) -> tuple[Order, Order]:
-    """Return the indexes of nodes in the orders in which the scheduler may keep them: by arrival, and by name."""
+def orders(nodes: Sequence[Node]) -> tuple[Order, ...]:
+    """Return the different orders in which the scheduler may keep nodes, as indexes: by arrival, and by name."""
     positions = range(len(nodes))
     arrived = sorted(positions, key=lambda each: (nodes[each].created or _EARLIEST, nodes[each].name))
     named = sorted(positions, key=lambda each: nodes[each].name)
     by_arrival, by_name = _zones_in_turn(nodes, arrived), _zones_in_turn(nodes, named)
-    return by_arrival, by_arrival if np.array_equal(by_name, by_arrival) else by_name  # one where both are equal
+    return (by_arrival,) if np.array_equal(by_name, by_arrival) else (by_arrival, by_name)
 
 
 def _zones_in_turn(nodes: Sequence[Node], positions: Iterable[int]) -> Order:

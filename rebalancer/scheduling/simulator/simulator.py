@@ -30,7 +30,7 @@ from rebalancer.scheduling.simulator.plugin import (
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import REQUIRED, PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import Order, SamplingWindow, circle_from
+from rebalancer.scheduling.simulator.sampling import SamplingWindow, circle_from
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.tally import Matcher
 
@@ -83,7 +83,7 @@ class Simulator:
     def first(self, names: Iterable[str], window: SamplingWindow) -> str:
         """Return which of some nodes the scheduler comes to first if it begins to look there."""
         tied = Nodes(sorted(self._state.index[name] for name in names))
-        return self._state.names[int(circle_from(self._state.orders[window.order], window.start, tied)[0])]
+        return self._state.names[int(window.circle(self._state.orders, tied)[0])]
 
     def spare(self, node: str, requests: Resources) -> dict[str, int]:
         """Return what is left of a node once a pod has what it requests there; only of what it requests, and slots."""
@@ -135,19 +135,17 @@ class Simulator:
         names, named = self._state.names, named_nodes(pod.spec)
         told = {names[index]: reasons for index, reasons in sorted(_by_node(refused).items())} if tell else {}
         if not nodes:
-            rival = self._lower(pod, profile)
-            unknown = PREEMPTS if rival else self._devices(pod)
+            unknown = PREEMPTS if self._preempts(pod, profile) else self._devices(pod)
             return Answer(reason=self._reason(refused), unknown=unknown, refused=told)
         looked_at = names if named is None else self._state.index.keys() & named
         enough = sampling.nodes_to_score(profile.percentage, len(looked_at))
         sampled = len(nodes) > enough
         if sampled and window:
-            circle = circle_from(self._state.orders[window.order], window.start, nodes)
-            nodes = Nodes(np.sort(circle[:enough]))
+            nodes = Nodes(np.sort(window.circle(self._state.orders, nodes)[:enough]))
         weighted = self._weighted(pod, profile, nodes)
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
         winners = nodes.indexes[sums == sums.max()].tolist()
-        parts = sampling.Parts(self._orders, nodes, min(enough, len(nodes)), sums)
+        parts = sampling.Parts(self._state.orders, nodes, min(enough, len(nodes)), sums)
         return Answer(
             nodes=tuple([names[index] for index in winners]),
             sampled=sampled,
@@ -171,12 +169,6 @@ class Simulator:
             found = set[int]().union(*(sampling.window_winners(each, parts.size, weigh) for each in circles))
         return tuple(self._state.names[index] for index in sorted(found))
 
-    @property
-    def _orders(self) -> Sequence[Order]:
-        """The different orders in which the scheduler may keep its list of nodes."""
-        by_arrival, by_name = self._state.orders
-        return (by_arrival,) if by_name is by_arrival else (by_arrival, by_name)
-
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
         if self._state.minor < _CLAIMS_FOR_REQUESTS:
@@ -186,15 +178,15 @@ class Simulator:
         name = next((each for each in names if not self._state.room(each)[0].all()), "")
         return f"devices may be claimed for the {name} that it requests, which is not simulated" if name else ""
 
-    def _lower(self, pod: Pod, profile: Profile) -> Pod | None:
-        """Return a pod that might have to make room for this one: of a lower priority, on a node that suits it."""
+    def _preempts(self, pod: Pod, profile: Profile) -> bool:
+        """Return whether a pod of a lower priority, on a node that suits this one, might have to make room for it."""
         priority, state = pod.spec.priority or 0, self._state
         lower = any(count for each, count in state.priorities.items() if each < priority)
         if not lower or not pod.spec.placement.preempts:
-            return None
+            return False
         nodes, _ = self._suited(pod, profile)
         residents = (each for index in nodes for each in state.residents[index])
-        return next((each for each in residents if (each.spec.priority or 0) < priority), None)
+        return any((each.spec.priority or 0) < priority for each in residents)
 
     def _scores(self, weighted: Mapping[str, ByNode], nodes: Nodes, name: str) -> Scores:
         index = self._state.index[name]

@@ -20,7 +20,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.cluster.taints import Taint
 from rebalancer.scheduling.equivalence import BySpec, Demands, EquivalentNodes
 from rebalancer.scheduling.simulator.plugin import ByNode, Mask, Nodes
-from rebalancer.scheduling.simulator.sampling import orders
+from rebalancer.scheduling.simulator.sampling import Order, orders
 from rebalancer.scheduling.simulator.tally import Counts, RuleBook, Tallies
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class State:
             self.nominated.setdefault(self.index[pod.nominated_node], []).append(pod)
 
     @property
-    def orders(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def orders(self) -> Sequence[Order]:
         """The orders in which the scheduler may go through the nodes (see `sampling.orders`)."""
         return self.of_nodes(orders)
 
