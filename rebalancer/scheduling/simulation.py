@@ -59,7 +59,7 @@ class Simulation:
         self._cluster = cluster
         self._templates = snapshot.scheduler_inputs.templates
         # What was read besides nodes and pods, completed with what is assumed, and that in words.
-        self.scheduler_inputs, self.notices = completed(snapshot.scheduler_inputs, snapshot.pods)
+        scheduler_inputs, self.notices = completed(snapshot.scheduler_inputs, snapshot.pods)
         document = snapshot.scheduler_configuration
         self._configuration = None if document is None else read_configuration(document)
         self._replacements: dict[Pod, Replacement] = {}
@@ -70,7 +70,7 @@ class Simulation:
         self._names = 0  # of nodes, in these
         self.taints: Mapping[str, Sequence[Taint]] = {}  # soft taints that are supposed at present, by node
         start = msgspec.structs.replace(snapshot, nodes=tuple(node.as_scheduled for node in snapshot.nodes))
-        self._read = State(start, self.scheduler_inputs, newest_minor(snapshot.nodes))
+        self._read = State(start, scheduler_inputs, newest_minor(snapshot.nodes))
         self._clusters = SharedClusters(self.as_read, 3)
         cluster.tell(self)
 

@@ -21,7 +21,7 @@ address of the node.  Ports of restartable init containers count since 1.34 (kub
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import add, or_
 from typing import NamedTuple
 
@@ -56,17 +56,14 @@ class Column(NamedTuple):
 Scorer = Callable[[Sequence[Column]], ByNode]
 
 
-def least_allocated(columns: Sequence[Column]) -> ByNode:
-    """Return the weighted mean of what is left on each node, in percent."""
-    return _means(columns, lambda asked, offered: np.maximum(offered - asked, 0))
+#: What counts of a resource that a node offers, by strategy: what is left, or what is requested.
+_COUNTING: Mapping[str, Callable[[ByNode, ByNode], ByNode]] = {
+    "LeastAllocated": lambda asked, offered: np.maximum(offered - asked, 0),
+    "MostAllocated": np.minimum,
+}
 
 
-def most_allocated(columns: Sequence[Column]) -> ByNode:
-    """Return the weighted mean of what is requested on each node, in percent; at most 100 per resource."""
-    return _means(columns, np.minimum)
-
-
-def _means(columns: Sequence[Column], counting: Callable[[ByNode, ByNode], ByNode]) -> ByNode:
+def _means(counting: Callable[[ByNode, ByNode], ByNode], columns: Sequence[Column]) -> ByNode:
     """Return the weighted means of the shares, in percent, that count of what is offered; 0 where nothing is."""
     totals, weights = [], []
     for asked, offered, weight in columns:
@@ -145,20 +142,15 @@ class FitArgs(msgspec.Struct, rename="camel", frozen=True):
         Raises:
             ValueError: it is not known, or has no shape.
         """
-        shape = self.scoring_strategy.requested_to_capacity_ratio.shape
-        match self.scoring_strategy.type:
-            case "LeastAllocated":
-                return least_allocated
-            case "MostAllocated":
-                return most_allocated
-            case "RequestedToCapacityRatio" if shape:
-                return requested_to_capacity_ratio([(each.utilization, each.score) for each in shape])
-            case "RequestedToCapacityRatio":
-                raise ValueError("RequestedToCapacityRatio needs a shape")
-            case unknown:
-                raise ValueError(
-                    f"unknown scoring strategy {unknown!r}: LeastAllocated, MostAllocated or RequestedToCapacityRatio"
-                )
+        kind, shape = self.scoring_strategy.type, self.scoring_strategy.requested_to_capacity_ratio.shape
+        if kind in _COUNTING:
+            return partial(_means, _COUNTING[kind])
+        if kind != "RequestedToCapacityRatio":
+            known = f"{', '.join(_COUNTING)} or RequestedToCapacityRatio"
+            raise ValueError(f"unknown scoring strategy {kind!r}: {known}")
+        if not shape:
+            raise ValueError("RequestedToCapacityRatio needs a shape")
+        return requested_to_capacity_ratio([(each.utilization, each.score) for each in shape])
 
     def ignores(self, name: str) -> bool:
         """Return whether a resource does not count."""

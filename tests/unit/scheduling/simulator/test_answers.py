@@ -12,7 +12,7 @@ from rebalancer.scheduling.simulation import Simulation
 from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import ConfigurationError, read_configuration
 from rebalancer.scheduling.simulator.plugin import Refusals
-from rebalancer.scheduling.simulator.plugins.resources import Column, most_allocated, requested_to_capacity_ratio
+from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, Scorer
 from tests import make
 from tests.unit.scheduling.simulator.scheduler import HEAD, READ, configured, simulator
 
@@ -256,8 +256,12 @@ def test_strategies_score_what_is_requested() -> None:
     def column(asked: int, offered: int, weight: int) -> Column:
         return Column(np.array([asked]), np.array([offered]), weight)
 
-    assert most_allocated([column(1000, 4000, 3), column(8, 16, 1)]) == [(25 * 3 + 50) // 4]
-    falling = requested_to_capacity_ratio([(0, 10), (70, 0)])
+    def scorer(**strategy: object) -> Scorer:
+        return msgspec.convert({"scoringStrategy": strategy}, FitArgs).scorer()
+
+    assert scorer(type="MostAllocated")([column(1000, 4000, 3), column(8, 16, 1)]) == [(25 * 3 + 50) // 4]
+    shape = [{"utilization": 0, "score": 10}, {"utilization": 70, "score": 0}]
+    falling = scorer(type="RequestedToCapacityRatio", requestedToCapacityRatio={"shape": shape})
     assert falling([column(25, 100, 1)]) == [100 - 100 * 25 // 70]
 
 

@@ -13,7 +13,7 @@ from rebalancer.cluster.pod import HostPort, Placement, Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.plugin import ByNode
-from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit, least_allocated
+from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit
 from rebalancer.scheduling.simulator.profile import Profile, profiles
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
@@ -45,10 +45,10 @@ def counting(state: State) -> tuple[Simulator, list[int]]:
 
     def counted(columns: Sequence[Column]) -> ByNode:
         scored.append(np.size(columns[0].asked))
-        return least_allocated(columns)
+        return scorer(columns)
 
     fit = NodeResourcesFit(state, FitArgs())
-    fit._scorer = counted
+    scorer, fit._scorer = fit._scorer, counted
     return Simulator(state, lambda _: {SCHEDULER: Profile(still=[], moving=[fit], scores=[(fit, 1)])}), scored
 
 
