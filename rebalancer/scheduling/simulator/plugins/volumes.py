@@ -172,9 +172,8 @@ class VolumeRestrictions(_ByVolumes):
 
     def _taken(self, pod: Pod) -> bool:
         bound, waiting = self._claims(pod)
-        alone = [
-            each.name for each in (*(claim for claim, _ in bound), *waiting) if READ_WRITE_ONCE_POD in each.access_modes
-        ]
+        claims = (*(claim for claim, _ in bound), *waiting)
+        alone = (claim.name for claim in claims if READ_WRITE_ONCE_POD in claim.access_modes)
         return any(self._state.claimants.get((pod.namespace, name)) for name in alone)
 
     def _in_use(self, wanted: Sequence[IscsiDisk], index: int) -> bool:
@@ -200,10 +199,8 @@ class VolumeZone(_ByVolumes):
     def _refused(self, pod: Pod, nodes: Nodes) -> Mapping[int, Reasons]:
         labels = [volume.labels for _, volume in self._claims(pod).bound if volume]
         asked = [(key, set(each[key].split("__"))) for each in labels for key in _LABELS if key in each]
-        if not asked:
-            return {}
         no_zone = ("node(s) had no available volume zone",)
-        return {index: no_zone for index in nodes if not self._is_in(self._state.nodes[index], asked)}
+        return {index: no_zone for index in nodes if asked and not self._is_in(self._state.nodes[index], asked)}
 
     def _is_in(self, node: Node, asked: Sequence[tuple[str, set[str]]]) -> bool:
         if not any(key in node.labels for key in _LABELS):
