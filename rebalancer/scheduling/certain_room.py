@@ -65,7 +65,7 @@ class ReplacementKind:
 
 
 class Ties:
-    """Tells ties between replacements to one cluster; those of two kinds are worked out once.
+    """What replacements may do to each other in one cluster; worked out once for each two kinds.
 
     With `hosts_differ` no two nodes have the same host name.
     """

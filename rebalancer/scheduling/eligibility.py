@@ -69,7 +69,7 @@ class EligibleNodes:
     def constraints(self, spec: PodSpec) -> ConstraintGroup:
         """Return what a spec demands of nodes, whatever runs there; the same object where that has the same effect.
 
-        Each pod may tolerate what no node has.
+        For example, tolerations of taints that no node has make no difference.
         """
         number = self._demands.of(spec)
         if number not in self._groups:

@@ -72,9 +72,9 @@ class SharedClusters:
             each.simulated.suppose(taints)
 
     def note(self, step: object, sign: int, exchanges: Sequence[Exchange]) -> None:
-        """Make a step (1), an exchange in each world, or take it back (-1), as soon as somebody asks: many are tried.
+        """Make a step (1), an exchange in each world, or take it back (-1), as soon as somebody asks for a cluster.
 
-        Worlds that differ from then on part.
+        Many are tried and taken back before anybody does.  Worlds that differ from then on part.
         """
         if sign < 0 and self._due and self._due[-1][:2] == (step, 1):
             self._due.pop()

@@ -125,7 +125,7 @@ class Simulation:
         return self.at(pod, self.first(), moment)
 
     def first(self) -> Simulator:
-        """Return the cluster when the first replacement comes: no other has come, and the pods that go still end."""
+        """Return the cluster when the first replacement comes: no other is there, and evicted pods still terminate."""
         return self._clusters[_FIRST]
 
     def at(

@@ -137,7 +137,7 @@ class Worlds:
         cluster.tell(self)
 
     def placements(self, pod: Pod) -> Iterator[Seen]:
-        """Yield world by world where the replacement lands if the pod goes now; who has seen all has drawn them."""
+        """Yield world by world where the replacement lands if the pod goes now; remembered once all have been seen."""
         found: list[Seen] = []
         known: dict[object, Answer] = {}
         for draw in self._draws:
@@ -232,7 +232,7 @@ class Worlds:
         return pod if keeps or pod.controller is None else pod.controller.uid
 
     def landed(self, pod: Pod) -> None:
-        """Forget what was drawn for a pod: where its replacement is expected next, it has landed in all worlds."""
+        """Forget what was drawn for a pod whose replacement has landed: once placed, it is there in all worlds."""
         self._seen.pop(pod, None)
         self._again.pop(pod, None)
 
