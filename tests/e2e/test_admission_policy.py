@@ -9,6 +9,7 @@ import secrets
 import pytest
 
 from rebalancer.kube.marks import ANNOTATION
+from rebalancer.policy.moving import PRESSURE_KEY
 from tests.chart.helm import ADMISSION, needed, one, template
 from tests.e2e.access import HOME, NAME, admission
 from tests.e2e.api import Api, ApiError, Object
@@ -22,6 +23,7 @@ POLICY = "ValidatingAdmissionPolicy"
 KEY = "kube-rebalancer/avoid"
 OURS = {"key": KEY, "value": "run-1", "effect": "PreferNoSchedule"}
 MORE = {**OURS, "key": f"{KEY}-more"}
+PRESSED = {**OURS, "key": PRESSURE_KEY}
 FOREIGN = {"key": "spot", "value": "true", "effect": "PreferNoSchedule"}
 BEFORE: Object = {
     "metadata": {"labels": {"zone": "a"}, "annotations": {"example.com/owner": "team"}},
@@ -87,19 +89,22 @@ ALLOWED = {
     "two taints": {"spec": {"taints": [OURS, FOREIGN, MORE]}},
     "the annotation": {"metadata": {"annotations": {ANNOTATION: "{}"}}},
     "nothing": {},
+    "what marking has left": {"metadata": {"labels": {PRESSURE_KEY: "cpu"}}, "spec": {"taints": [FOREIGN, PRESSED]}},
 }
 
 
 @pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
 def test_marks_are_allowed(controlplane, api, change):
     """Set, and taken off again."""
-    back = {"metadata": {"annotations": {ANNOTATION: None}}, "spec": {"taints": [FOREIGN]}}
+    notes, labels = {ANNOTATION: None}, {PRESSURE_KEY: None}
+    back = {"metadata": {"annotations": notes, "labels": labels}, "spec": {"taints": [FOREIGN]}}
 
     assert allowed(api, "n1", change)
     assert allowed(api, "n1", back)
     found = controlplane.api.read("Node", "n1")
     assert found["spec"]["taints"] == [FOREIGN]
     assert ANNOTATION not in found["metadata"]["annotations"]
+    assert PRESSURE_KEY not in found["metadata"]["labels"]
 
 
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
