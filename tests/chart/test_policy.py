@@ -9,7 +9,7 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
-from tests.chart.helm import CHART, CI, ROOT, container, needed, one, pod_spec, policy_text, template
+from tests.chart.helm import CHART, CI, ROOT, container, kinds, needed, one, pod_spec, policy_text, template
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -243,10 +243,12 @@ def test_sources_may_be_asked_by_others_than_strategies(more, reads, has_token):
 @needed
 @pytest.mark.parametrize("values", ["dryRun: true", "cmdOptions: {dry-run: true}", 'cmdOptions: {dry-run: "true"}'])
 def test_a_dry_run_may_not_evict(values):
+    """It reads what stands in the way of live runs, which is in the Lease too, where there is something to read."""
     found = template(values + "\npolicy: {preset: usage-prometheus}")
 
     assert granted(found) == ALWAYS | SCHEDULER | TRUST
-    assert granted(found, "Role") == {"get configmaps"}
+    assert (granted(found, "Role", "-memory"), granted(found, "Role", "-lease")) == ({"get configmaps"}, {"get leases"})
+    assert "Role" not in kinds(template(values + "\npolicy: {preset: safe-without-metrics}"))
     assert granted(template("cmdOptions: {dry-run: false}")) >= LIVE
 
 
