@@ -59,13 +59,13 @@
 - --deadline={{ include "rebalancer.deadline" . }}s
 {{- end }}
 {{- include "rebalancer.leaseArgs" . }}
-{{- if and .Values.dryRun (not (hasKey (.Values.cmdOptions | default dict) "dry-run")) }}
+{{- if include "rebalancer.dryRun" . }}
 - --dry-run
 {{- end }}
 {{- with (.Values.pushgateway).url }}
 - --pushgateway={{ . }}
 {{- end }}
-{{- range $key, $value := .Values.cmdOptions }}
+{{- range $key, $value := omit (.Values.cmdOptions | default dict) "dry-run" }}
 {{- if kindIs "invalid" $value }}
 - --{{ $key }}
 {{- else }}

@@ -223,7 +223,7 @@ with its tokens.  Of a policy in a ConfigMap of one's own nothing is known: it g
 {{- define "rebalancer.dryRun" -}}
 {{- $option := get (.Values.cmdOptions | default dict) "dry-run" -}}
 {{- $given := and (hasKey (.Values.cmdOptions | default dict) "dry-run") (ne (toString $option) "false") -}}
-{{- if or .Values.dryRun $given -}}true{{- end -}}
+{{- if or .Values.dryRun $given (has "--dry-run" .Values.extraArgs) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* A limit in words. */ -}}

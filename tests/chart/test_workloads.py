@@ -1,6 +1,7 @@
 """What runs: pods, Jobs and Deployments as the values ask for them."""
 
 import pytest
+import yaml
 
 from tests.chart.helm import CHART, CI, container, every, kinds, needed, one, pod_spec, pod_template, refusal, template
 
@@ -161,6 +162,18 @@ def test_the_older_spelling_of_the_lease_namespace_wins():
 
     assert "--leader-elect-resource-namespace=misspelt" in container(found)["args"]
     assert one(found, "Role", "-lease")["metadata"]["namespace"] == "misspelt"
+
+
+@pytest.mark.parametrize("values", ["{dryRun: true, cmdOptions: {dry-run: false}}", "extraArgs: [--dry-run]"])
+def test_a_dry_run_by_one_value_is_one(values):
+    """Whatever another says; and what marks beside it is one too."""
+    rules = "marking: {enabled: true, rules: {cpu: {query: up, above: 2, below: 1}}}"
+    found = template(f"{rules}\n{yaml.safe_dump(yaml.safe_load(values))}")
+
+    (mark,) = one(found, "Deployment", "-mark")["spec"]["template"]["spec"]["containers"]
+    for each in (container(found), mark):
+        assert {x for x in each["args"] if x.startswith("--dry-run")} == {"--dry-run"}
+    assert "pods/eviction" not in str(one(found, "ClusterRole"))
 
 
 def test_options_are_passed_as_they_are():
