@@ -35,9 +35,11 @@ needed = pytest.mark.skipif(
 )
 
 
-def helm(*arguments: str | Path, text: str = "", code: int | None = 0) -> "subprocess.CompletedProcess[str]":
+def helm(
+    *arguments: str | Path, text: str = "", code: int | None = 0, **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """Run helm; it has to end with this code, or None with any."""
-    return run(found("helm"), *arguments, input=text, env=_QUICK, code=code)
+    return run(found("helm"), *arguments, input=text, env=_QUICK | variables, code=code)
 
 
 def template(

@@ -1,5 +1,6 @@
 """The chart renders, whatever its values: checked by helm itself; so do the manifests in examples/kubernetes."""
 
+import json
 import re
 import shlex
 import tarfile
@@ -29,6 +30,8 @@ from tests.chart.helm import (
     template,
     workloads,
 )
+from tests.fake_api_server import FakeApiServer
+from tests.fake_http import Reply
 
 pytestmark = needed
 #: The two commands by which the main README installs.
@@ -108,6 +111,35 @@ def test_all_names_are_of_the_release():
         )
 
         assert not first & second, file.name
+
+
+#: What helm asks a cluster before it upgrades.
+DISCOVERY: Object = {
+    "/version": {"major": "1", "minor": "36", "gitVersion": f"v{KUBERNETES}"},
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+}
+
+
+def test_a_job_has_a_name_that_its_pods_can_carry(tmp_path):
+    """As a label, of 63 characters at most; also after an upgrade, and as the notes name one."""
+    name = "a" * 53
+    deployed = {"name": name, "version": 99, "namespace": "default", "info": {"status": "deployed"}, "manifest": ""}
+    releases = tmp_path / "releases"
+    releases.write_text(json.dumps([{**deployed, "chart": {"metadata": {"name": "rebalancer", "version": "0.0.1"}}}]))
+    with FakeApiServer(tls=True) as server:
+        for path in DISCOVERY:
+            server.on("GET", path, lambda request: Reply(200, DISCOVERY[request.path]))
+        cluster = server.kubeconfig(tmp_path, **{"insecure-skip-tls-verify": True})
+        where = {"HELM_DRIVER": "memory", "HELM_MEMORY_DRIVER_DATA": str(releases), "KUBECONFIG": str(cluster)}
+        upgrade = ("upgrade", name, CHART, "--namespace", "default", "--dry-run=client", "--set")
+        job, cronjob = (helm(*upgrade, f"kind={kind}", **where).stdout for kind in ("Job", "CronJob"))
+
+    (upgraded,) = re.findall(r"kind: Job\nmetadata:\n  #.*\n  name: (.*)", job)
+    (noted,) = re.findall(r"kubectl create job --from=\S+ (\S+)", cronjob)
+    assert (len(upgraded) <= 63, upgraded[-4:]) == (True, "-100")
+    assert (len(noted) <= 63, noted[-4:]) == (True, "-now")
 
 
 def test_the_package_holds_what_is_needed(tmp_path):
