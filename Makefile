@@ -14,7 +14,7 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --constraint con
 	--python-version 3.11 --python-platform linux --no-annotate --no-header
 
 # Compiled modules are kept with the environment: tests start the program some hundred times.
-COMPILED := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/compiled
+COMPILED := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(abspath $(VENV))/compiled"
 
 # Tests wait for processes and servers for a third of their time: three workers for two cores.
 WORKERS = $(shell echo $$(( ($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))

@@ -1,6 +1,7 @@
 """`make` says what it can do, and in one line what it lacks."""
 
 import re
+import shutil
 
 import pytest
 
@@ -44,6 +45,17 @@ def test_no_python_at_all_is_said_in_one_line(tmp_path):
     said = make("demo", "PYTHON=", f"VENV={tmp_path / 'venv'}", code=2)
 
     assert re.fullmatch(r"rebalancer needs Python 3\.11 or newer and finds none; set PYTHON=.*\n", said)
+
+
+def test_a_checkout_may_have_blanks_in_its_path(tmp_path):
+    folder = tmp_path / "a b"
+    (folder / ".venv/bin").mkdir(parents=True)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    interpreter(folder / ".venv/bin", 'echo "$PYTHONPYCACHEPREFIX"')
+    (folder / ".venv/ready").touch()
+
+    assert run("make", "--silent", "attack", cwd=folder).stdout.strip() == f"{folder}/.venv/compiled"
 
 
 def test_help_lists_every_target():
