@@ -1,6 +1,7 @@
 """A wheel claims one top-level name, and works in an environment that has never seen the checkout."""
 
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -56,6 +57,16 @@ def test_the_wheel_claims_one_top_level_name(wheel):
         top = {name.split("/")[0] for name in archive.namelist()}
 
     assert {name for name in top if not name.endswith(".dist-info")} == {"rebalancer"}
+
+
+def test_the_source_brings_all_that_its_tests_read(tmp_path):
+    """Else `make test` fails in what PyPI has."""
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=ROOT)
+    patterns = ("*.md", ".ci/*", ".github/*/*", "tests/**/*.py", "docs/**/*.md")
+    read = {str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern)}
+
+    with tarfile.open(next(tmp_path.iterdir())) as archive:
+        assert read - {name.partition("/")[2] for name in archive.getnames()} == set()
 
 
 def test_it_lists_its_strategies_outside_the_checkout(installed):
