@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from rebalancer.policy.values import LEVELS
 from tests.chart.helm import CHART, helm, needed, objects
 
 pytestmark = needed
@@ -56,6 +57,17 @@ def notes(chart, values="", *options):
 def test_what_will_happen(chart, values, sentence):
     """In words, with the numbers of this installation."""
     assert sentence in notes(chart, values)
+
+
+@pytest.mark.parametrize(("appetite", "level"), LEVELS.items())
+def test_the_limit_of_an_appetite_is_told(chart, appetite, level):
+    """Unless the policy has its own."""
+    shown = notes(chart, f"deschedulerPolicy: {{appetite: {appetite}, profiles: [{{}}]}}")
+    own = notes(chart, f"deschedulerPolicy: {{appetite: {appetite}, maxNoOfPodsToEvictTotal: 3, profiles: [{{}}]}}")
+
+    assert f"evicts at most: {level.most or 'any number'} in all, any number from a node" in shown
+    assert ("sets no limit" in shown) == (level.most is None)
+    assert "evicts at most: 3 in all" in own
 
 
 def test_how_to_see_it_first_and_how_to_stop_it(chart):
