@@ -92,7 +92,7 @@ configMap:
 {{- default (.Values.steering).key $steering.key -}}
 {{- end -}}
 
-{{- /* The policy as it was given: deschedulerPolicy, else policy.text, else the preset. */ -}}
+{{- /* The policy as it was given: deschedulerPolicy, else policy.text (or the ConfigMap in it), else the preset. */ -}}
 {{- define "rebalancer.givenPolicy" -}}
 {{- if and .Values.deschedulerPolicy (.Values.policy).text -}}
 {{- fail "deschedulerPolicy and policy.text are two policies: give one of them" -}}
@@ -105,7 +105,12 @@ apiVersion: {{ .Values.deschedulerPolicyAPIVersion }}
 kind: DeschedulerPolicy
 {{ tpl (toYaml (omit .Values.deschedulerPolicy "apiVersion" "kind")) . }}
 {{- else if (.Values.policy).text -}}
-{{ (.Values.policy).text | trim }}
+{{- $text := (.Values.policy).text | trim -}}
+{{- $read := $text | fromYaml -}}
+{{- if eq (toString $read.kind) "ConfigMap" -}}
+{{- range $read.data }}{{ if or (eq (len $read.data) 1) (contains "DeschedulerPolicy" .) }}{{ $text = trim . }}{{ end }}{{ end -}}
+{{- end -}}
+{{ $text }}
 {{- else -}}
 {{- $name := default "safe" (.Values.policy).preset -}}
 {{- $file := printf "presets/%s.yaml" $name -}}

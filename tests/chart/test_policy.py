@@ -1,6 +1,7 @@
 """The policy that the chart installs, and the permissions that follow from it."""
 
 import itertools
+import json
 
 import pytest
 import yaml
@@ -113,6 +114,19 @@ def test_a_policy_as_text_is_taken_as_it_is():
     text = 'apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: [] # {{ "x" }}\n'
 
     assert policy_text(template({"policy": {"text": text}})) == text
+
+
+@needed
+@pytest.mark.parametrize("others", [{}, {"a.yaml": "kind: A"}, {"z.yaml": "kind: Z"}])
+def test_a_policy_as_text_may_be_a_config_map(others):
+    """As the program reads one, like that of examples/kubernetes: the permissions are those of the policy in it."""
+    safe = (CHART / "presets/safe.yaml").read_text()
+    config_map = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "data": {"p.yaml": safe, **others}})
+
+    for text in (config_map, (ROOT / "examples/kubernetes/policy.yaml").read_text()):
+        found = template({"policy": {"text": text}, "steering": {"enabled": True}})
+        assert policy_text(found).startswith(safe)
+        assert granted(found) == granted(template("steering: {enabled: true}")) >= SCHEDULER | TRUST | METRICS
 
 
 @needed
