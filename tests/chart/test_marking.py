@@ -5,7 +5,7 @@ import pytest
 from rebalancer.marking.rules import load_marking_rules
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
-from tests.chart.helm import Object, kinds, needed, one, policy_text, template
+from tests.chart.helm import Object, kinds, needed, one, pod_spec, policy_text, template
 
 pytestmark = needed
 
@@ -41,6 +41,24 @@ def test_the_deployment_is_told_apart_and_takes_its_own_lease():
     assert "--leader-elect=true" in mark["spec"]["template"]["spec"]["containers"][0]["args"]
     names = [rule["resourceNames"] for rule in one(found, "Role", "-lease")["rules"] if "resourceNames" in rule]
     assert names == [["rebalancer", "rebalancer-mark"]]
+
+
+def test_its_pod_is_placed_and_prepared_as_that_of_runs():
+    """It reads the same sources, by the same certificates and names."""
+    given: Object = {
+        "imagePullSecrets": [{"name": "registry"}],
+        "nodeSelector": {"disk": "ssd"},
+        "affinity": {"nodeAffinity": {}},
+        "tolerations": [{"key": "infra"}],
+        "dnsConfig": {"nameservers": ["192.0.2.1"]},
+        "initContainers": [{"name": "certificates"}],
+    }
+    found = template({**MARKED, **given})
+
+    for pod in (pod_spec(found), one(found, "Deployment", "-mark")["spec"]["template"]["spec"]):
+        assert pod.items() >= given.items()
+    hook = one(found, "Job", "-unmark")["spec"]["template"]["spec"]
+    assert {key for key in given if hook.get(key) == given[key]} == {"imagePullSecrets", "nodeSelector", "tolerations"}
 
 
 WATCHED: Object = {
