@@ -261,6 +261,18 @@ def test_probes_follow_the_port():
     assert "Service" not in kinds(silent)
 
 
+def test_a_network_policy_closes_what_is_not_listed():
+    """Without egress rules everything can be reached; with them, only what they name."""
+    egress = [{"ports": [{"port": 443}]}]
+    without, listed = (
+        one(template({"networkPolicy": {"enabled": True, **more}}), "NetworkPolicy")["spec"]
+        for more in ({}, {"egress": egress})
+    )
+
+    assert (without["policyTypes"], without.get("egress")) == (["Ingress"], None)
+    assert (listed["policyTypes"], listed["egress"]) == (["Ingress", "Egress"], egress)
+
+
 def test_a_changed_policy_rolls_the_deployment():
     """The pod has a checksum of it, whichever way the policy is given; and of the scheduler's configuration."""
     policies = ("", "policy: {preset: usage-pack}", "policy: {text: 'profiles: []'}")
