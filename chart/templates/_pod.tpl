@@ -69,7 +69,7 @@
 {{- if kindIs "invalid" $value }}
 - --{{ $key }}
 {{- else }}
-- {{ printf "--%s=%v" $key $value | quote }}
+- {{ printf "--%s=%v" $key (kindIs "float64" $value | ternary (toJson $value) $value) | quote }}
 {{- end }}
 {{- end }}
 {{- with .Values.extraArgs }}

@@ -178,9 +178,11 @@ def test_a_dry_run_by_one_value_is_one(values):
 
 def test_options_are_passed_as_they_are():
     """A value, a switch, a number, and arguments after them."""
-    found = args("{cmdOptions: {strict: null, v: 2, color: never}, extraArgs: [--yes], dryRun: true}")
+    numbers = "max-evictions: 2000000, otel-sample-rate: 0.5"
+    found = args(f"{{cmdOptions: {{strict: null, v: 2, color: never, {numbers}}}, extraArgs: [--yes], dryRun: true}}")
 
     assert {"--strict", "--v=2", "--color=never", "--dry-run"} <= set(found)
+    assert {"--max-evictions=2000000", "--otel-sample-rate=0.5"} <= set(found)
     assert found[-1] == "--yes"
 
 
