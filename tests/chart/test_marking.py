@@ -32,15 +32,16 @@ def test_the_rules_are_ones_that_load():
 
 def test_the_deployment_is_told_apart_and_takes_its_own_lease():
     """Its pods match no selector of the release's other objects."""
-    found = template({**MARKED, "kind": "Deployment"})
+    found = template({**MARKED, "kind": "Deployment", "leaderElection": {"resourceNamespace": "tools"}})
     mark, run = one(found, "Deployment", "-mark"), one(found, "Deployment", "rebalancer")
     labels = mark["spec"]["template"]["metadata"]["labels"]
 
     assert mark["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert not run["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    assert "--leader-elect=true" in mark["spec"]["template"]["spec"]["containers"][0]["args"]
-    names = [rule["resourceNames"] for rule in one(found, "Role", "-lease")["rules"] if "resourceNames" in rule]
-    assert names == [["rebalancer", "rebalancer-mark"]]
+    args, role = mark["spec"]["template"]["spec"]["containers"][0]["args"], one(found, "Role", "-lease")
+    assert {"--leader-elect=true", "--leader-elect-resource-namespace=tools"} <= set(args)
+    names = [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule]
+    assert (role["metadata"]["namespace"], names) == ("tools", [["rebalancer", "rebalancer-mark"]])
 
 
 def test_its_pod_is_placed_and_prepared_as_that_of_runs():
