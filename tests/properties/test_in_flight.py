@@ -1,7 +1,7 @@
 """Several evictions at a time give the ledger of one after the other, whatever the API server answers."""
 
 from random import Random
-from threading import Lock
+from threading import Condition
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ class Conflicts(AnsweringSink):
         self.most = most
         self.wrong: list[str] = []
         self._present: dict[str, frozenset[str]] = {}
-        self._lock = Lock()
+        self._lock = Condition()
 
     def __call__(self, pod, *_):
         mine = frozenset((*(owner.uid for owner in pod.owners), *({pod.labels["app"]} & {*COVERED})))
@@ -36,6 +36,7 @@ class Conflicts(AnsweringSink):
             shared = any(mine & each for each in self._present.values())
             self._present[pod.name] = mine
             self.wrong += [pod.name] if shared or len(self._present) > self.most else []
+            self._lock.wait(0.001)  # else each is gone before the next one comes
         try:
             return super().__call__(pod)
         finally:
