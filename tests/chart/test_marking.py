@@ -44,6 +44,16 @@ def test_the_deployment_is_told_apart_and_takes_its_own_lease():
     assert (role["metadata"]["namespace"], names) == ("tools", [["rebalancer", "rebalancer-mark"]])
 
 
+def test_changed_rules_and_a_changed_policy_roll_it():
+    """And it logs as much as runs do."""
+    others: list[Object] = [{"marking": {**MARKED["marking"], "rules": {"cpu": {**RULES["cpu"], "above": 90}}}}]
+    others += [{"policy": {"preset": "usage-pack"}}, {"cmdOptions": {"v": 2}}]
+    pods = [one(template({**MARKED, **each}), "Deployment", "-mark")["spec"]["template"] for each in ({}, *others)]
+
+    assert [each["spec"]["containers"][0]["args"][-1] for each in pods] == ["--v=1"] * 3 + ["--v=2"]
+    assert len({each["metadata"]["annotations"]["checksum/config"] for each in pods}) == 3
+
+
 def test_its_pod_is_placed_and_prepared_as_that_of_runs():
     """It reads the same sources, by the same certificates and names."""
     given: Object = {

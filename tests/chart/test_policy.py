@@ -10,7 +10,23 @@ from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins, read_policy
-from tests.chart.helm import CHART, CI, ROOT, container, kinds, needed, one, pod_spec, policy_text, template
+from tests.chart.helm import (
+    CHART,
+    CI,
+    KUBERNETES,
+    ROOT,
+    container,
+    helm,
+    kinds,
+    needed,
+    objects,
+    one,
+    pod_spec,
+    policy_text,
+    template,
+)
+from tests.fake_api_server import FakeApiServer
+from tests.fake_http import Reply
 
 PRESETS = sorted((CHART / "presets").glob("*.yaml"))
 
@@ -280,3 +296,21 @@ def test_each_release_has_a_memory_of_its_own(release, name):
         {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["get", "update"]}
     ]
     assert (f"--memory={name}" in container(found)["args"]) == (release != "rebalancer")
+
+
+@needed
+@pytest.mark.parametrize(("owner", "made"), [("", 0), ("rebalancer", 1), ("other", 0)])
+def test_a_memory_that_is_there_is_left_to_whose_it_is(tmp_path, owner, made):
+    """Of a run from a laptop, say: helm would refuse to take it over, and not install at all."""
+    resources = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True, "verbs": ["get"]}]
+    listed = {"kind": "APIResourceList", "groupVersion": "v1", "resources": resources}
+    with FakeApiServer(tls=True) as server:
+        server.on("GET", "/api/v1", lambda _: Reply(200, listed))
+        memory = server.leases.maps["kube-system", "kube-rebalancer-memory"]
+        memory["metadata"]["annotations"] = {"meta.helm.sh/release-name": owner} if owner else {}
+        where = ("--kube-version", KUBERNETES, "--namespace", "kube-system", "--dry-run=server")
+        cluster = str(server.kubeconfig(tmp_path, **{"insecure-skip-tls-verify": True}))
+        found = objects(helm("template", "rebalancer", CHART, *where, KUBECONFIG=cluster).stdout)
+
+    names = [each["metadata"]["name"] for each in found if each["kind"] == "ConfigMap"]
+    assert (names.count("kube-rebalancer-memory"), names.count("rebalancer")) == (made, 1)
