@@ -25,6 +25,14 @@ EVICTIONS = "*/eviction"
 LIMITED = policy(OLD, maxNoOfPodsToEvictTotal=9)
 
 
+@pytest.fixture(autouse=True)
+def a_terminal_that_may_hang_up():
+    """Whoever starts the tests may ignore SIGHUP, as nohup does, and the program honours that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def test_a_silent_server_does_not_outlast_a_signal(three, rebalancer, monkeypatch):
     """What is on its way gets some seconds more, each Event and each look at a pod too: SIGKILL comes after 30 s."""
     monkeypatch.setattr(exchange, "HURRIED_SECONDS", 0.1)
