@@ -302,7 +302,8 @@ class Compaction(Emptying):
                     if self._is_over:
                         return
                     kept = self._tried(source, wide=wide)
-                    if kept and kept[1].cause.code is Code.NO_DESTINATION and not wide:
+                    found = kept and kept[1].cause
+                    if found and found.code is Code.NO_DESTINATION and "unknown" not in found.details and not wide:
                         again.append(source)
                     else:
                         self._leave(source, kept)
@@ -327,8 +328,8 @@ class Compaction(Emptying):
             choices = self.steered.of(source.node, usage, empty, self._received, wide=wide)
         for choice in choices:
             kept = self._carried_out(source, pods, choice)
-            if not kept:
-                return None
+            if not kept or "unknown" in kept[1].cause.details:  # which it is whoever receives
+                return kept
         return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:

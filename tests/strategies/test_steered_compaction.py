@@ -1,7 +1,11 @@
 """HighNodeUtilization with `selection: compaction` and steering: it works with a scheduler that spreads pods."""
 
+from contextlib import nullcontext
+
 import pytest
 
+from rebalancer.balancing.steering.foresight import Foresight
+from rebalancer.cluster.pod import Placement
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Steer
 from rebalancer.report.words import text
@@ -129,6 +133,19 @@ def test_a_scheduler_that_nobody_knows_is_not_steered():
 
     assert make.evicted(ledger) == ["p1"]
     assert waves(ledger) == []
+
+
+def test_what_nobody_knows_is_not_tried_with_one_choice_of_receivers_after_another(monkeypatch):
+    """The answer would be the same: where all pods are so, it takes as long as a large cluster has nodes."""
+    tried = []
+    monkeypatch.setattr(Foresight, "avoiding", lambda _, avoid: tried.append(avoid) or nullcontext())
+    levels = (10, 11, 12, 13, 14, 15)
+    strange = {"placement": Placement(scheduler="someone-else")}
+
+    ledger = steered(scene(*levels, fields={f"n{number}": strange for number, _ in enumerate(levels, 1)}))
+
+    assert "nothing is known of the scheduler 'someone-else'" in make.why(ledger)["p1"]
+    assert len(tried) == len(levels)
 
 
 def test_it_goes_on_with_where_pods_landed():
