@@ -223,6 +223,8 @@ def diff(
 
     if policy and snapshot:
         raise UsageError("--policy compares two snapshots and --snapshot two policies: give one of the two")
+    if [first, second, policy, options["scheduler_config"]].count("-") > 1 or snapshot == "-":
+        raise UsageError("only one of A, B, --policy and --scheduler-config can be standard input, --snapshot never")
     if policy:
         pair = [_planned(policy=policy, snapshot=each, **options) for each in (first, second)]
     elif snapshot or not (_is_plan(first) or _is_plan(second)):

@@ -208,7 +208,7 @@ class Watched(Generic[T]):
     """A file by name, and the `value` that the text in force has.
 
     A change is seen by the content, not by the time of the file: a ConfigMap's file is a symbolic link that is swapped.
-    Standard input (`-`) is read once.  `report` hears after each reading what is wrong with it.
+    `report` hears after each reading what is wrong with it.
     """
 
     what: str
@@ -227,8 +227,6 @@ class Watched(Generic[T]):
 
     def refresh(self) -> None:
         """Read the file again if its content has changed; warn once of a bad one."""
-        if self.name == "-":
-            return
         try:
             text = self.read(self.name)
             if text == self._text and not self._problem:

@@ -11,6 +11,7 @@ import mmap
 import os
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -52,7 +53,7 @@ def read_input(path: str, largest: int) -> bytes:
             return read_bounded(file, largest)
     if sys.stdin is None or sys.stdin.closed:
         raise Unreadable("standard input is closed")
-    return read_bounded(sys.stdin.buffer, largest)
+    return (read_bounded if largest > LARGEST_SETTINGS else _read_once)(sys.stdin.buffer, largest)
 
 
 def read_bounded(stream: BinaryIO, largest: int) -> bytes:
@@ -62,6 +63,9 @@ def read_bounded(stream: BinaryIO, largest: int) -> bytes:
         check_size(content.tell() + len(chunk), largest)
         content.write(chunk)
     return content.getvalue()
+
+
+_read_once = cache(read_bounded)  # a command may ask for its settings twice, and standard input gives them once
 
 
 class Copied(mmap.mmap):

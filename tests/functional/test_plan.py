@@ -9,6 +9,7 @@ import yaml
 from rebalancer.report.plan import policy_hash
 from tests.commands import ROOT
 from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
+from tests.functional.program import finish
 from tests.functional.test_usage import by_usage, low
 
 CLUSTER = ROOT / "examples" / "cluster.json"
@@ -272,6 +273,31 @@ def test_two_snapshots_and_two_plans_are_compared(rebalancer):
     assert json.loads(of_plans.stdout) == document
     assert rebalancer("diff", *files, "--policy", asked, "--snapshot", files[0]).exit_code == 2
     assert "there is no plan nothing" in rebalancer("diff", plans[0], "nothing").stderr
+
+
+SCHEDULER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "says"),
+    [
+        (("diff", "F", "F", "--policy", "-"), policy(OLD), "make the same moves"),
+        (("diff", "F", "F", "--policy", "P", "--scheduler-config", "-"), SCHEDULER, "make the same moves"),
+        (("doctor", "--snapshot", "F", "--policy", "P", "--scheduler-config", "-"), SCHEDULER, "scheduler: configured"),
+        (("diff", "-", "-"), policy(OLD), "only one of A, B"),
+        (("diff", "P", "P", "--snapshot", "-"), {}, "--snapshot never"),
+    ],
+)
+def test_what_comes_by_standard_input_counts_for_both_dry_runs(rebalancer, arguments, given, says):
+    """And stands for one thing alone."""
+    steered, source = policy(low(None), steering={}), rebalancer.folder / "given.json"
+    names = {"F": of_pods(rebalancer, "a"), "P": rebalancer.policy(steered)}
+    source.write_text(json.dumps(given))
+
+    with source.open() as stdin:
+        done = finish(rebalancer.start(*(names.get(each, each) for each in arguments), stdin=stdin))
+
+    assert says in done.stdout + done.stderr, done
 
 
 def test_nodes_are_shown_as_each_policy_counts_them(rebalancer):

@@ -1,8 +1,11 @@
-"""When cycles start."""
+"""When cycles start, and by which settings."""
 
 import itertools
+import sys
+from io import BytesIO, TextIOWrapper
 
-from rebalancer.run.loop import MOST_INTERVALS, Ticks
+from rebalancer.run.loop import MOST_INTERVALS, Ticks, Watched
+from rebalancer.run.policies import policy_text
 
 
 def exact(interval=300.0, start=0.0):
@@ -35,3 +38,14 @@ def test_jitter_does_not_add_up():
     starts = list(itertools.accumulate(range(5), lambda now, _: schedule.after(now, 0)[0], initial=0.0))[1:]
 
     assert starts == [110.0, 210.0, 310.0, 410.0, 510.0]
+
+
+def test_standard_input_stays_in_force(monkeypatch):
+    """It can be read once only, and is no policy that became empty."""
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"kind: DeschedulerPolicy")))
+    told = []
+
+    watched = Watched("policy", "-", policy_text, str, lambda *problem: told.append(problem))
+    watched.refresh()
+
+    assert (watched.value, told) == ("kind: DeschedulerPolicy", [("policy", "")])
