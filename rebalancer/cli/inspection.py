@@ -20,7 +20,7 @@ from rebalancer.cli.standing import release_options
 from rebalancer.errors import ClusterError, UsageError
 from rebalancer.report.layout import count
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.options import ClientOptions, HistoryOptions
+from rebalancer.run.options import ClientOptions, HistoryOptions, LeaseOptions
 from rebalancer.untrusted.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def explain(target: str, namespace: str, output: str, *, scores: bool, **options
 
 @click.command(short_help="Make a page in HTML of a plan, a report, or the cluster.")
 @click.argument("path", type=flags.FILE, metavar="[FILE|-]", required=False)
-@flags.cluster_options
+@release_options
 @flags.value("--snapshot", "FILE", "Show the cluster of a file, and not the live one.", flags.FILE)
 @flags.value("--out", "FILE|-", "Where to.", flags.FILE, default="-")
 @flags.logged
@@ -129,15 +129,16 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
     write_out(page, out)
 
 
-def _of_cluster(client: ClientOptions, snapshot: str | None) -> dict[str, Any]:
+def _of_cluster(client: ClientOptions, lease: LeaseOptions, snapshot: str | None) -> dict[str, Any]:
     from rebalancer.run.capture import capture  # noqa: PLC0415  as above
+    from rebalancer.run.progress import Progress  # noqa: PLC0415
     from rebalancer.run.start import cluster_report  # noqa: PLC0415
 
     if snapshot is not None:
         return cluster_report(snapshot, {"file": printable(snapshot)})
     with Interruption(), TemporaryDirectory() as folder:
         file = str(Path(folder, "cluster.json"))
-        capture(client, file)
+        capture(client, file, Progress(), lease)
         return cluster_report(file, {"context": client.context or "the current context"})
 
 

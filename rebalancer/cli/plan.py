@@ -196,7 +196,7 @@ def apply(
 @click.argument("first", type=flags.FILE, metavar="A")
 @click.argument("second", type=flags.FILE, metavar="B")
 @flags.value("--policy", "FILE|PRESET", "A and B are snapshots, both under this policy.", flags.POLICY)
-@flags.cluster_options
+@release_options
 @flags.value("--snapshot", "FILE", "A and B are policies, both on this cluster file.", flags.FILE)
 @flags.scheduler_config_option
 @flags.output_option("table", "json")

@@ -76,7 +76,7 @@ def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None
 
 
 def capture(
-    client: ClientOptions, path: str, progress: Progress | None = None, lease: LeaseOptions | None = None
+    client: ClientOptions, path: str, progress: Progress, lease: LeaseOptions
 ) -> tuple[Mapping[str, int], tuple[str, ...]]:
     """Write nodes, pods and all else that policies may need to a file (`-`: standard output), gzipped if named `.gz`.
 
@@ -84,9 +84,8 @@ def capture(
     """
     live = open_cluster(client)
     now = datetime.now(UTC)
-    progress = progress or Progress()
     with progress.stage("read"):
-        memory = _memory(live, lease or LeaseOptions())
+        memory = _memory(live, lease)
         lists, warnings = _read_everything(partial(_read, live, progress))
     document = {
         "apiVersion": "v1",

@@ -169,3 +169,13 @@ def test_what_only_looks_reads_the_memory_of_a_release_that_has_its_own(known, r
     rebalancer.at(known, "snapshot", "--memory", "mine-memory", "--output", str(file))
     offline = rebalancer(*command, *asked, "--snapshot", str(file))
     assert command[0] == "doctor" or found in offline.stdout + offline.stderr, offline
+
+
+@pytest.mark.parametrize("command", [("diff", "demo", "demo"), ("report",)], ids=["diff", "report"])
+def test_so_does_what_names_no_policy(known, rebalancer, command):
+    """`diff` makes two plans on the cluster, and `report` says what each preset would do there."""
+    known.leases.maps["kube-system", "mine-memory"] = known.leases.maps.pop(("kube-system", "kube-rebalancer-memory"))
+
+    told = [rebalancer.at(known, *command, *more) for more in ((), ("--memory", "mine-memory"))]
+
+    assert ["the breaker is open" in each.stdout + each.stderr for each in told] == [False, True], told
