@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from prometheus_api_client import PrometheusConnect
@@ -85,17 +85,18 @@ class PromQL:
         self._connection = PrometheusConnect(url, auth=auth, session=self._session, retry=0)  # `Session` retries
         self._session.adapters.pop(url)  # its own, with connections that cannot be cut short
         self._trust(provider, service_account, url)
-        self._warnings: dict[str, None] = {}
-        self.ask: Ask = ask_once(self._ask)
+        self.warnings, self._said = dict[str, None](), dict[str, None]()  # since that was cleared; by the last answer
+        self._answer = ask_once(self._ask)
 
     def begin(self) -> None:
         """Start the time-out again for the queries that follow."""
         self._session.begin()
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The warnings that the server sent with its answers, for example that they are partial."""
-        return tuple(self._warnings)
+    def ask(self, query: str) -> tuple[VectorElement, ...]:
+        """Return the instant vector of a query, as `Ask` does."""
+        found, said = self._answer(query)
+        self.warnings.update(said)
+        return found
 
     def _trust(self, provider: Prometheus, service_account: Path | None, url: str) -> None:
         if provider.ca_file:
@@ -117,13 +118,14 @@ class PromQL:
             if _words(body).status != "success":
                 raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
             raise SourceError(f"the query `{query}` gives no series of numbers") from error
+        self.warnings.update(self._said)
         return RangeAnswer(found.data.result, found.warnings)
 
-    def _ask(self, query: str) -> tuple[VectorElement, ...]:
+    def _ask(self, query: str) -> tuple[tuple[VectorElement, ...], dict[str, None]]:
         result = self._session.tries(lambda: self._result(query))
         try:
             elements = msgspec.json.decode(result, type=list[_Element])
-            return tuple(VectorElement(each.metric, float(each.value[1])) for each in elements)
+            return tuple(VectorElement(each.metric, float(each.value[1])) for each in elements), self._said
         except (msgspec.ValidationError, ValueError) as error:
             raise SourceError(f"the query `{query}` gives no instant vector of numbers: {_shape(result)}") from error
 
@@ -135,11 +137,9 @@ class PromQL:
         except (ValueError, KeyError, TypeError, RecursionError, PrometheusApiClientException) as error:
             raise SourceError(f"what answers at {self._connection.url} is not Prometheus") from error
 
-    def _note_warnings(self, response: object, *_args: object, **_kwargs: object) -> None:
-        body = getattr(response, "content", b"")
-        if b'"warnings"' not in body:
-            return
-        self._warnings.update({f"Prometheus says: {text}": None for text in _words(body).warnings})
+    def _note_warnings(self, response: Any, *_args: object, **_kwargs: object) -> None:
+        texts = _words(response.content).warnings if b'"warnings"' in response.content else ()
+        self._said = {f"Prometheus says: {text}": None for text in texts}
 
 
 def _words(body: bytes) -> _Words:

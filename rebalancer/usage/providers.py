@@ -68,10 +68,12 @@ class Providers:
         return without_missing_samples(found, wanted, cluster, resources)
 
     def prometheus(self, now: datetime) -> PromQL:
-        """Return the Prometheus for queries about this time; raises SourceError if it cannot be asked."""
+        """Return the Prometheus for a question about this time, which has its own warnings; raises SourceError."""
         if not self._has(PROMETHEUS):
             raise SourceError(_NOT_SET_UP.format(PROMETHEUS))
-        return self._promql(now)
+        found = self._promql(now)
+        found.warnings.clear()
+        return found
 
     def _loads(self, cluster: Cluster, wanted: LoadsWanted) -> NodeLoads:
         """Return the figures that a scheduler goes by: load-watcher's, or those that it would make of its source."""
@@ -108,7 +110,7 @@ class Providers:
 
     def _by_prometheus(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
         assert wanted.prometheus is not None
-        promql = self._promql(cluster.now)
+        promql = self.prometheus(cluster.now)
         promql.begin()
         if wanted.shares_only:
             found = prometheus.measured_shares(promql.ask, wanted.prometheus.query, cluster)

@@ -16,11 +16,15 @@ POLICY = load_policy(
 ).policy
 
 
-def ask(url, nodes=NODES, **rule):
+def ask_all(url, nodes=NODES, **rules):
     provider = MetricsProvider.model_validate({"source": "Prometheus", "prometheus": {"url": url}})
     sources = Providers(POLICY.model_copy(update={"metrics_providers": (provider,)}), None, None, service_account=None)
-    load = {"query": "load", "above": 80, "below": 70, **rule}
-    return answers(MarkingRules.model_validate({"rules": {"load": load}}), POLICY, sources, nodes, NOW)["load"]
+    given = {name: {"above": 80, "below": 70, **rule} for name, rule in rules.items()}
+    return answers(MarkingRules.model_validate({"rules": given}), POLICY, sources, nodes, NOW)
+
+
+def ask(url, nodes=NODES, **rule):
+    return ask_all(url, nodes, load={"query": "load", **rule})["load"]
 
 
 def test_the_value_of_the_moment_counts():
@@ -32,6 +36,21 @@ def test_the_value_of_the_moment_counts():
     assert found.readings == {"n1": PressureReading.of(95), "n2": PressureReading.of(-3)}
     assert found.missing == {"n3": "the value is nan"}
     assert "1 series are about no node of the cluster" in found.warnings[0]
+
+
+def test_what_the_server_says_beside_an_answer_is_about_that_query_alone():
+    """Also where another rule has asked the same before."""
+    with FakePrometheus([sample("n1", 95)]) as server:
+
+        def answer(request):
+            server.warnings = ["partial"] if request.query["query"] == "shaky" else []
+            return server.answer(request)
+
+        server.answers = answer
+        found = ask_all(server.url, one={"query": "shaky"}, two={"query": "sound"}, three={"query": "shaky"})
+
+    said = ("Prometheus says: partial",)
+    assert [each.warnings for each in found.values()] == [said, (), said]
 
 
 def test_nodes_are_found_by_their_address():

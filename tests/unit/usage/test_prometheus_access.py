@@ -226,9 +226,30 @@ def test_trouble_that_passes_is_waited_for(server, trouble):
 
 
 def test_the_servers_warnings_are_passed_on(server):
-    server.warnings = ["store gateway down: results may be partial"]
+    """Those about the query that was asked, also where its answer was kept."""
 
-    assert ask(server.url).warnings == ("Prometheus says: store gateway down: results may be partial",)
+    def answer(request):
+        server.warnings = ["store gateway down"] if request.query["query"] == "shaky" else []
+        return server.answer(request)
+
+    server.answers, sources, on = answer, Sources(prometheus(server.url)), cluster(nodes(2), [])
+    asked = ("shaky", "sound", "shaky")
+    found = [sources.measure(on, source="Prometheus", prometheus={"query": each}).warnings for each in asked]
+
+    said = ("Prometheus says: store gateway down",)
+    assert found == [said, (), said]
+
+
+def test_what_it_says_of_earlier_days_is_passed_on_too(server):
+    nothing = {"resultType": "matrix", "result": []}
+    earlier = Reply(200, {"status": "success", "data": nothing, "warnings": ["blocks are missing"]})
+    server.answers = lambda request: earlier if request.path.endswith("range") else server.answer(request)
+    asked = {"nodes": {"cpu": {"query": "up", "unit": "cores"}}, "coming": {"sameHour": "4d"}}
+
+    on = cluster(nodes(2), [])
+    found = Sources(prometheus(server.url)).measure(on, source="Prometheus", selection="relief", prometheus=asked)
+
+    assert found.warnings == ("Prometheus says: blocks are missing",)
 
 
 def test_figures_of_the_form_of_the_descheduler(server):
