@@ -44,7 +44,7 @@ from rebalancer.run.telemetry import REFRESH_SECONDS, Health, Telemetry, export,
 from rebalancer.telemetry.checks import PageOf, ServedPage
 from rebalancer.untrusted.documents import decode_json
 from rebalancer.usage.promql import NodeNames, PromQL, UsageWindow
-from rebalancer.usage.providers import Providers
+from rebalancer.usage.providers import Providers, described
 
 _LOG = logging.getLogger(__name__)
 _LEAST = "-Inf"  # rules may go by any number: only what is not a number is left out
@@ -131,14 +131,16 @@ def _measured(
 ) -> RuleAnswer:
     # About nodes alone; marking itself decides what missing samples mean.
     prometheus = wanted.prometheus and wanted.prometheus.model_copy(update={"pods": {}})
-    about_nodes = wanted.model_copy(update={"when_missing": "fail", "min_fresh_nodes": 0, "prometheus": prometheus})
-    figures = providers.measure(Cluster(Snapshot(now=now, nodes=nodes, pods=())), about_nodes)
-    known = [NodeUtilization(node, figures.nodes[node.name]) for node in nodes if node.name in figures.nodes]
+    about_nodes = wanted.model_copy(update={"prometheus": prometheus})
+    figures = providers.figures(Cluster(Snapshot(now=now, nodes=nodes, pods=())), about_nodes)
+    fresh = figures.nodes.keys() - figures.missing.keys()
+    known = [NodeUtilization(node, figures.nodes[node.name]) for node in nodes if node.name in fresh]
     percents = {each.node.name: percent for each in known if (percent := each.percent(resource)) is not None}
-    if figures.nodes and not percents:
+    if known and not percents:
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
     readings = {name: PressureReading.of(percent) for name, percent in percents.items()}
-    return RuleAnswer(readings, missing=figures.missing, warnings=figures.warnings)
+    told = [f"nodes without fresh usage get no new mark: {described(figures.missing)}"] if figures.missing else []
+    return RuleAnswer(readings, missing=figures.missing, warnings=(*figures.warnings, *told))
 
 
 def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleAnswer:

@@ -56,10 +56,8 @@ class Providers:
         if isinstance(wanted, LoadsWanted):
             return Measured({}, {}, loads=self._loads(cluster, wanted))
         assert isinstance(wanted, MetricsUtilization)
-        if not self._has(wanted.origin):
-            raise StrategyError(_NOT_SET_UP.format(wanted.origin))
         try:
-            found = self._ask(cluster, wanted)
+            found = self.figures(cluster, wanted)
         except SourceError as error:
             if wanted.when_missing != "requests":
                 raise
@@ -89,7 +87,10 @@ class Providers:
     def _has(self, source: str) -> bool:
         return source in self._sources
 
-    def _ask(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
+    def figures(self, cluster: Cluster, wanted: MetricsUtilization) -> Measured:
+        """Return what the source says, whatever is missing; raises StrategyError if it says nothing."""
+        if not self._has(wanted.origin):
+            raise StrategyError(_NOT_SET_UP.format(wanted.origin))
         match wanted.origin:
             case "KubernetesMetrics":
                 found = metrics_server.measured(self._metrics(None), wanted.max_sample_age, cluster)

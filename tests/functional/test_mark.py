@@ -122,18 +122,20 @@ def test_nodes_that_cannot_take_pods_take_no_part(mark, server, prometheus):
 
 
 def test_a_resource_goes_by_the_policys_metrics_utilization(mark, server, prometheus):
-    """In percent of what the node can give to pods."""
+    """In percent of what the node can give to pods; a node without a sample is told of in words of marks."""
     usage = {"source": "Prometheus", "prometheus": {"nodes": {"cpu": {"query": "cores", "unit": "cores"}}}}
     args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": usage}
     profile = {"name": "even", "pluginConfig": [{"name": "LowNodeUtilization", "args": args}]}
     mark.write({"rules": {"busy": {"resource": "cpu", "above": 80, "below": 70}}})
-    loads(prometheus, {}, cores={**dict.fromkeys(NODES, 1.0), "n1": 3.6})
+    loads(prometheus, {}, cores={**dict.fromkeys(NODES[:5], 1.0), "n1": 3.6})
 
     outcome = mark(policy=policy_for(prometheus.url, profiles=[profile]))
 
     assert outcome.exit_code == 0, outcome.stderr
     assert labels_on(server) == {"n1": "busy"}
     assert outcome.report["nodes"][0]["rules"][0]["value"] == 90
+    unseen = "nodes without fresh usage get no new mark: n6 (no sample of cpu)"
+    assert outcome.report["warnings"] == [f"rule busy: {unseen}"]
 
 
 def test_another_that_marks_has_its_turn(mark, server, rebalancer):
