@@ -116,6 +116,20 @@ def test_the_next_run_takes_it_off_after_its_expiry_and_not_before(run, cluster,
     assert [each["name"] for each in outcome.report["heldNodes"]] == ["n3"]
 
 
+@pytest.mark.parametrize(
+    "text", ['{"run": "run-0", "expires": "9999-12-31T23:59:59-14:00"}', '{"expires": "9999-12-31T23:59:59Z"}']
+)
+def test_a_note_that_cannot_be_read_holds_nothing_for_ever(run, cluster, text):
+    """A time that UTC does not have, or no run."""
+    hold(cluster, "n1", datetime.now(UTC))
+    cluster.node("n1")["metadata"]["annotations"] = {HOLD_KEY: text}
+
+    outcome = run(wanted=NOTHING_OLD)
+
+    assert outcome.report["heldNodes"] == []
+    assert (taints(cluster, "n1"), note(cluster, "n1")) == ([SPOT], None)
+
+
 def test_a_node_that_cannot_be_held_is_said_and_stops_nothing(run, cluster):
     cluster.fail("PATCH", "/api/v1/nodes/n1", **FORBIDDEN)
 

@@ -1,6 +1,6 @@
 """The annotations that are read: the descheduler's, the kubelet's, the scheduler's, those of autoscalers, and ours."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -96,7 +96,11 @@ class _PressureNote(msgspec.Struct, gc=False):
 
 
 class _HoldNote(msgspec.Struct, gc=False):
+    run: str
     expires: Zoned
+
+    def __post_init__(self) -> None:
+        self.expires.astimezone(UTC)  # what the mark itself cannot be read from (`Note`) holds nothing
 
 
 class NodeAnnotations(msgspec.Struct, gc=False):
