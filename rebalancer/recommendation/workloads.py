@@ -36,6 +36,7 @@ _OOM_SHARE = 1.2
 _OOM_LEAST = 100 * MEBI
 _OFTEN = 3
 
+APPS = "apps/v1"
 #: The container of samples that are of whole pods.
 WHOLE_POD = "(pod)"
 
@@ -73,6 +74,7 @@ class ContainerCircumstances:
     #: often; 0 if it was not.
     throttled: float = 0.0
     throttled_days: int = 0  # how many days those were
+    version: str = APPS  # the apiVersion of its workload
 
 
 @dataclass(frozen=True, slots=True)

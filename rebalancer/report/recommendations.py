@@ -14,7 +14,7 @@ import yaml
 
 from rebalancer.recommendation.findings import ClusterOutlook, Load, Neighbours, PodKey, Recommendations, WhatIf
 from rebalancer.recommendation.rules import MEBI, Amounts, Reservation, in_mebi
-from rebalancer.recommendation.workloads import Recommendation, Workload
+from rebalancer.recommendation.workloads import APPS, Recommendation, Workload
 from rebalancer.report.layout import Page, count, listed
 from rebalancer.untrusted.printable import printable
 
@@ -259,19 +259,19 @@ _DEFAULTS = {
 def patches(found: Sequence[Recommendation]) -> dict[str, str]:
     """Return a server-side-apply configuration for each workload that should change, by file name.
 
-    Only workloads of the cluster file whose pods are made from a template that can be patched have one.  It has what
-    stays as it is too: the server takes away what an earlier patch of ours set and a later one leaves out.  A field
-    manager that has set the same value does not conflict.  Resources that an autoscaler scales by are left out.
+    Only workloads of `apps/v1` in the cluster file have one: elsewhere the list of containers may have no schema, and
+    ours would take its place.  It has what stays as it is too: the server takes away what an earlier patch set and a
+    later one leaves out.  Who has set the same value does not conflict.  What autoscalers scale by is left out.
     """
-    changing = {each.history.workload for each in found if each.change}
+    changing = {each.history.workload for each in found if each.change and each.history.circumstances.version == APPS}
 
     def container(each: Recommendation) -> dict[str, Any] | None:
         resources = each.history.workload in changing and _resources(_after(each))
         return {"name": each.history.container, "resources": resources} if resources else None
 
     return {
-        name: _file(workload.kind, "apps/v1", workload, {"template": {"spec": {"containers": containers}}})
-        for name, workload, containers in _by_workload(found, container)
+        name: _file(workload.kind, version, workload, {"template": {"spec": {"containers": containers}}})
+        for name, workload, version, containers in _by_workload(found, container)
     }
 
 
@@ -286,10 +286,10 @@ def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
 
     files = {}
     every = list(_by_workload(found, container))
-    namesakes = Counter((workload.namespace, workload.name) for _, workload, _ in every)
-    for name, workload, containers in every:
+    namesakes = Counter((workload.namespace, workload.name) for _, workload, _, _ in every)
+    for name, workload, version, containers in every:
         spec = {
-            "targetRef": {"apiVersion": "apps/v1", "kind": workload.kind, "name": workload.name},
+            "targetRef": {"apiVersion": version, "kind": workload.kind, "name": workload.name},
             "updatePolicy": {"updateMode": "Off"},
             "resourcePolicy": {"containerPolicies": containers},
         }
@@ -301,20 +301,20 @@ def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
 
 def _by_workload(
     found: Sequence[Recommendation], container: Callable[[Recommendation], dict[str, Any] | None]
-) -> Iterator[tuple[str, Workload, list[dict[str, Any]]]]:
-    """Yield a name of a file, the workload, and what is said of its containers; None says nothing."""
-    containers: dict[Workload, list[dict[str, Any]]] = {}
+) -> Iterator[tuple[str, Workload, str, list[dict[str, Any]]]]:
+    """Yield a name of a file, the workload, its apiVersion, and what is said of its containers; None says nothing."""
+    containers: dict[tuple[Workload, str], list[dict[str, Any]]] = {}
     for each in found:
         workload = each.history.workload
         names = (workload.namespace, workload.name, each.history.container)
         said = container(each) if workload.kind in _PATCHED and all(map(_NAME.fullmatch, names)) else None
         if said and each.history.now is not None:
-            containers.setdefault(workload, []).append(said)
-    for workload, every in containers.items():
+            containers.setdefault((workload, each.history.circumstances.version), []).append(said)
+    for (workload, version), every in containers.items():
         name = f"{workload.namespace}.{workload.kind.lower()}.{workload.name}"
         if len(name) > _LONGEST_NAME:  # a Deployment's name may have 253 characters: too many for a file
             name = f"{name[:_LONGEST_NAME]}.{sha256(name.encode()).hexdigest()[:16]}"
-        yield f"{name}.yaml", workload, every
+        yield f"{name}.yaml", workload, version, every
 
 
 def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> str:

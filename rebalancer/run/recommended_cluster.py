@@ -19,7 +19,7 @@ from rebalancer.kube.wire.pages import name_of
 from rebalancer.kube.wire.shared_fields import AnnotatedMetadata, ResourcesWire
 from rebalancer.memory.document import lasting_owner
 from rebalancer.recommendation.rules import Amounts
-from rebalancer.recommendation.workloads import ContainerCircumstances, Workload, workload_by_name
+from rebalancer.recommendation.workloads import APPS, ContainerCircumstances, Workload, workload_by_name
 from rebalancer.run.snapshot_file import documents
 from rebalancer.untrusted.documents import decode_json, in_words
 
@@ -36,9 +36,10 @@ class _TemplateSpec(msgspec.Struct, rename="camel"):
     priority_class_name: str = ""
 
 
-class _Maker(msgspec.Struct):
+class _Maker(msgspec.Struct, rename="camel"):
     kind: str
     name: str
+    api_version: str = APPS
     controller: bool | None = False
 
 
@@ -94,6 +95,7 @@ class KnownCluster(Collection):
     def __init__(self) -> None:
         super().__init__()
         self.pods: dict[PodName, Workload] = {}  # by namespace and name, whose pod it is
+        self.apis: dict[tuple[str, str, str], str] = {}  # by namespace, kind and name, the apiVersion of an owner
         self.containers: dict[Workload, dict[str, Amounts]] = {}  # by workload, what its containers have
         self.replicas: Counter[Workload] = Counter()  # how many pods each workload has
         self.traits: dict[Workload, set[str]] = {}
@@ -125,6 +127,7 @@ class KnownCluster(Collection):
         self.pods[name] = workload
         self._raw[name] = raw
         self.traits.setdefault(workload, set()).update(_traits(pod))
+        self.apis |= {(name[0], each.kind, each.name): each.api_version for each in pod.metadata.owner_references or ()}
         containers = self.containers.setdefault(workload, {})
         containers |= {each: now for each, now in amounts.items() if not ended or each not in containers}
         for status in pod.status.container_statuses or ():
@@ -144,7 +147,8 @@ class KnownCluster(Collection):
         """Return what the file tells of a container besides what it has."""
         scaler, pairs = self.scaled.get(workload, ("", set()))
         scaled = frozenset(name for of, name in pairs if of in ("", container)) & {"cpu", "memory"}
-        return ContainerCircumstances(scaler, scaled, len(self.killed.get((workload, container), ())))
+        kills = len(self.killed.get((workload, container), ()))
+        return ContainerCircumstances(scaler, scaled, kills, version=self.apis.get(workload, APPS))
 
     def checked_snapshot(self) -> Snapshot:
         """Return the objects as a snapshot; raise UsageError if one occurs twice, or a list is not complete."""

@@ -139,6 +139,19 @@ def test_a_vertical_autoscaler_that_is_off_recommends_beside(recommend, web):
     }
 
 
+def test_an_owner_of_another_group_is_no_owner_of_apps(recommend, web):
+    """OpenKruise has StatefulSets, too.  A patch of one would leave it a single container without an image."""
+    owner = {"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "web", "controller": True}
+    web["metadata"]["ownerReferences"] = [owner]
+    folder = recommend.program.folder / "patches"
+
+    (found,) = recommend.written(*PEAK, "--vpa", beside=[web]).values()
+    recommend(*PEAK, "--patches", folder, beside=[web])
+
+    assert found["spec"]["targetRef"] == {"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "web"}
+    assert list(folder.iterdir()) == []
+
+
 def test_namesakes_of_two_kinds_have_an_autoscaler_each(recommend, web):
     """Else the second one that is applied would take the place of the first."""
     other = pod("web-5d8f7b9c64-b4b4b")
