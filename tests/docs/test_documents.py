@@ -1,5 +1,6 @@
 """What the documents say is true: commands run, tables are complete, figures come from the program."""
 
+import inspect
 import re
 import shlex
 from pathlib import Path
@@ -123,6 +124,15 @@ def test_every_strategy_is_measured_and_attacked():
     texts = {name: (ROOT / name).read_text() for name in ("tests/bench/policy.yaml", "tests/attack/random_policies.py")}
 
     assert [f"{each.name} in {name}" for each in BUILTIN for name in texts if each.name not in texts[name]] == []
+
+
+def test_the_strategies_that_evict_at_once_are_those_that_list_their_pods():
+    """`--max-parallel` has an effect for no other."""
+    text = (ROOT / "docs/command-line.md").read_text()
+    (listed,) = re.findall(r"strategies that list their pods beforehand: (.*?)\.", text)
+
+    named = [each.name for each in BUILTIN if "evict.each(" in inspect.getsource(inspect.getmodule(each))]
+    assert re.findall(r"\w{4,}", listed) == named
 
 
 def anchors(path):
