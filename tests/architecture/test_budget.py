@@ -18,10 +18,10 @@ BUDGET = {
     "rebalancer/policy": 2725,
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2645,
-    "rebalancer/run": 6195,
+    "rebalancer/run": 6200,
     "rebalancer/scheduling": 5435,
     "rebalancer/telemetry": 575,
-    "rebalancer/untrusted": 440,
+    "rebalancer/untrusted": 445,
     "rebalancer/usage": 1750,
     "strategies": 1000,
 }
