@@ -239,7 +239,7 @@ def traced(options: TracingOptions) -> Iterator[Span]:
                 span = stack.enter_context(spans)
             except ImportError as error:
                 _LOG.error("there will be no traces: %s; install kube-rebalancer[otel]", error)
-            except Exception as error:  # noqa: BLE001  the package has errors of its own, as for a bad variable
+            except (OSError, ValueError, RuntimeError) as error:
                 _LOG.error("there will be no traces: %s", error)
         yield span
 

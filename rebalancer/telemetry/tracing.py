@@ -26,7 +26,8 @@ def sending(
 
     The endpoint is the host:port of a collector that takes gRPC; empty to use OpenTelemetry's variables.  The file has
     the authorities that may have signed its certificate, as PEM; empty for no TLS.  Raises ImportError if the package
-    for the protocol is not installed, OSError if the file cannot be read, ValueError if an address cannot be used.
+    for the protocol is not installed, OSError if the file cannot be read, ValueError or RuntimeError if an address or
+    one of OpenTelemetry's variables cannot be used.
     """
     about = {"service.name": service, "service.version": __version__}
     about |= {"service.namespace": namespace} if namespace else {}
@@ -52,9 +53,13 @@ def _exporter(endpoint: str, ca_file: str) -> SpanExporter:
 
         return HttpExporter(timeout=_SECONDS)
     from grpc import ssl_channel_credentials  # noqa: PLC0415  one of two
+    from opentelemetry.exporter.otlp.proto.grpc.exporter import InvalidCompressionValueException  # noqa: PLC0415
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
 
-    if not endpoint:
-        return OTLPSpanExporter(timeout=_SECONDS)
-    credentials = ssl_channel_credentials(Path(ca_file).read_bytes()) if ca_file else None
-    return OTLPSpanExporter(endpoint=endpoint, insecure=not ca_file, credentials=credentials, timeout=_SECONDS)
+    try:
+        if not endpoint:
+            return OTLPSpanExporter(timeout=_SECONDS)
+        credentials = ssl_channel_credentials(Path(ca_file).read_bytes()) if ca_file else None
+        return OTLPSpanExporter(endpoint=endpoint, insecure=not ca_file, credentials=credentials, timeout=_SECONDS)
+    except InvalidCompressionValueException as error:
+        raise ValueError(str(error)) from None
