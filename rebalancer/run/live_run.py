@@ -163,7 +163,7 @@ def _evict(
     plans, limits, timer, around = work.plans, work.limits, time.perf_counter, telemetry.around
     with telemetry.stage("evict"):
         ledger = run_cycle(cluster, plans, limits, watch.evict, timer, observe, around, steer, hold, known, most)
-    ledger.rested = ledger.stopped == watch.rested  # by a pause, a window or the breaker
+    ledger.rested = ledger.stopped != "" and ledger.stopped == watch.rested  # by a pause, a window or the breaker
     if diary:
         diary.close(ledger)
         telemetry.metrics.breaker.set(diary.recollection.memory.breaker is not None)
