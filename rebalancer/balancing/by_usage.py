@@ -61,7 +61,7 @@ class ByUsage:
         obstacles = ((none_over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
         weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
         with weighing.told(self._cluster, self._evict, counts, obstacles, least):
-            if few or not band.mean:  # there is no node that counts
+            if few or not band.mean:  # no node counts
                 return
             stay = self._pooling is not None and self._pooling.moves == "within"
             for pool in pools if stay and pools else [nodes]:

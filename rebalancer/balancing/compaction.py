@@ -328,7 +328,7 @@ class Compaction(Emptying):
             choices = self.steered.of(source.node, usage, empty, self._received, wide=wide)
         for choice in choices:
             kept = self._carried_out(source, pods, choice)
-            if not kept or "unknown" in kept[1].cause.details:  # which it is whoever receives
+            if not kept or "unknown" in kept[1].cause.details:  # other receivers would not change that
                 return kept
         return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
 

@@ -133,7 +133,7 @@ class Destinations:
         """Return where a pod is expected, where it may land by the plan, and how likely where; or why it should stay.
 
         To be asked of a pod before it is expected anywhere.  Nodes that it fills are likely, and it is expected on the
-        first.  There are no shares where histories are not looked at: unless `in_worlds`, or without a known scheduler.
+        first.  Shares are empty where no history is looked at: `in_worlds` says no, or the scheduler is not known.
         """
         likely = fills or self.likely(pod)
         if isinstance(likely, Refused):

@@ -21,7 +21,7 @@ from rebalancer.memory.document import Memory, OwnerStop, PastMove, Tripped, own
 
 #: By how much the API server's clock may be behind ours, and its times are whole seconds.
 _CLOCK_SLACK = timedelta(seconds=30)
-#: For so long it is looked whether a replacement that was Ready fails later; what came at all, until the next night.
+#: How long a Ready replacement is watched for a failure, and how long one is looked for: a nightly run sees it.
 _WATCHED, _LOOKED_FOR = timedelta(minutes=15), timedelta(hours=26)
 _STOP, _LONGEST_STOP = timedelta(hours=1), timedelta(days=1)
 _BREAK = timedelta(hours=1)

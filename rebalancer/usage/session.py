@@ -30,7 +30,7 @@ _CHUNK = 1 << 16
 _LONGEST_TEXT = 300
 #: The largest file with a token or a password, in bytes.
 _LONGEST_SECRET = 1 << 20
-#: What is raised where a URL, or that of a proxy, cannot be used.
+#: Raised where the URL of the source or of a proxy cannot be used.
 UNUSABLE = (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, LocationParseError)
 _TRANSIENT = (429, 500, 502, 503, 504)  # too many requests, and what a server or a proxy cannot do now
 

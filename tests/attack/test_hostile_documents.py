@@ -51,7 +51,7 @@ HOSTILE = {
     "an endless text": f'"{LONG}',
     "a tag without its value": "a: !!bool x",
     "a number without a digit": "a: !!int ''",
-    "a time that is none": "a: !!timestamp x",
+    "a word tagged as a time": "a: !!timestamp x",
 }
 
 

@@ -94,7 +94,7 @@ def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
 
 
 def test_who_does_not_heed_a_pause_is_said(known, rebalancer):
-    """Somebody relies on it; and one of no time at all would last for ever."""
+    """Somebody relies on it; and a pause of no seconds would last for ever."""
     said, nothing = (rebalancer.at(known, "pause", *more) for more in ([], ["--for", "0s"]))
 
     assert (said.exit_code, "without `trust`, do not heed it" in said.stderr) == (0, True)

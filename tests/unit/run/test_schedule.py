@@ -41,7 +41,7 @@ def test_jitter_does_not_add_up():
 
 
 def test_standard_input_stays_in_force(monkeypatch):
-    """It can be read once only, and is no policy that became empty."""
+    """It can be read only once: the policy that came from it stays, and has not become empty."""
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"kind: DeschedulerPolicy")))
     told = []
 
