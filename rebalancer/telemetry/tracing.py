@@ -25,9 +25,8 @@ def sending(
     """Yield what makes spans; they are sent to a collector in batches, the last ones within three seconds at the end.
 
     The endpoint is the host:port of a collector that takes gRPC; empty to use OpenTelemetry's variables.  The file has
-    the authorities that may have signed its certificate, as PEM; empty for no TLS.  Raises ImportError if the package
-    for the protocol is not installed, OSError if the file cannot be read, ValueError or RuntimeError if an address or
-    one of OpenTelemetry's variables cannot be used.
+    the authorities that may have signed its certificate, as PEM; empty for no TLS.  Raises ImportError without the
+    protocol's package, OSError for an unreadable file, ValueError or RuntimeError for a bad address or variable.
     """
     about = {"service.name": service, "service.version": __version__}
     about |= {"service.namespace": namespace} if namespace else {}
