@@ -148,7 +148,7 @@ class MeasuredUsage:
         self.offsets: Mapping[str, Percentages] = {}
 
     def nodes(self, names: Collection[str] | None = None) -> list[NodeUtilization]:
-        """Return what nodes with a fresh sample use, as measured, in the order of names; only those named, if any."""
+        """Return what nodes with a fresh sample (all, or those named) use as measured, in the order of names."""
         return [
             self._utilization(node, self._measured.nodes[node.name], self._names)
             for node in self._cluster.nodes
