@@ -108,20 +108,20 @@ class PodLifeTime(api.Deschedule[PodLifeTimeArgs]):
     def _why(self, pod: api.Pod, now: datetime) -> api.Cause | None:
         """Return what the pod matches; None if some criterion does not hold."""
         args = self.args
-        figures: dict[str, object] = {}
+        details: dict[str, object] = {}
         if args.max_pod_life_time_seconds is not None:
             age = int(pod.age(now).total_seconds())
             if age <= args.max_pod_life_time_seconds:
                 return None
-            figures |= {"age_seconds": age, "maximum_seconds": args.max_pod_life_time_seconds}
+            details |= {"age_seconds": age, "maximum_seconds": args.max_pod_life_time_seconds}
         for wanted, given, name in (
             (args.states, self._states, "states"),
             (args.exit_codes, self._exit_codes, "exit_codes"),
         ):
             if wanted:
                 present = given(pod)
-                figures[name] = [each for each in wanted if each in present]
-                if not figures[name]:
+                details[name] = [each for each in wanted if each in present]
+                if not details[name]:
                     return None
         if not args.owner_kinds.selects(pod):
             return None
@@ -129,9 +129,9 @@ class PodLifeTime(api.Deschedule[PodLifeTimeArgs]):
             standing = [each for each in pod.conditions if any(one.matches(each, now) for one in args.conditions)]
             if not standing:
                 return None
-            figures["conditions"] = [{"type": one.type, "status": one.status, "reason": one.reason} for one in standing]
+            details["conditions"] = [{"type": one.type, "status": one.status, "reason": one.reason} for one in standing]
         return api.Cause(
-            api.Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else api.Code.TOO_OLD, figures
+            api.Code.STATE_MATCHES if args.max_pod_life_time_seconds is None else api.Code.TOO_OLD, details
         )
 
     def _states(self, pod: api.Pod) -> set[str]:

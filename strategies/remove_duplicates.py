@@ -57,9 +57,9 @@ class RemoveDuplicates(api.Balance[RemoveDuplicatesArgs]):
                 continue
             most = -(-replicas.total // nodes)
             for node, pods in replicas.duplicates.items():
-                figures = {"on_node": len(pods) + 1, "replicas": replicas.total, "most": most, "nodes": nodes}
+                details = {"on_node": len(pods) + 1, "replicas": replicas.total, "most": most, "nodes": nodes}
                 whose = {"namespace": group[0], "owner": {"kind": group[1], "name": group[2]}}
-                because = api.Cause(api.Code.DUPLICATE, {**whose, "node": node, **figures})
+                because = api.Cause(api.Code.DUPLICATE, {**whose, "node": node, **details})
                 _evict_all(pods[most - 1 :], because, cluster, evict)
 
     def _groups(self, cluster: api.Cluster, evict: api.Evict) -> list[tuple[Group, OwnerReplicas]]:

@@ -50,5 +50,5 @@ class RemoveFailedPods(api.Deschedule[RemoveFailedPodsArgs]):
             and (not args.reasons or not reasons.isdisjoint(args.reasons))
             and (not args.exit_codes or not {each.exit_code for each in statuses}.isdisjoint(args.exit_codes))
         )
-        figures = {"reasons": sorted(reasons), "age_seconds": age, "minimum_seconds": args.min_pod_lifetime_seconds}
-        return api.Cause(api.Code.FAILED, figures) if matches else None
+        details = {"reasons": sorted(reasons), "age_seconds": age, "minimum_seconds": args.min_pod_lifetime_seconds}
+        return api.Cause(api.Code.FAILED, details) if matches else None

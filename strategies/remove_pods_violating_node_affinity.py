@@ -87,5 +87,5 @@ def _prefers_another(
     best, other = preferences.best(pod.spec)
     if best <= weight or not (eligible.fits(pod, node) or others.any_for(pod)):
         return None
-    figures = {"node": node.name, "weight": weight, "better": other.name, "better_weight": best}
-    return api.Cause(api.Code.PREFERRED_ELSEWHERE, figures)
+    details = {"node": node.name, "weight": weight, "better": other.name, "better_weight": best}
+    return api.Cause(api.Code.PREFERRED_ELSEWHERE, details)

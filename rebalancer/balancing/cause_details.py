@@ -1,4 +1,4 @@
-"""What balancing measured, as the figures of causes: how full nodes are and will be, and where pods land."""
+"""What balancing measured, as the details of causes: how full nodes are and will be, and where pods land."""
 
 from collections.abc import Iterable
 from math import isfinite
@@ -12,7 +12,7 @@ from rebalancer.eviction.causes import Cause, Code, cause
 def why_relieved(source: NodeUtilization, targets: Percentages, *, filling: bool) -> Cause:
     """Return why pods should leave a node: how far it is above its targets, or, while filling, above the mean.
 
-    Figures: `measured` lists the resources that are above, and `points` is the sum; a node below has none.
+    Details: `measured` lists the resources that are above, and `points` is the sum; a node below has none.
     """
     excess = source.above(targets)
     code = Code.ABOVE_MEAN if filling else Code.OVER_TARGET

@@ -40,11 +40,11 @@ class Deal:
     @property
     def refusal(self) -> Refused | None:
         """A refusal if the move costs more than it gains."""
-        return refused(Code.NOT_WORTH, **self.figures) if self.gain < self.price else None
+        return refused(Code.NOT_WORTH, **self.details) if self.gain < self.price else None
 
     @property
-    def figures(self) -> dict[str, float]:
-        """Both numbers as the figures of a cause; none where moves cost nothing."""
+    def details(self) -> dict[str, float]:
+        """Both numbers as the details of a cause; none where moves cost nothing."""
         return {"gain": self.gain, "price": self.price} if self.price else {}
 
 
@@ -125,7 +125,7 @@ class Moves:
         destination, node, deal = found
         if self.worth:
             relieved = excess.total - excess.left(candidate.points)
-            reason = with_pod_gone(reason, candidate.points).with_details(relieved=relieved, **deal.figures)
+            reason = with_pod_gone(reason, candidate.points).with_details(relieved=relieved, **deal.details)
         # The pod is expected there while its eviction is asked for; if it stays, that is taken back.
         with self.selection.cluster.scope() as attempt:
             arrival = self.destinations.expect(pod, node, tuple(excess.points))

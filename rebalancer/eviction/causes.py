@@ -138,7 +138,7 @@ class Cause(msgspec.Struct, frozen=True):
     details: Mapping[str, Any] = {}
 
     def as_details(self) -> dict[str, Any]:
-        """Return the cause as a figure of another one, or for a report: `code`, and its details beside it."""
+        """Return the cause as a detail of another one, or for a report: `code`, and its details beside it."""
         return {"code": self.code.value, **self.details}
 
     def with_details(self, **more: Any) -> "Cause":

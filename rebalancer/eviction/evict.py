@@ -90,7 +90,7 @@ class Evict(Protocol):
     def __call__(self, pod: Pod, because: Cause | str, destination: Destination | None = None) -> Verdict:
         """Ask for the eviction of a pod and return the verdict; `granted` says whether it goes.
 
-        A granted pod leaves the cluster at once.  `because` has figures that a person can check; text becomes the cause
+        A granted pod leaves the cluster at once.  `because` has details that a person can check; text becomes the cause
         `Custom`.  `destination` is where its replacement will likely run, if the strategy looks at that.  Raises
         CycleOver if the total limit is used up; it ends the strategy, which must not catch it.
         """

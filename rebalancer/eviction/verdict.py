@@ -70,6 +70,6 @@ Verdict = Granted | Refused | Unknown | Failed
 GRANTED = Granted()
 
 
-def refused(code: Code, **figures: Any) -> Refused:
+def refused(code: Code, **details: Any) -> Refused:
     """Return a refusal by this cause."""
-    return Refused(cause(code, **figures))
+    return Refused(cause(code, **details))

@@ -154,7 +154,7 @@ class Competitors:
         return self._sums[name]
 
 
-#: Why a replacement may find no node, as the figures of a cause; one of these, or nothing if it does find one:
+#: Why a replacement may find no node, as the details of a cause; one of these, or nothing if it does find one:
 #: `unschedulable`: it fits nowhere, in the scheduler's words; `unknown`: why the scheduler's answer is not known;
 #: `tied`: a pod that comes as well, to which a rule between pods ties it; `crowd`: how many others may come before it,
 #: with `nodes`: how many have room as long as none has; `ousted`: a pod evicted before, whose replacement would not be

@@ -20,10 +20,10 @@ from rebalancer.scheduling.repellers import Repellers
 
 #: The most obstacles that are listed; each may name a different pod, and nobody reads more.
 _MOST_OBSTACLES = 16
-#: Figures that differ from node to node although the obstacle is the same.
+#: Details that differ from node to node although the obstacle is the same.
 _OF_ONE_NODE = ("requested", "free")
 
-#: A cause without the figures of a single node.
+#: A cause without the details of a single node.
 Obstacle: TypeAlias = tuple[Code, tuple[tuple[str, Any], ...]]
 
 
@@ -58,9 +58,9 @@ def why_repelled(pod: Pod, node: Node, residents: Iterable[Pod]) -> Cause | None
 
 
 def obstacles(causes: Iterable[Cause | None]) -> dict[str, Any]:
-    """Return why nodes do not take a pod, as the figure `obstacles`: the most frequent first, with node counts.
+    """Return why nodes do not take a pod, as the detail `obstacles`: the most frequent first, with node counts.
 
-    Figures that concern a single node are left out.  For example, of three nodes two are cordoned and one lacks 500m of
+    Details that concern a single node are left out.  For example, of three nodes two are cordoned and one lacks 500m of
     cpu: `Cordoned` of 2, `Insufficient` cpu of 1.
     """
     return named(most_frequent(Counter(obstacle(each) for each in causes if each).items()))
@@ -77,8 +77,8 @@ def most_frequent(counts: Iterable[tuple[Obstacle, int]], more: int = 0) -> list
 
 
 def named(most: Iterable[tuple[Obstacle, int]]) -> dict[str, Any]:
-    """Return obstacles with their counts as the figure of a cause."""
-    return {"obstacles": [{"code": code.value, **dict(figures), "count": count} for (code, figures), count in most]}
+    """Return obstacles with their counts as the detail of a cause."""
+    return {"obstacles": [{"code": code.value, **dict(details), "count": count} for (code, details), count in most]}
 
 
 def unmet(spec: PodSpec, node: Node) -> str:

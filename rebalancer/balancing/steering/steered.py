@@ -79,7 +79,7 @@ class Steered:
         undo.enter_context(peak.exchanged((), [arriving(usage)]))
         relieved = excess.total - excess.left(points)
         lands_on = arrival(peak, arriving(usage), tuple(excess.points or mean))
-        return with_pod_gone(because, points).with_details(relieved=relieved, lands_on=lands_on, **offer.deal.figures)
+        return with_pod_gone(because, points).with_details(relieved=relieved, lands_on=lands_on, **offer.deal.details)
 
     def _carry_out(self, wave: Wave) -> Sequence[ActualPlacement]:
         planning = self._planning
