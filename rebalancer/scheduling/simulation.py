@@ -88,12 +88,12 @@ class Simulation:
 
     def ask(self, pod: Pod) -> Answer:
         """Return where the replacement of a pod would go if the pod were evicted now, or was just evicted."""
-        return reduce(Answer.or_else, self.answers(pod, anywhere=True))
+        return reduce(Answer.or_else, map(Answer.anywhere, self.answers(pod)))
 
-    def answers(self, pod: Pod, *, anywhere: bool = False) -> Iterator[Answer]:
+    def answers(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answers that `ask` puts together: for each point in time, and each moment at which it may come."""
         moments = self.replacement(pod).moments
-        return (self.at(pod, each, moment, anywhere=anywhere) for each in self.soon_and_later for moment in moments)
+        return (self.at(pod, each, moment) for each in self.soon_and_later for moment in moments)
 
     def in_turn(self, pod: Pod) -> Iterator[Answer]:
         """Yield the answer for soon, then the one for later if it may differ, each worked out when it is needed.
@@ -109,7 +109,7 @@ class Simulation:
             for anywhere in (False, True):
                 if (number, anywhere) not in known:
                     answers = answers or [self.at(pod, simulated, moment) for moment in moments]
-                    found = [each.anywhere(roughly=True) for each in answers] if anywhere else answers
+                    found = map(Answer.anywhere, answers) if anywhere else answers
                     known[number, anywhere] = reduce(Answer.or_else, found).without_scores()
                     self._names += len(known[number, anywhere].nodes)
                 yield known[number, anywhere]
@@ -136,7 +136,6 @@ class Simulation:
         window: SamplingWindow | None = None,
         *,
         tell: bool = False,
-        anywhere: bool = False,
     ) -> Answer:
         """Return where the replacement would go in one of the simulated clusters, made at one of its moments."""
         coming, ending = self.replacement(pod), self.ending(pod)
@@ -145,8 +144,7 @@ class Simulation:
         there = simulated.resident(pod.node, (pod, ending))
         meanwhile = ending if moment is Moment.AT_ONCE and pod.active else None
         with simulated.exchanged(pod.node, there, meanwhile):
-            answer = simulated.ask(coming.pod, window, tell=tell)
-            return answer.anywhere() if anywhere else answer  # it scores once more, so while the pods are exchanged
+            return simulated.ask(coming.pod, window, tell=tell)
 
     def weigh(self, pod: Pod) -> list[Answer]:
         """Return what the scheduler would think of each node for the replacement of a pod that goes now, by moment."""

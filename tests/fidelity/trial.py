@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from random import Random
 
@@ -15,8 +16,10 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.kube.wire.collect import Collection, add_document
 from rebalancer.kube.wire.pods import PodDecoder, PodWire
 from rebalancer.kube.wire.specs import Specs
+from rebalancer.scheduling.simulator.answer import Answer
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
+from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests.e2e.api import Api, ApiError, Object
@@ -119,7 +122,7 @@ class Trial:
             return
         before = len(self._comparison.disagreements)
         created["spec"].pop("nodeName", None)
-        answer = simulator.ask(self._decoded(created)).anywhere()
+        answer = self._in_all_windows(simulator, self._decoded(created))
         settled = wait_for(lambda: self._decided(name, namespace), f"a decision about {name}", 30)
         known = f"{namespace}/{name}"
         node = settled["spec"].get("nodeName")
@@ -131,6 +134,13 @@ class Trial:
             self._api.delete("Pod", name, namespace, grace=0)
         if len(self._comparison.disagreements) > before:
             self._comparison.disagreements.append(f"{known} is {json.dumps(template)}")
+
+    def _in_all_windows(self, simulator: Simulator, pod: Pod) -> Answer:
+        """Return the nodes that win in some window: the scheduler may begin to look anywhere."""
+        answer = simulator.ask(pod)
+        places = [(number + 0.5) / self._plan.nodes for number in range(self._plan.nodes if answer.sampled else 0)]
+        windows = [SamplingWindow(order, place) for order in (0, 1) for place in places]
+        return reduce(Answer.or_else, (simulator.ask(pod, each) for each in windows), answer)
 
     def _decided(self, name: str, namespace: str) -> Object | None:
         if self._plan.volumes:

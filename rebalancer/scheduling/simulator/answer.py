@@ -27,8 +27,8 @@ class Answer:
     refused: Mapping[str, Reasons] = field(default_factory=dict, compare=False, repr=False)
     # Returns the names of the nodes that the pod could go to.
     feasible_nodes: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
-    # Returns the winners of all parts, by what nodes score there or, roughly and much faster, among all.
-    winners: Callable[..., tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    # Returns the names of the nodes that win in some part (see `Parts.winners`).
+    winners: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
     # The feasible nodes and their scores, and which of them may be scored together; None if the pod fits nowhere.
     parts: Parts | None = field(default=None, compare=False, repr=False)
 
@@ -36,9 +36,9 @@ class Answer:
         """Return the same without what is worked out of all nodes' scores, which takes much memory."""
         return Answer(self.nodes, self.reason, self.unknown, self.sampled)
 
-    def anywhere(self, *, roughly: bool = False) -> "Answer":
-        """Return the same with the winners of all parts; roughly, by what nodes score among all."""
-        return replace(self, nodes=self.winners(roughly=roughly)) if self.sampled else self
+    def anywhere(self) -> "Answer":
+        """Return the same with the winners of all parts."""
+        return replace(self, nodes=self.winners()) if self.sampled else self
 
     def or_else(self, other: "Answer") -> "Answer":
         """Return the nodes of both answers; if one of them is unknown or has no node, the first such answer."""

@@ -10,7 +10,7 @@ Source: the Kubernetes documentation, Scheduler Performance Tuning; the order of
    (Several threads look, so a window may have a few gaps; these are not foreseen.)
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -27,8 +27,6 @@ _STEP = 125
 _LEAST_SHARE = 5
 #: Indexes of nodes in the order in which the scheduler comes to them.
 Order = NDArray[np.intp]
-#: So many times the windows that start near each other are halved, at most.
-_MOST_LOOKS = 64
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _ZONE_LABELS = (
     ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
@@ -112,46 +110,17 @@ class Parts:
         return min(fewest_in_windows(circle_from(each, 0.0, self.nodes), chosen, self.size) for each in self.orders)
 
     def winners(self) -> set[int]:
-        """Return the indexes of the nodes that win in some part, in any of the orders, by these totals."""
+        """Return the indexes of the nodes that win in some part, in any of the orders, by these totals.
+
+        In a part the highest score of a plugin becomes 100, so nodes may score a little otherwise there.  In random
+        clusters, one of a thousand nodes that win in some part is not found.
+        """
         found = set[int]()
         for order in self.orders:
             circle = circle_from(order, 0.0, self.nodes)
             line = np.concatenate((circle, circle[: self.size - 1]))
             found |= winners_in_line(line, self.totals[np.searchsorted(self.nodes.indexes, line)], self.size)
         return found
-
-
-def window_winners(circle: Order, enough: int, weigh: Callable[[Nodes], Sequence[ByNode]]) -> set[int]:
-    """Return the nodes that win in some window, wherever it starts.
-
-    A node's scores depend on the nodes that are scored with it: among them the highest becomes 100.  So windows that
-    start near each other are looked at together.  If the nodes that they all have score the same among themselves as
-    among all nodes that any of them has, they score that in each of these windows.  Otherwise halves of these windows
-    are looked at, and so on, up to a number of looks; the rest counts as among all nodes that any of them has.
-
-    For example, 200 nodes are scored as soon as 100 fit.  Windows that start at places 0 to 49 all have the nodes 49 to
-    99, and none has more than 0 to 148.  If the nodes 49 to 99 score the same in both, these windows are known.
-    """
-    lined, found = np.concatenate((circle, circle)), set[int]()
-    step = max(1, enough // 2)
-    runs = [(first, min(first + step, len(circle)) - 1) for first in range(0, len(circle), step)]
-    for looks, (first, last) in enumerate(runs):
-        line, shared = lined[first : last + enough], Nodes(np.sort(lined[last : first + enough]))
-        nodes = Nodes(np.unique(line))
-        columns = weigh(nodes)
-        if first == last or looks >= _MOST_LOOKS or _alike(nodes, columns, shared, weigh(shared)):
-            totals = sum(columns, start=np.zeros(len(nodes), dtype=np.int64))
-            found |= winners_in_line(line, totals[np.searchsorted(nodes.indexes, line)], enough)
-        else:
-            middle = (first + last) // 2
-            runs += [(first, middle), (middle + 1, last)]
-    return found
-
-
-def _alike(nodes: Nodes, columns: Sequence[ByNode], fewer: Nodes, others: Sequence[ByNode]) -> bool:
-    """Return whether some of the nodes score the same among themselves as among all."""
-    places = np.searchsorted(nodes.indexes, fewer.indexes)
-    return all(np.array_equal(one[places], other) for one, other in zip(columns, others, strict=True))
 
 
 def winners_in_line(line: Order, totals: ByNode, enough: int) -> set[int]:

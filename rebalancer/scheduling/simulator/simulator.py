@@ -8,7 +8,7 @@ node count in the filters of that node, for pods of no higher priority, and nowh
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 
 import numpy as np
@@ -30,7 +30,7 @@ from rebalancer.scheduling.simulator.plugin import (
 from rebalancer.scheduling.simulator.plugins.pod_topology_spread import REQUIRED, PodTopologySpread
 from rebalancer.scheduling.simulator.plugins.traits import named_nodes
 from rebalancer.scheduling.simulator.profile import Profile
-from rebalancer.scheduling.simulator.sampling import SamplingWindow, circle_from
+from rebalancer.scheduling.simulator.sampling import SamplingWindow
 from rebalancer.scheduling.simulator.state import State
 from rebalancer.scheduling.simulator.tally import Matcher
 
@@ -152,22 +152,9 @@ class Simulator:
             scores=lambda name: self._scores(weighted, nodes, name),
             refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
-            winners=partial(self._anywhere, pod, profile, parts),
+            winners=lambda: tuple([names[index] for index in sorted(parts.winners())]),
             parts=parts,
         )
-
-    def _anywhere(self, pod: Pod, profile: Profile, parts: sampling.Parts, *, roughly: bool) -> tuple[str, ...]:
-        """Return the nodes that win in some part, by their scores there or, roughly, by those among all nodes."""
-
-        def weigh(some: Nodes) -> list[ByNode]:
-            return [*self._weighted(pod, profile, some).values()]
-
-        if roughly:
-            found = parts.winners()
-        else:
-            circles = [circle_from(order, 0.0, parts.nodes) for order in parts.orders]
-            found = set[int]().union(*(sampling.window_winners(each, parts.size, weigh) for each in circles))
-        return tuple(self._state.names[index] for index in sorted(found))
 
     def _devices(self, pod: Pod) -> str:
         """Return why a pod without a node may get one all the same: devices may be claimed for what it requests."""
