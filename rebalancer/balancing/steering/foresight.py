@@ -58,11 +58,4 @@ def may_win(answer: Answer, nodes: Iterable[str], spare: int = SPARE_POINTS) -> 
 
     What a node scores then is estimated: as its score for taints that of the best counts.
     """
-    best = answer.scores(answer.nodes[0])
-    least = _beside_taints(best) - spare
-    scores = ((name, answer.scores(name)) for name in nodes)
-    return {name for name, by_plugin in scores if by_plugin and _beside_taints(by_plugin) > least}
-
-
-def _beside_taints(scores: Mapping[str, int]) -> int:
-    return sum(scores.values()) - scores.get(_TAINTS, 0)
+    return set(nodes).intersection(answer.close_to_best(_TAINTS, spare))

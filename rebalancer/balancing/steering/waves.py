@@ -308,7 +308,9 @@ class Waves:
             if any(seen.answer is each for each in judged):  # histories that are the same so far have one answer
                 continue
             judged.append(seen.answer)
-            names = {*seen.answer.nodes, *_close_behind(seen.answer, draft.destinations)}
+            # A small change may put those first that score about as much as the best.
+            close_behind = set(draft.destinations).intersection(seen.answer.close_to_best("", SPARE_POINTS))
+            names = close_behind.union(seen.answer.nodes)
             if not seen.node or not names.issubset(fine):
                 self._strays[_owner(pod)] = names
                 return {}
@@ -324,13 +326,6 @@ class Waves:
         there = worlds.landed_on(seen.number, name, draft.pods)
         with self._planning.fullness.exchanged(name, fewer, more):
             return self._planning.fullness.has_room(name, [pod], SPARE, there)
-
-
-def _close_behind(answer: Answer, names: Iterable[str]) -> list[str]:
-    """Return which of these nodes score about as much as the best: a small change may put them first."""
-    best = answer.scores(answer.nodes[0]) if answer.nodes else {}
-    least = sum(best.values()) - SPARE_POINTS
-    return [name for name in names if sum(answer.scores(name).values()) > least] if best else []
 
 
 def _with_others(shares: Mapping[str, float], names: Iterable[str]) -> Mapping[str, float]:

@@ -23,6 +23,8 @@ class Answer:
     sampled: bool = False  # whether the scheduler scores only a part of them
     # Returns the scores of a feasible node, plugin by plugin; empty for other nodes.
     scores: Callable[[str], Scores] = field(default=lambda _: {}, compare=False, repr=False)
+    # Returns the nodes that score more than the best one less so many points, without what a plugin by this name adds.
+    close_to_best: Callable[[str, int], list[str]] = field(default=lambda *_: [], compare=False, repr=False)
     # By node why it does not take the pod, in the scheduler's words; empty unless that was asked for.
     refused: Mapping[str, Reasons] = field(default_factory=dict, compare=False, repr=False)
     # Returns the names of the nodes that the pod could go to.

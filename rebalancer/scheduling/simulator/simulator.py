@@ -144,12 +144,18 @@ class Simulator:
             nodes = Nodes(np.sort(window.circle(self._state.orders, nodes)[:enough]))
         weighted = self._weighted(pod, profile, nodes)
         sums = reduce(add, weighted.values()) if weighted else np.zeros(len(nodes), dtype=np.int64)
-        winners = nodes.indexes[sums == sums.max()].tolist()
+        best = np.flatnonzero(sums == sums.max())
+
+        def close_to_best(besides: str, spare: int) -> list[str]:
+            totals = sums - weighted.get(besides, 0)
+            return [names[index] for index in nodes.indexes[totals > totals[best[0]] - spare].tolist()]
+
         parts = sampling.Parts(self._state.orders, nodes, min(enough, len(nodes)), sums)
         return Answer(
-            nodes=tuple([names[index] for index in winners]),
+            nodes=tuple([names[index] for index in nodes.indexes[best].tolist()]),
             sampled=sampled,
             scores=lambda name: self._scores(weighted, nodes, name),
+            close_to_best=close_to_best,
             refused=told,
             feasible_nodes=lambda: tuple(names if len(nodes) == len(names) else [names[index] for index in nodes]),
             winners=lambda: tuple([names[index] for index in sorted(parts.winners())]),
