@@ -14,14 +14,12 @@ import msgspec
 
 from rebalancer.cluster.cluster import Measure
 from rebalancer.cluster.snapshot import Snapshot
-from rebalancer.engine.closures import EVICTION_RULE
 from rebalancer.engine.patience import Recollection
 from rebalancer.errors import ClusterError, Forbidden, SourceError, Unreachable
 from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.config import SERVICE_ACCOUNT
 from rebalancer.kube.lists import Tell, read_list
-from rebalancer.kube.permissions import may
 from rebalancer.kube.tries import Deadline, Halt
 from rebalancer.kube.wire.collect import Collection
 from rebalancer.kube.wire.pages import METRICS_KINDS, PATHS, ListCollector, path_of_list, resource_of
@@ -88,8 +86,7 @@ def view_cluster(run: LiveRun, work: Work) -> LiveView:
     source = MemorySource.of(client, options.lease)
     with telemetry.stage("read"):
         found = source.read(datetime.now(UTC)) if work.trust else None
-        reading, evicts = telemetry.progress.reading, not options.dry_run
-        snapshot = work.seen(read_cluster(client, work.needed_kinds, halt, helpful, reading, evicts=evicts))
+        snapshot = work.seen(read_cluster(client, work.needed_kinds, halt, helpful, telemetry.progress.reading))
     if options.chosen:
         options.chosen.demand(snapshot)
     ask = partial(live_providers, work.policy, client, halt.deadline, telemetry.samples, METRICS_KINDS)
@@ -105,28 +102,24 @@ def read_cluster(
     halt: Halt,
     helpful: Iterable[str] = (),
     tell: Tell = lambda _resource, _count, _more: None,
-    *,
-    evicts: bool = False,
 ) -> Snapshot:
     """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
     `helpful` kinds are read after the pods, so that what pods refer to is there; without the permission for one there
-    is a warning.  If pods are evicted later, an error about a missing permission names that one too.
+    is a warning.  The error for others names all that may not be read, so that a role is mended in one go.
     """
     now = datetime.now(UTC)
     collection = Collection()
-    needed = {"Node", "Pod", *kinds}
-    for kind in sorted(needed):
-        try:
-            _read_kind(client, collection, kind, halt, tell)
-        except Forbidden as error:
-            raise _with_all_missing(client, needed, kind, halt, error, evicts=evicts) from error
-    unread: dict[str, ClusterError] = {}
-    for kind in sorted(set(helpful) - needed):
+    needed, unread = {"Node", "Pod", *kinds}, dict[str, ClusterError]()
+    for kind in (*sorted(needed), *sorted(set(helpful) - needed)):
         try:
             _read_kind(client, collection, kind, halt, tell)
         except (Forbidden, Rejected) as error:
+            if kind in needed and not isinstance(error, Forbidden):
+                raise
             unread[kind] = error
+    if missing := {kind: error for kind, error in unread.items() if kind in needed}:
+        raise Forbidden(f"{next(iter(missing.values()))}\n{unread_in_words(missing)}")
     warnings = []
     for what, concerns_scheduler in (("where the scheduler puts pods", True), ("what others scale", False)):
         of = {kind: error for kind, error in unread.items() if (kind in SCHEDULER_KINDS) == concerns_scheduler}
@@ -136,23 +129,6 @@ def read_cluster(
         return collection.snapshot(now, tuple(warnings))
     except ValueError as error:
         raise ClusterError(f"{client.connection.server} does not answer like an API server: {error}") from error
-
-
-def _with_all_missing(
-    client: Client, needed: Iterable[str], first: str, halt: Halt, error: Forbidden, *, evicts: bool
-) -> Forbidden:
-    """Return the error for all that may not be done, so that its rules are added at once."""
-    may_do = partial(may, client, halt.deadline)
-    others = sorted(set(needed) - {first})
-    try:
-        missing = sorted({first, *(kind for kind in others if not may_do("list", *resource_of(kind)))})
-        cannot_evict = evicts and not may_do("create", "", "pods/eviction")
-    except ClusterError:  # it does not say
-        missing, cannot_evict = [first], False
-    lines = [str(error), unread_in_words(dict.fromkeys(missing, error))]
-    if cannot_evict:
-        lines.append(f"no permission to create pods/eviction: add to the ClusterRole {EVICTION_RULE}")
-    return Forbidden("\n".join(lines))
 
 
 def _read_kind(client: Client, collection: Collection, kind: str, halt: Halt, tell: Tell) -> None:

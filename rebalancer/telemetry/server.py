@@ -40,7 +40,6 @@ _TIMEOUT = 10.0
 _REFRESH_SECONDS = 10.0
 _VALID_FOR = timedelta(days=3 * 365)
 _VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
-_SUITES_OF_TLS_1_3 = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 
 
 class Identity:
@@ -111,31 +110,22 @@ def _context(min_version: str, suites: Sequence[str]) -> ssl.SSLContext:
         raise UsageError(f"--tls-min-version {min_version!r}: there are {', '.join(_VERSIONS)}")
     context.minimum_version = _VERSIONS[min_version or "VersionTLS12"]
     if suites:
-        context.set_ciphers(":".join(_offered(suites)))
+        _choose(context, {suite: _openssl_name(suite) for suite in suites})
     return context
 
 
-def _offered(suites: Sequence[str]) -> list[str]:
-    """Return OpenSSL's names of the suites that it offers for TLS 1.2, warn of others; raises UsageError if none."""
-    # TLS 1.3 has suites of its own, which cannot be chosen: the descheduler accepts their names and goes on.
-    chosen = [suite for suite in suites if suite not in _SUITES_OF_TLS_1_3]
-    unknown = [suite for suite in chosen if not _is_offered(_openssl_name(suite))]
-    if len(unknown) == len(chosen):
+def _choose(context: ssl.SSLContext, suites: Mapping[str, str]) -> None:
+    """Serve these suites of TLS 1.2, by OpenSSL's names, and warn of others; those of TLS 1.3 are served anyway."""
+    try:
+        context.set_ciphers(":".join(suites.values()))
+    except ssl.SSLError:
         raise UsageError(
             f"--tls-cipher-suites {','.join(suites)}: OpenSSL offers none of them for TLS 1.2; "
             "for TLS 1.3 alone give --tls-min-version VersionTLS13 instead"
-        )
-    if unknown:
+        ) from None
+    served = {each["name"] for each in context.get_ciphers()}
+    if unknown := [suite for suite, name in suites.items() if name not in served]:
         _LOG.warning("--tls-cipher-suites: OpenSSL does not offer %s here; the others are served", ", ".join(unknown))
-    return [_openssl_name(suite) for suite in chosen if suite not in unknown]
-
-
-def _is_offered(name: str) -> bool:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(name)
-    except ssl.SSLError:
-        return False
-    return True
 
 
 def _openssl_name(suite: str) -> str:
