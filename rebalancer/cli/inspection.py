@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -229,8 +228,6 @@ def recommend(
     for option, wanted in (("--patches", patches), ("--vpa", vpa), ("--what-if", given["what_if"])):
         if wanted and given["snapshot"] is None:
             raise UsageError(f"{option} needs --snapshot: `rebalancer snapshot` writes all that is needed")
-    if isnan(given["request_share"]):  # which click takes for a number of any range
-        raise UsageError("--request-share nan is not a number")
     try:
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError):

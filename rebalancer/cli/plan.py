@@ -239,18 +239,13 @@ def diff(
 
 
 def _planned(**options: Any) -> tuple["Plan", int]:
-    from pydantic import ValidationError  # noqa: PLC0415  as above
-
-    from rebalancer.report.plan import PlanOptions, told  # noqa: PLC0415
+    from rebalancer.report.plan import PlanOptions  # noqa: PLC0415  as above
     from rebalancer.run.planned import make_plan  # noqa: PLC0415
 
     asked = dry_options(identify=True, **options)
     outcome, cluster, work = dry_run(asked)
     given = PlanOptions(steer=asked.steer, hold=asked.hold, max_evictions=asked.max_evictions)
-    try:
-        made = make_plan(outcome.report, cluster, work.plans, (asked.policy, asked.policy_text or ""), given)
-    except ValidationError as error:  # of a file that no API server would give, or a policy of 1,001 profiles
-        raise UsageError(told(f"by {asked.policy}", error)) from None
+    made = make_plan(outcome.report, cluster, work.plans, (asked.policy, asked.policy_text or ""), given)
     complain(*(f"Warning: {warning}" for warning in outcome.report["warnings"]))
     return made, outcome.exit_code
 

@@ -304,7 +304,7 @@ NodeUsage = dict[str, dict[str, int]]  # by node and resource
 
 def recommended_reservations(snapshot: str, history: HistoryOptions) -> tuple[list[Reservation], list[str]]:
     """Return what kubelets should keep, from days of a Prometheus or the file's only sample, and remarks."""
-    cluster = read_snapshot_file(snapshot).collection.snapshot(datetime.now(UTC))
+    cluster = read_snapshot_file(snapshot).snapshot(datetime.now(UTC))
     used, system = _sampled(cluster)
     remarks: list[str] = []
     if history.prometheus or history.policy:

@@ -1,12 +1,10 @@
 """Reads a cluster from a file: what `kubectl get ... -o json|yaml` prints, or `rebalancer snapshot` writes."""
 
 import json
-import math
 import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -29,12 +27,10 @@ class Recorded(msgspec.Struct, rename="camel"):
     now: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotFile:
-    """What a file holds: objects, and what is noted with them."""
+class SnapshotFile(Collection):
+    """The objects of a file, and what is noted with them."""
 
-    collection: Collection
-    recorded: Recorded
+    recorded = Recorded()
 
 
 class SnapshotDocument(Document, rename="camel"):
@@ -44,16 +40,9 @@ class SnapshotDocument(Document, rename="camel"):
 
 
 class _SnapshotLoader(yaml.CSafeLoader):
-    """YAML with the scalars of JSON: times stay text, and so do numbers that JSON cannot write."""
+    """YAML with the scalars of JSON: times stay text."""
 
 
-def _finite(loader: _SnapshotLoader, node: yaml.ScalarNode) -> float | str:
-    """Return a number that JSON can write, else its text: a null would look like an absent field."""
-    value = loader.construct_yaml_float(node)
-    return value if math.isfinite(value) else node.value
-
-
-_SnapshotLoader.add_constructor("tag:yaml.org,2002:float", _finite)
 _SnapshotLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -63,24 +52,23 @@ _SnapshotLoader.yaml_implicit_resolvers = {
 
 def read_snapshot_file(path: str) -> SnapshotFile:
     """Read a file, or standard input for `-`: JSON or YAML, gzipped or not, one List or many documents."""
-    collection = Collection()
-    recorded = Recorded()
+    file = SnapshotFile()
     try:
         for raw, document in documents(path):
             done_with = raw.done_with if isinstance(raw, untrusted.Copied) else None
-            add_document(collection, raw, done_with=done_with, document=document)
-            recorded = document.rebalancer or recorded
+            add_document(file, raw, done_with=done_with, document=document)
+            file.recorded = document.rebalancer or file.recorded
     except (ValueError, RecursionError) as error:
         raise SnapshotError(
             f"snapshot {path}: {untrusted.in_words(error)}; it should be what `{_HOW}` prints"
         ) from error
     try:
-        collection.check()
+        file.check()
     except ValueError as error:
         raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
-    if not collection.collectors["Node"].items:
+    if not file.collectors["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
-    return SnapshotFile(collection, recorded)
+    return file
 
 
 def documents(path: str) -> Iterator[tuple[bytes | untrusted.Copied, SnapshotDocument]]:
@@ -102,11 +90,7 @@ def documents(path: str) -> Iterator[tuple[bytes | untrusted.Copied, SnapshotDoc
 
 
 def _json_stream(content: bytes, path: str) -> Iterator[bytes]:
-    def number(text: str) -> float | str:
-        value = float(text)
-        return value if math.isfinite(value) else text  # too large for a float
-
-    decoder = json.JSONDecoder(parse_constant=str, parse_float=number)
+    decoder = json.JSONDecoder(parse_constant=str)  # a NaN would become a null, which looks like an absent field
     try:
         text = content.decode().strip()
         position = 0

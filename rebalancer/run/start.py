@@ -74,9 +74,9 @@ def run(
 
 
 def _run_offline(options: Options, file: SnapshotFile, work: Work, progress: Progress) -> Outcome:
-    snapshot = file.collection.snapshot(datetime.now(UTC))
+    snapshot = file.snapshot(datetime.now(UTC))
     now, clock = _clock_of(file, snapshot, options.now)
-    warnings = (*work.warnings, *_gaps(file.collection.seen, work))
+    warnings = (*work.warnings, *_gaps(file.seen, work))
     if options.chosen:
         options.chosen.demand(snapshot.at(now))
     cluster = work.cluster(work.seen(snapshot.at(now)), _usage_beside_file(work.policy, snapshot))
@@ -143,7 +143,7 @@ def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) 
 def cluster_report(path: str, where: Mapping[str, str | None]) -> dict[str, Any]:
     """Return what a cluster file shows without a policy, and what each preset would do."""
     file = read_snapshot_file(path)
-    snapshot = file.collection.snapshot(datetime.now(UTC))
+    snapshot = file.snapshot(datetime.now(UTC))
     snapshot = snapshot.at(_clock_of(file, snapshot)[0])
     cluster = Cluster(snapshot)
     used = {each.name: each.usage for each in snapshot.node_metrics or ()}

@@ -26,7 +26,7 @@ def rows(heading):
 
 def cluster(name):
     file = read_snapshot_file(str(ROOT / "examples" / name))
-    return Cluster(file.collection.snapshot(datetime.now(UTC)))
+    return Cluster(file.snapshot(datetime.now(UTC)))
 
 
 THREE = cluster("three-nodes.json")

@@ -110,16 +110,6 @@ def test_what_pods_say_at_length_is_cut(rebalancer):
     assert json.loads(rebalancer("apply", path, *asked, "--dry-run", "-o", "json").stdout)["evictions"]
 
 
-@pytest.mark.parametrize(("pod_name", "profile"), [("a" * 254, "tidy"), ("a", "p" * 4097)])
-def test_what_no_plan_holds_is_told(rebalancer, pod_name, profile):
-    """A name that no API server takes, and one of a profile that is longer than any text of a plan."""
-    given = rebalancer.policy(policy(OLD, name=profile))
-
-    done = rebalancer("plan", "--policy", given, "--snapshot", of_pods(rebalancer, pod_name, "young"))
-
-    assert (done.exit_code, f"plan by {given} cannot be used:\n  " in done.stderr) == (2, True)
-
-
 def test_apply_evicts_what_is_planned_and_still_there(three, rebalancer, planned):
     """One pod has gone and come again under its name, and a new one is old enough too: neither goes."""
     for name in ("a", "z"):

@@ -261,9 +261,3 @@ def test_where_nothing_uses_cpu_all_hours_are_peaks(rebalancer):
 
     assert "peak hours found by cpu: 09:00-10:00, 15:00-16:00;" in outcome.stderr
     assert outcome.report["containers"][0]["recommended"]["memoryRequest"] == "480Mi"
-
-
-def test_a_share_that_is_no_number_is_bad_usage(recommend):
-    outcome = recommend(*PEAK, "--request-share", "nan")
-
-    assert (outcome.exit_code, "--request-share nan is not a number" in outcome.stderr) == (2, True)

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,7 +39,7 @@ def read(folder: Path, content: bytes | str) -> SnapshotFile:
 
 
 def names(file: SnapshotFile) -> list[str]:
-    snapshot = file.collection.snapshot(NOW)
+    snapshot = file.snapshot(NOW)
     return [node.name for node in snapshot.nodes] + [str(pod) for pod in snapshot.pods]
 
 
@@ -78,7 +77,7 @@ def test_texts_in_yaml_stay_texts(tmp_path: Path) -> None:
     spec = "{containers: [{name: main, args: [test, $A, =, b]}]}"  # as kubectl prints it
     text = yaml.safe_dump(NODE) + f"---\nkind: Pod\nmetadata: {metadata}\nspec: {spec}\n"
 
-    (pod,) = read(tmp_path, text).collection.snapshot(NOW).pods
+    (pod,) = read(tmp_path, text).snapshot(NOW).pods
 
     assert pod.created == datetime(2026, 1, 1, tzinfo=UTC)
     assert pod.labels == {"release": "2026-02-30"}
@@ -97,7 +96,7 @@ def test_the_recorded_time_is_found_in_any_document_and_what_is_in_none_is_unkno
     assert read(tmp_path, stream(recorded, LIST)).recorded.now == NOW
     assert read(tmp_path, stream(LIST, recorded)).recorded.now == NOW
     file = read(tmp_path, stream(LIST))
-    assert (file.recorded.now, file.collection.snapshot(NOW).budgets) == (None, None)
+    assert (file.recorded.now, file.snapshot(NOW).budgets) == (None, None)
 
 
 def test_objects_of_other_groups_are_left_out(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_objects_of_other_groups_are_left_out(tmp_path: Path) -> None:
     for content in (json.dumps(LIST | {"items": [NODE, POD, foreign]}), yaml.safe_dump_all([NODE, foreign, POD])):
         file = read(tmp_path, content)
         assert names(file) == ["n1", "shop/a"]
-        assert file.collection.snapshot(NOW).nodes[0].labels == {}
+        assert file.snapshot(NOW).nodes[0].labels == {}
 
 
 def test_objects_that_occur_twice_are_the_same_or_an_error(tmp_path: Path) -> None:
@@ -120,19 +119,12 @@ def test_objects_that_occur_twice_are_the_same_or_an_error(tmp_path: Path) -> No
         read(tmp_path, stream(NODE, POD, cordoned))
 
 
-@pytest.mark.parametrize(
-    ("written", "number"),
-    [
-        *((json.dumps, each) for each in ("NaN", "Infinity", "-Infinity", "1e999")),
-        *((yaml.safe_dump, each) for each in (".nan", ".inf", "-.INF", "1.0e+999")),
-    ],
-)
-def test_a_number_that_is_none_does_not_pass_for_absent(tmp_path: Path, written: Any, number: str) -> None:
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_none_does_not_pass_for_absent(tmp_path: Path, number: str) -> None:
     """Python reads it and would write it as null: a pod with such a priority is one that cannot be read."""
-    critical = re.sub('"?here"?', number, written({**POD, "spec": {"priority": "here"}}))
-    between = "---\n" if written is yaml.safe_dump else ""
+    critical = json.dumps({**POD, "spec": {"priority": "here"}}).replace('"here"', number)
 
-    (pod,) = read(tmp_path, f"{written(NODE)}{between}{critical}").collection.snapshot(NOW).pods
+    (pod,) = read(tmp_path, f"{json.dumps(NODE)}{critical}").snapshot(NOW).pods
 
     assert "Expected `int | null`, got `str`" in pod.problem
 
