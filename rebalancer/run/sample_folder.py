@@ -6,10 +6,10 @@ A file `resource-20230511103000.txt` for each time has lines like these, with or
 
 With `-A` there is a namespace before, with `--containers` a container behind the pod.  Where four fields may be one or
 the other, the heading tells, so it has to be in the file.  What was printed at one time is a sheet.  Files are read
-twice: first to see which sheets belong together, then for their figures.
+twice: first for the times of their sheets, then for their figures.
 
 What cannot be read is left out, counted and named: half of a line or of a sheet, a second sheet of one time, a time of
-a clock that was wrong, sheets of another cluster.
+a clock that was wrong.
 
 `rebalancer record` writes one file for each day (UTC), `recorded-20230511.txt.gz`, a row of packed sheets.  Each sheet
 is packed by gzip for itself, so that `zcat` shows them all.  Its first line has its time, and then comes what
@@ -29,12 +29,10 @@ import os
 import re
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -47,7 +45,7 @@ from rebalancer.kube.lists import read_list
 from rebalancer.kube.wire.pages import Items, path_of_list
 from rebalancer.kube.wire.shared_fields import Metadata
 from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
-from rebalancer.recommendation.workloads import WHOLE_POD, is_made_up
+from rebalancer.recommendation.workloads import WHOLE_POD
 from rebalancer.report.layout import count
 from rebalancer.run.live import open_cluster
 from rebalancer.run.options import ClientOptions
@@ -65,7 +63,6 @@ _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"[0-9]{1,18}m?")
 _MEMORY = re.compile(r"[0-9]{1,18}[KMG]i")
 _SUFFIXES = (".txt", ".txt.gz")
-_MOST_FIELDS = 5
 
 
 def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tuple[MeasuredContainers, list[str]]:
@@ -79,15 +76,14 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tup
     except OSError as error:
         raise UsageError(f"--samples {path} cannot be read: {error.strerror}") from None
     skipped: list[str] = []
-    seen = _seen(Path(path), names, zone, skipped)
-    kept = _of_one_cluster(_of_right_clocks(seen, now, skipped), skipped)
-    measured = MeasuredContainers(sorted({each.time for each in kept}))
+    seen = [(time, name) for name in names for time, _ in _sheets(Path(path, name), zone, skipped)]
+    kept = _of_right_clocks(seen, now, skipped)
+    measured = MeasuredContainers(sorted({time for time, _ in kept}))
     places = {time: place for place, time in enumerate(measured.times)}
     filled: dict[int, str] = {}
-    wanted = {(each.name, each.time) for each in kept}
     for name in names:
         for time, text in _sheets(Path(path, name), zone, []):
-            if (name, time) in wanted:
+            if (time, name) in kept:
                 skipped += _added(measured, name, text, places[time], namespace, filled)
     if not measured.series:
         raise UsageError(f"--samples {path} holds no samples: {'; '.join(skipped[:3]) or 'no .txt files'}")
@@ -115,83 +111,16 @@ def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[tuple[in
         skipped.append(f"{path.name}: it cannot be read: {error}")
 
 
-@dataclass(slots=True)
-class _Seen:
-    """A sheet as it is looked at first: some pods of it, whose names are found in one cluster only."""
-
-    time: int
-    name: str
-    pods: tuple[str, ...]
-    namespaces: frozenset[str]
-
-
-def _seen(folder: Path, names: Sequence[str], zone: ZoneInfo, skipped: list[str]) -> list[_Seen]:
-    found = []
-    known: dict[str, str] = {}
-    for name in names:
-        for time, text in _sheets(folder / name, zone, skipped):
-            rows = [row[:2] for row in map(str.split, text.splitlines()) if len(row) > 1]
-            fields = len(text.split("\n", 1)[0].split())
-            is_of_all = "NAMESPACE" in text or (rows and fields == _MOST_FIELDS)
-            pods = [f"{row[0]}/{row[1]}" for row in rows if is_of_all and is_made_up(row[1])]
-            namespaces = frozenset(row[0] for row in rows if is_of_all and row[0] != "NAMESPACE")
-            found.append(_Seen(time, name, tuple(known.setdefault(pod, pod) for pod in pods), namespaces))
-    return found
-
-
-def _of_right_clocks(seen: list[_Seen], now: datetime, skipped: list[str]) -> list[_Seen]:
-    """Return the sheets but those of the future, and of more than a year before the newest."""
+def _of_right_clocks(seen: list[tuple[int, str]], now: datetime, skipped: list[str]) -> set[tuple[int, str]]:
+    """Return the times and files of sheets, but those of the future, and of more than a year before the newest."""
     latest = now.timestamp() + _HOUR
-    newest = max((each.time for each in seen if each.time <= latest), default=0)
-    wrong = [each for each in seen if not newest - _YEAR <= each.time <= latest]
+    newest = max((time for time, _ in seen if time <= latest), default=0)
+    wrong = [each for each in seen if not newest - _YEAR <= each[0] <= latest]
     if wrong:
-        at = f"{datetime.fromtimestamp(wrong[0].time, UTC):%Y-%m-%dT%H:%MZ}"
-        skipped.append(f"{count(len(wrong), 'sheet')} of a clock that was wrong, the first in {wrong[0].name}: {at}")
-    return [each for each in seen if newest - _YEAR <= each.time <= latest]
-
-
-def _of_one_cluster(seen: list[_Seen], skipped: list[str]) -> list[_Seen]:
-    """Return the sheets of one cluster: that of most sheets, if there are several at the same time.
-
-    Sheets that share a pod with a made-up name are of one cluster, and so on from sheet to sheet.  Groups that share
-    none are of two clusters if they share a namespace, and if one begins before the other one ends.  Sheets without
-    such pods are kept: nobody knows whose they are.
-    """
-    kept = [each for each in seen if not each.pods]
-    ranked = sorted(_groups(seen), key=lambda group: (-len(group), group[0].time, group[0].name))
-    extents = list(map(_extent, ranked))
-    for group, (begin, end, namespaces) in zip(ranked, extents, strict=True):
-        first_time, last_time, others = extents[0]
-        if group is ranked[0] or begin > last_time or end < first_time or namespaces.isdisjoint(others):
-            kept += group
-        else:
-            told = f"of another cluster, the first in {group[0].name}, with pod {group[0].pods[0]}"
-            skipped.append(f"{count(len(group), 'sheet')} {told}")
-    return kept
-
-
-def _groups(seen: list[_Seen]) -> Iterable[list[_Seen]]:
-    first: dict[str, int] = {}  # by pod, the number of the first sheet that has it
-    above = list(range(len(seen)))
-
-    def top(number: int) -> int:
-        while above[number] != number:
-            above[number] = number = above[above[number]]
-        return number
-
-    for number, each in enumerate(seen):
-        for other in set(map(first.setdefault, each.pods, repeat(number))):
-            above[top(other)] = top(number)
-    groups: dict[int, list[_Seen]] = {}
-    for number, each in enumerate(seen):
-        if each.pods:
-            groups.setdefault(top(number), []).append(each)
-    return groups.values()
-
-
-def _extent(group: list[_Seen]) -> tuple[int, int, frozenset[str]]:
-    times = [each.time for each in group]
-    return min(times), max(times), frozenset().union(*(each.namespaces for each in group))
+        time, name = wrong[0]
+        at = f"{datetime.fromtimestamp(time, UTC):%Y-%m-%dT%H:%MZ}"
+        skipped.append(f"{count(len(wrong), 'sheet')} of a clock that was wrong, the first in {name}: {at}")
+    return {*seen}.difference(wrong)
 
 
 def _added(
