@@ -40,7 +40,7 @@ from rebalancer.run.loop import PolicyReporter, Rounds, Watched
 from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
 from rebalancer.run.policies import policy_text, read_policy, settings_text
 from rebalancer.run.steered import record_of
-from rebalancer.run.telemetry import REFRESH_SECONDS, Health, Telemetry, export, served, traced
+from rebalancer.run.telemetry import REFRESH_SECONDS, Telemetry, export, served, traced
 from rebalancer.telemetry.checks import PageOf, ServedPage
 from rebalancer.untrusted.documents import decode_json
 from rebalancer.usage.promql import NodeNames, PromQL, UsageWindow
@@ -190,33 +190,6 @@ def _rules(name: str, policy: Watched[LoadedPolicy], interval: float, text: str)
     return rules
 
 
-@dataclass(slots=True)
-class Board:
-    """The last evaluation, shown to whoever asks; replaced as a whole, so that the server's thread needs no lock."""
-
-    health: Health
-    _last: MarkingOutcome | None = None
-    _evaluated: MarkingOutcome | None = None
-
-    def show(self, outcome: MarkingOutcome) -> None:
-        """Show this evaluation from now on; nodes stay as they were last evaluated where it was skipped."""
-        self._last = outcome
-        self._evaluated = self._evaluated if outcome.skipped else outcome
-
-    def pages(self) -> Mapping[str, PageOf]:
-        """Return the pages by path."""
-
-        def page(document: Mapping[str, Any], html: Callable[[Mapping[str, Any]], str]) -> ServedPage:
-            text = json.dumps(document, indent=2) + "\n"
-            form = "application/json"
-            return ServedPage(200, text.encode(), form, lambda: html(document).encode(), refresh=REFRESH_SECONDS)
-
-        def status(_verbose: bool) -> ServedPage:
-            return page(status_document(self._last, self.health.alive(), self.health.ready()), status_html)
-
-        return {"/status": status, "/nodes": lambda _: page(nodes_document(self._evaluated), nodes_html)}
-
-
 def mark(rules: str, options: Options, deliver: Deliver, interruption: Interruption) -> int:
     """Evaluate by a file with rules (`-` for standard input), once or until a signal comes; return the exit code."""
     if options.policy == rules == "-":
@@ -228,8 +201,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
     with ExitStack() as stack:
         telemetry = Telemetry(options, stack.enter_context(traced(options.tracing)))
         telemetry.health.source_problem = "no source was asked yet"
-        board, reporter = Board(telemetry.health), PolicyReporter(telemetry)
-        stack.enter_context(served(options.serving, telemetry, more=board.pages()))
+        reporter = PolicyReporter(telemetry)
         report = reporter.report if options.interval else lambda *_: None
         parse = partial(read_policy, options.policy, strict=options.strict, runs=False)
         policy = Watched("policy", options.policy, policy_text, parse, report)
@@ -239,9 +211,10 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
             _LOG.warning("policy %s: %s", options.policy, warning)
         cluster = open_cluster(options.client, observe=telemetry.request)
         interruption.ending = cluster.ending
+        marking = _Marking(LiveRun(options, cluster, telemetry, interruption, deliver), policy, watched)
+        stack.enter_context(served(options.serving, telemetry, more=marking.pages()))
         if not options.dry_run:
             demand_writes(cluster, MARKING)
-        marking = _Marking(LiveRun(options, cluster, telemetry, interruption, deliver), policy, watched, board)
         if not options.interval:
             return marking.act(None)[0]
         if not options.dry_run:  # which writes nothing, not even an Event
@@ -250,7 +223,7 @@ def mark(rules: str, options: Options, deliver: Deliver, interruption: Interrupt
     return 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Marking:
     """Evaluations by the settings in force, all under the name of one run.
 
@@ -263,8 +236,23 @@ class _Marking:
     run: LiveRun
     policy: Watched[LoadedPolicy]
     rules: Watched[MarkingRules]
-    board: Board
     name: str = field(default_factory=new_run)
+    # What pages show: replaced as a whole, so that the server's thread needs no lock.
+    _last: MarkingOutcome | None = None
+    _evaluated: MarkingOutcome | None = None  # where the last one was skipped, nodes stay as they were evaluated before
+
+    def pages(self) -> Mapping[str, PageOf]:
+        """Return the pages of the last evaluation, by path."""
+        health = self.run.telemetry.health
+
+        def page(document: Mapping[str, Any], html: Callable[[Mapping[str, Any]], str]) -> ServedPage:
+            text, form = json.dumps(document, indent=2) + "\n", "application/json"
+            return ServedPage(200, text.encode(), form, lambda: html(document).encode(), refresh=REFRESH_SECONDS)
+
+        return {
+            "/status": lambda _: page(status_document(self._last, health.alive(), health.ready()), status_html),
+            "/nodes": lambda _: page(nodes_document(self._evaluated), nodes_html),
+        }
 
     def refresh(self) -> None:
         """Read the files that have changed; an invalid one leaves the last valid one in force."""
@@ -280,16 +268,16 @@ class _Marking:
         try:
             with run.telemetry.cycle(), turn(run.client, run.options, permit, doing="marking nodes") as ours:
                 outcome = MarkingOutcome(self.name, run.options.dry_run, run.description, _now(), skipped=ours.skipped)
-                outcome = outcome if ours.skipped else self._evaluated(outcome, ours)
+                outcome = outcome if ours.skipped else self._evaluate(outcome, ours)
                 self._tell(outcome)
-            self.board.show(outcome)
+            self._last, self._evaluated = outcome, self._evaluated if outcome.skipped else outcome
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
             return run.deliver(shown), not outcome.problems
         finally:
             ending = run.client.ending
             export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
 
-    def _evaluated(self, outcome: MarkingOutcome, turn: Turn) -> MarkingOutcome:
+    def _evaluate(self, outcome: MarkingOutcome, turn: Turn) -> MarkingOutcome:
         policy, rules = self.policy.value.policy, self.rules.value
         client, telemetry = self.run.client, self.run.telemetry
         record = record_of(client, self.run.options.lease)
