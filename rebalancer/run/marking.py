@@ -3,15 +3,13 @@
 What follows from the figures is decided in `rebalancer.marking`; what a mark is on a node, in `rebalancer.kube`.
 """
 
-import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from math import isfinite
-from typing import Any
 
 from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.cluster import Cluster
@@ -40,8 +38,8 @@ from rebalancer.run.loop import PolicyReporter, Rounds, Watched
 from rebalancer.run.options import MARKING_LEASE, Deliver, LeaseOptions, Options, Outcome
 from rebalancer.run.policies import policy_text, read_policy, settings_text
 from rebalancer.run.steered import record_of
-from rebalancer.run.telemetry import REFRESH_SECONDS, Telemetry, export, served, traced
-from rebalancer.telemetry.checks import PageOf, ServedPage
+from rebalancer.run.telemetry import REFRESH_SECONDS, Telemetry, document_page, export, served, traced
+from rebalancer.telemetry.checks import PageOf
 from rebalancer.untrusted.documents import decode_json
 from rebalancer.usage.promql import NodeNames, PromQL, UsageWindow
 from rebalancer.usage.providers import Providers, described
@@ -243,12 +241,7 @@ class _Marking:
 
     def pages(self) -> Mapping[str, PageOf]:
         """Return the pages of the last evaluation, by path."""
-        health = self.run.telemetry.health
-
-        def page(document: Mapping[str, Any], html: Callable[[Mapping[str, Any]], str]) -> ServedPage:
-            text, form = json.dumps(document, indent=2) + "\n", "application/json"
-            return ServedPage(200, text.encode(), form, lambda: html(document).encode(), refresh=REFRESH_SECONDS)
-
+        health, page = self.run.telemetry.health, partial(document_page, refresh=REFRESH_SECONDS)
         return {
             "/status": lambda _: page(status_document(self._last, health.alive(), health.ready()), status_html),
             "/nodes": lambda _: page(nodes_document(self._evaluated), nodes_html),

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from markupsafe import Markup
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, push_to_gateway, write_to_textfile
 
 from rebalancer.clock import boottime
@@ -58,19 +58,12 @@ _SHOWS = {
     "/nodes": "nodes under pressure",
     "/status": "what the last cycle or evaluation found",
 }
-_INDEX = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>rebalancer</title><style>
-:root {{ color-scheme: light dark }} body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 2rem; max-width: 60rem }}
-th {{ text-align: left; padding-right: 2rem; vertical-align: top }}</style></head>
-<body><h1>rebalancer</h1><table>{cells}</table><h2>Pages</h2><ul>{links}</ul></body></html>
-"""
 #: Returns a span; it begins when it is entered, as a child of the open one.
 Span = Callable[..., AbstractContextManager[object]]
 
 
-def no_span(_name: str, attributes: Mapping[str, str] | None = None) -> AbstractContextManager[object]:
+def no_span(*_: object, **_attributes: object) -> AbstractContextManager[object]:
     """Trace nothing (a `Span`)."""
-    del attributes
     return nullcontext()
 
 
@@ -323,28 +316,35 @@ def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
     return found
 
 
+def document_page(
+    document: object, html: Callable[[Any], str], *, scripted: bool = False, refresh: int = 0
+) -> ServedPage:
+    """Return a document as JSON, and as a page for a browser."""
+    body = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"  # fast, since probes wait meanwhile
+    return ServedPage(200, body, "application/json", lambda: html(document).encode(), scripted, refresh)
+
+
 def _report(telemetry: Telemetry) -> ServedPage:
     report = telemetry.last_report
     if report is None:
         return ServedPage(404, b"no cycle of a loop has ended yet\n")
 
-    def page() -> bytes:
-        from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
+    from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
 
-        return html(report).encode()
-
-    body = msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"  # fast, since probes wait meanwhile
-    return ServedPage(200, body, "application/json", page, scripted=True)
+    return document_page(report, html, scripted=True)
 
 
 def _index(telemetry: Telemetry, paths: Iterable[str]) -> ServedPage:
-    rows = list(_state(telemetry))
-    links = sorted(paths)
+    rows, links = list(_state(telemetry)), sorted(paths)
     text = "".join(f"{label}: {state}\n" for label, state in rows) + "".join(f"{path}\n" for path in links)
-    cells = "".join(f"<tr><th scope=row>{escape(label)}</th><td>{escape(state)}</td></tr>" for label, state in rows)
-    listed = "".join(f'<li><a href="{path}">{path}</a> {escape(_SHOWS.get(path, ""))}</li>' for path in links)
-    page = _INDEX.format(cells=cells, links=listed)
-    return ServedPage(200, text.encode(), html=page.encode, refresh=REFRESH_SECONDS)
+
+    def page() -> bytes:
+        from rebalancer.report.page import rendered  # noqa: PLC0415  as above
+
+        shown = [(Markup('<a href="{0}">{0}</a>').format(path), _SHOWS.get(path, "")) for path in links]
+        return rendered(title="rebalancer", head=rows, tables=[("Pages", ("path", "what it shows"), shown)]).encode()
+
+    return ServedPage(200, text.encode(), html=page, refresh=REFRESH_SECONDS)
 
 
 def _state(telemetry: Telemetry) -> Iterator[tuple[str, str]]:
