@@ -123,7 +123,7 @@ def report(path: str | None, out: str, **cluster: Any) -> None:
     document = _document(path) if path else _of_cluster(**cluster)
     try:
         page = html(document)
-    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(f"{path} is not a whole report: {type(error).__name__}: {error}") from None
     write_out(page, out)
 
@@ -134,7 +134,7 @@ def _of_cluster(client: ClientOptions, lease: LeaseOptions, snapshot: str | None
     from rebalancer.run.start import cluster_report  # noqa: PLC0415
 
     if snapshot is not None:
-        return cluster_report(snapshot, {"file": printable(snapshot)})
+        return cluster_report(snapshot, {"file": snapshot})
     with Interruption(), TemporaryDirectory() as folder:
         file = str(Path(folder, "cluster.json"))
         capture(client, file, Progress(), lease)

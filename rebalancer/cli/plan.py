@@ -300,12 +300,11 @@ def carry_out(asked: Options, output: str, interruption: Interruption, *, yes: b
 
 def write_out(text: str, out: str) -> None:
     """Write a text in UTF-8 to the file that `--out` names, `-` for standard output."""
-    content = text.encode(errors="backslashreplace")
     if out == "-":
-        click.echo(content, nl=False)
+        click.echo(text.encode(), nl=False)
         return
     try:
-        Path(out).write_bytes(content)
+        Path(out).write_text(text, "utf-8")
     except OSError as error:
         raise UsageError(f"--out {out} cannot be written: {error.strerror}") from None
 

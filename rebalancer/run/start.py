@@ -27,7 +27,6 @@ from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.progress import Progress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
 from rebalancer.run.work import Work, plan, publish, work_maker
-from rebalancer.untrusted.printable import printable
 from rebalancer.usage.metrics_server import Metrics
 
 if TYPE_CHECKING:
@@ -92,8 +91,7 @@ def _run_offline(options: Options, file: SnapshotFile, work: Work, progress: Pro
     finally:
         gc.unfreeze()
     warnings += tuple(told(recollection, ledger))
-    where = {"file": printable(options.snapshot or "")}
-    return publish(Finished(ledger, cluster, True, where, clock, warnings), options)
+    return publish(Finished(ledger, cluster, True, {"file": options.snapshot}, clock, warnings), options)
 
 
 def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_servers import Reply
-from tests.functional.objects import OLD, node_usage, old_pods, pdb, pod, pod_usage, policy, two_nodes_with
+from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
 from tests.functional.objects import node as a_node
 
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
@@ -94,6 +94,7 @@ def test_the_deprecated_switch_sets_up_a_source_too(doctor, cluster):
     found = checks(doctor(metricsCollector={"enabled": True}))
 
     assert found["usage"]["says"] == "KubernetesMetrics is asked by the strategies: see there"
+    assert found["usage"]["state"] == "unknown"  # nobody has asked it, so it is not called silent
     assert found["permissions"]["says"] == "a live run may not list pods.metrics.k8s.io"
 
 
@@ -106,16 +107,6 @@ def test_permissions_are_those_of_the_policy(doctor, cluster):
 
     assert found["says"] == "a live run may not list poddisruptionbudgets.policy, patch nodes, update configmaps"
     assert '{apiGroups: ["policy"], resources: [poddisruptionbudgets], verbs: [list]}' in found["cure"]
-
-
-def test_metrics_server_is_left_to_the_strategies(cluster, rebalancer):
-    """Nobody has asked metrics-server, so it is not called silent."""
-    cluster.add(node_usage("n1", "1"), node_usage("n2", "1"), *(pod_usage(each, "100m") for each in "abc"))
-
-    found = checks(rebalancer.at(cluster, "doctor", "--policy", "usage-metrics-server", "-o", "json"))
-
-    assert (found["usage"]["state"], found["strategies"]["state"]) == ("unknown", "fine")
-    assert found["usage"]["says"] == "KubernetesMetrics is asked by the strategies: see there"
 
 
 def test_roles_may_be_for_one_lease_and_one_config_map(doctor, cluster):

@@ -38,15 +38,6 @@ def test_a_pdb_that_has_run_out_is_a_refusal(three, evict):
     assert len(three.sent("POST", EVICTIONS)) == 3
 
 
-def test_the_next_pod_goes_in_place_of_one_that_the_server_refuses(three, evict):
-    three.fail("POST", eviction_of("a"), status=400, message=DENIED)
-
-    outcome = evict(**TWO)
-
-    assert three.evicted == outcome.evicted() == ["default/b", "default/c"]
-    assert outcome.refused() == {"a": "Webhook"}
-
-
 BOTH = ("request-evict-only", "eviction-in-progress")
 
 

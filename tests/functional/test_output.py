@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.functional.objects import OLD, ONE, pod, policy, two_nodes_with
+from tests.functional.objects import OLD, ONE, policy
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,3 @@ def test_a_line_of_text_begins_with_its_time(many, rebalancer):
     assert before <= times[0]
     assert times[-1] <= datetime.now(UTC)
     assert any(" INFO rebalancer.run.live: evicted default/p00 on n1 (PodLifeTime: " in line for line in lines)
-
-
-@pytest.mark.parametrize("command", [("run", "--output", "json"), ("run", "--output", "html"), ("plan", "--out")])
-def test_files_may_have_names_that_are_not_text(rebalancer, command):
-    """On Linux a name is any bytes: those that are not UTF-8 are shown as escapes."""
-    named = rebalancer.policy(ONE).rename(rebalancer.folder / "p\udcff.yaml")
-    file = rebalancer.cluster(*two_nodes_with(pod("a")), name="c\udcff.json")
-    out = rebalancer.folder / "plan.json" if command[-1] == "--out" else ""
-
-    outcome = rebalancer(*command, *filter(None, [out]), "--policy", named, "--snapshot", file)
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert r"c\udcff.json" in (out.read_text() if out else outcome.stdout).replace("\\\\", "\\")

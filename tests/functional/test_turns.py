@@ -1,7 +1,5 @@
 """One-shot runs take turns: with each other, with loops, with a laptop."""
 
-import signal
-
 import pytest
 
 from tests.functional.objects import OLD, ONE, policy
@@ -140,20 +138,6 @@ def test_dry_runs_and_those_told_so_never_take_it(three, rebalancer, option):
 
     assert outcome.evicted() == ["default/a"]
     assert [each.path for each in three.requests if "leases" in each.path] == []
-
-
-def test_a_signal_gives_the_lease_back(three, rebalancer):
-    holders = []
-
-    def end(_):
-        holders.append(three.leases.holder())
-        signal.raise_signal(signal.SIGTERM)
-
-    three.on("POST", EVICTIONS, end, times=1)
-
-    assert rebalancer(*in_turn(rebalancer, three)).exit_code == 143
-    assert all(holders)
-    assert three.leases.holder() == ""
 
 
 def test_when_the_lease_is_lost_nothing_more_is_evicted(three, rebalancer):

@@ -97,14 +97,6 @@ def test_nothing_is_served_on_a_laptop_or_where_told_so(monkeypatch, port, pod) 
         assert sockets() == before
 
 
-def test_a_port_that_is_named_is_served() -> None:
-    """Port 10258, which the descheduler's manifests probe, is the default in a pod."""
-    port = free_port()
-
-    with served(ServingOptions(secure_port=port, bind_address="127.0.0.1"), Telemetry(Options("demo"))):
-        assert ask(port, "/healthz").status == 200
-
-
 def test_a_page_is_made_only_for_a_browser():
     """Of a large report that takes seconds, while probes wait."""
     telemetry, port = Telemetry(Options("safe")), free_port()
