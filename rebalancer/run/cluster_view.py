@@ -110,16 +110,20 @@ def read_cluster(
     """
     now = datetime.now(UTC)
     collection = Collection()
-    needed, unread = {"Node", "Pod", *kinds}, dict[str, ClusterError]()
-    for kind in (*sorted(needed), *sorted(set(helpful) - needed)):
-        try:
-            _read_kind(client, collection, kind, halt, tell)
-        except (Forbidden, Rejected) as error:
-            if kind in needed and not isinstance(error, Forbidden):
-                raise
-            unread[kind] = error
-    if missing := {kind: error for kind, error in unread.items() if kind in needed}:
+    needed = {"Node", "Pod", *kinds}
+
+    def failed(kinds: Iterable[str], *expected: type[ClusterError]) -> dict[str, ClusterError]:
+        found: dict[str, ClusterError] = {}
+        for kind in sorted(kinds):
+            try:
+                _read_kind(client, collection, kind, halt, tell)
+            except expected as error:
+                found[kind] = error
+        return found
+
+    if missing := failed(needed, Forbidden):
         raise Forbidden(f"{next(iter(missing.values()))}\n{unread_in_words(missing)}")
+    unread = failed(set(helpful) - needed, Forbidden, Rejected)
     warnings = []
     for what, concerns_scheduler in (("where the scheduler puts pods", True), ("what others scale", False)):
         of = {kind: error for kind, error in unread.items() if (kind in SCHEDULER_KINDS) == concerns_scheduler}

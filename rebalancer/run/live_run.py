@@ -151,7 +151,6 @@ def _evict(
     run: LiveRun, work: Work, cluster: Cluster, watch: Watch, events: live.EventLog, steer: LiveSteer | None
 ) -> Ledger:
     telemetry, diary, halt = run.telemetry, watch.diary, watch.halt
-    telemetry.progress.left = halt.deadline.left
     hearers = [live.log_verdict, telemetry.observe, events.observe, *([diary.observe] if diary else [])]
 
     def observe(entry: Entry) -> None:

@@ -1,12 +1,10 @@
 """Formats progress: what a run is doing at the moment.  It affects no decision and reads no clock."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rebalancer.engine.ledger import Entry
-
-_MINUTE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +14,12 @@ class Stage:
     doing: str  # what it does, like `reading pods`
     done: int | None = None  # how many so far; None if nothing is counted
     of: int | None = None  # of how many; None if that is not known
-    left: Callable[[], float] | None = None  # returns the seconds until the deadline
 
     @property
     def words(self) -> str:
         """The line: `reading pods: 1,500 of 3,000`."""
-        text = self.doing
-        if self.done is not None:
-            text += f": {self.done:,}" + (f" of {self.of:,}" if self.of is not None else "")
-        if self.left is None:
-            return text
-        minutes, seconds = divmod(int(self.left()), _MINUTE)
-        return f"{text}; {minutes}:{seconds:02} left"
+        counted = "" if self.done is None else f": {self.done:,}"
+        return self.doing + counted + ("" if self.of is None else f" of {self.of:,}")
 
 
 #: Stages in words.
@@ -39,7 +31,6 @@ class Progress:
 
     def __init__(self) -> None:
         self.planned: int | None = None  # how many evictions the plan has
-        self.left: Callable[[], float] | None = None  # returns the seconds until the deadline of evictions
         self._stage = self._strategy = ""
         self._gone = 0
 
@@ -77,5 +68,4 @@ class Progress:
 
     def _tell_strategy(self) -> None:
         doing = f"{_WORDS.get(self._stage, self._stage)}: {self._strategy}"
-        counted = Stage(f"{doing}, pods", self._gone, self.planned, self.left)
-        self.tell(counted if self._stage == "evict" else Stage(doing))
+        self.tell(Stage(f"{doing}, pods", self._gone, self.planned) if self._stage == "evict" else Stage(doing))
