@@ -137,7 +137,8 @@ def _of_cluster(client: ClientOptions, lease: LeaseOptions, snapshot: str | None
         return cluster_report(snapshot, {"file": snapshot})
     with Interruption(), TemporaryDirectory() as folder:
         file = str(Path(folder, "cluster.json"))
-        capture(client, file, Progress(), lease)
+        _, warnings = capture(client, file, Progress(), lease)
+        complain(*(f"Warning: {warning}" for warning in warnings))
         return cluster_report(file, {"context": client.context or "the current context"})
 
 

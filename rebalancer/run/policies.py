@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -19,6 +20,7 @@ from rebalancer.policy.findings import did_you_mean
 from rebalancer.policy.load import converted_policy, load_policy
 from rebalancer.policy.v1alpha2 import policy_schema
 from rebalancer.policy.values import LoadedPolicy
+from rebalancer.policy.windows import time_with_offset
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, Unreadable, read_input
 
 
@@ -34,6 +36,14 @@ def settings_text(name: str, what: str, missing: str) -> str:
         raise UsageError(f"{what} {name} cannot be read: it is not text in UTF-8 ({error.reason})") from error
     except Unreadable as error:
         raise UsageError(f"{what} {name} cannot be read: {error}") from error
+
+
+def given_time(text: str) -> datetime:
+    """Return the time that `--now` gives; one without its offset is none."""
+    moment = time_with_offset(text)
+    if moment is None:
+        raise UsageError(f"--now {text!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
+    return moment
 
 
 def known_plugins() -> Mapping[str, Plugin]:

@@ -23,7 +23,7 @@ from rebalancer.recommendation.samples import ContainerOfPod, MeasuredContainers
 from rebalancer.recommendation.workloads import History, Recommendation, Workload
 from rebalancer.report.layout import count, listed
 from rebalancer.run.options import HistoryOptions
-from rebalancer.run.policies import read_policy, settings_text
+from rebalancer.run.policies import given_time, read_policy, settings_text
 from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import read_folder
@@ -168,12 +168,8 @@ def span_of(asked: HistoryOptions, samples: str | None = None) -> Span:
         raise UsageError("give one of --samples, --prometheus and --policy")
     if not 0 < asked.step <= asked.history or asked.step % 1 or asked.history % 1:
         raise UsageError("--step and --history are whole seconds; --step is more than 0, and no longer than --history")
-    try:
-        now = (datetime.fromisoformat(asked.now) if asked.now else datetime.now(UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise UsageError(f"--now {asked.now} is not a time; write it like 2026-01-15T12:00:00Z") from None
-    step = int(asked.step)
-    end = round(now) // step * step  # the same history for runs that are seconds apart
+    now, step = given_time(asked.now) if asked.now else datetime.now(UTC), int(asked.step)
+    end = round(now.timestamp()) // step * step  # the same history for runs that are seconds apart
     return Span(end - int(asked.history), end, step)
 
 

@@ -18,7 +18,6 @@ from rebalancer.errors import RebalancerError, SourceError, UsageError
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
-from rebalancer.policy.windows import time_with_offset
 from rebalancer.report.document import Finished, timestamp
 from rebalancer.run import policies
 from rebalancer.run.interruption import Interruption
@@ -128,10 +127,7 @@ def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
 
 def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) -> tuple[datetime, str]:
     if given is not None:
-        moment = time_with_offset(given)
-        if moment is None:
-            raise UsageError(f"--now {given!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")
-        return moment, "option"
+        return policies.given_time(given), "option"
     if file.recorded.now is not None:
         return file.recorded.now, "snapshot"
     newest = snapshot.newest()

@@ -128,6 +128,16 @@ def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
     assert any(row.startswith("||usage-prometheus|not known|it asks Prometheus") for row in rows)
 
 
+def test_what_could_not_be_read_of_the_cluster_is_said(two, rebalancer):
+    """Beside the page: without PDBs presets would do more than a run does."""
+    two.forbid("list", "poddisruptionbudgets.policy")
+
+    done = rebalancer.at(two, "report")
+
+    assert "<title>rebalancer: Cluster</title>" in done.stdout
+    assert "left out: no permission to list poddisruptionbudgets.policy" in done.stderr
+
+
 def test_why_a_preset_would_do_nothing_is_said(rebalancer, tmp_path):
     """In a cluster that is paused, for example; the others remember nothing, and go on."""
     file = tmp_path / "cluster.json"

@@ -184,7 +184,7 @@ def test_default_queries_are_those_of_the_kubelet_and_of_kube_state_metrics(tmp_
         (("--cpu-query", "rate(used_cores"), "Prometheus at http://127.0.0.1"),
         (("--cpu-query", "nothing"), "Prometheus has no such history"),
         (("--step", "0s"), "--step is more than 0"),
-        (("--now", "0001-01-01"), "--now 0001-01-01 is not a time"),
+        (("--now", "2026-01-15T12:00:00"), "--now '2026-01-15T12:00:00' is not an RFC 3339 time"),
     ],
 )
 def test_what_cannot_be_asked_is_told(server, asked, arguments, words):
