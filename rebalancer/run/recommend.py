@@ -9,7 +9,7 @@ from math import ceil
 from threading import Event
 from zoneinfo import ZoneInfo
 
-from rebalancer.cluster.resources import CPU, MEMORY, Resources, add
+from rebalancer.cluster.resources import CPU, MEMORY, add
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.document import read_document
@@ -308,8 +308,8 @@ def recommended_reservations(snapshot: str, history: HistoryOptions) -> tuple[li
         ask = connected(history, span).ask_range
         for name in (CPU, MEMORY):
             try:
-                _raise(used, name, _highest(ask, _USED[name], span))
-                _raise(system, name, _highest(ask, f"({_USED[name]}) - ({_USED_BY_PODS[name]})", span))
+                _raise(used, name, ask, _USED[name], span)
+                _raise(system, name, ask, f"({_USED[name]}) - ({_USED_BY_PODS[name]})", span)
             except SourceError as error:
                 remarks.append(f"what nodes use of {name} is not known from Prometheus: {error}")
     if not system:
@@ -343,19 +343,12 @@ def _sampled(cluster: Snapshot) -> tuple[NodeUsage, NodeUsage]:
     return used, system
 
 
-def _highest(ask: AskRange, query: str, span: Span) -> Mapping[str, int]:
-    found: dict[str, int] = {}
+def _raise(into: NodeUsage, resource: str, ask: AskRange, query: str, span: Span) -> None:
+    """Raise what is known of nodes to the highest of each hour, asked for day by day."""
+    wanted = f"max_over_time(({query})[1h:5m])"
     for begin in range(round(span.start), round(span.end), _DAY):
-        wanted = f"max_over_time(({query})[1h:5m])"
         end = min(begin + _DAY, span.end)
         for series in ask(wanted, min(begin + _HOUR, end), end, _HOUR).series:
-            node = series.labels.get("node", "")
+            known = into.setdefault(series.labels.get("node", ""), {})
             values = (round(each.value) for each in series.values if usable(each.value))
-            found[node] = max(found.get(node, 0), *values, 0)
-    return found
-
-
-def _raise(into: NodeUsage, resource: str, amounts: Resources) -> None:
-    for node, amount in amounts.items():
-        known = into.setdefault(node, {})
-        known[resource] = max(known.get(resource, 0), amount)
+            known[resource] = max(known.get(resource, 0), *values, 0)

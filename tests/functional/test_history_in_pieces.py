@@ -4,13 +4,12 @@ import json
 from threading import Barrier, Event
 
 import pytest
-from click.testing import CliRunner
 
-from rebalancer.cli.main import main
 from rebalancer.errors import SourceError
 from rebalancer.usage.history import HistoryQueries, RangeAnswer, Span, read_history
 from tests.fake_http import Reply
 from tests.fake_servers import FakeServer
+from tests.functional.objects import policy
 from tests.make import NOW
 
 STEP, STEPS = 300, 577
@@ -66,29 +65,26 @@ def partial(_server, first, last):
     return {"warnings": ["a store is missing"], "pods": ("web-0",)} if is_long(first, last) else {}
 
 
-def recommend(tmp_path, strain, *more, timeout="400ms", kind=RangeServer):
+def recommend(rebalancer, strain, *more, timeout="400ms", kind=RangeServer):
     """Return what is recommended on the history of such a server, and what that was asked."""
-    policy = tmp_path / "policy.yaml"
     span = ("--history", f"{(STEPS - 1) * STEP}s", "--step", f"{STEP}s", "--now", NOW.isoformat())
     few = ("--min-days", "1", "--min-samples", "20", "-o", "json")
     with kind(strain) as server:
-        policy.write_text(
-            "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nmetricsProviders:\n"
-            f"- {{source: Prometheus, prometheus: {{url: '{server.url}', timeout: {timeout}}}}}\n"
-        )
-        outcome = CliRunner().invoke(main, ["recommend", "--policy", str(policy), *span, *few, *more])
+        source = {"source": "Prometheus", "prometheus": {"url": server.url, "timeout": timeout}}
+        asked = rebalancer.policy(policy(metricsProviders=[source]))
+        outcome = rebalancer("recommend", "--policy", asked, *span, *few, *more)
     return outcome, server.asked
 
 
 def samples(outcome):
-    assert outcome.exit_code == 0, outcome.output
-    return {each["name"]: each["samples"] for each in json.loads(outcome.stdout)["containers"]}
+    assert outcome.exit_code == 0, outcome.stderr
+    return {each["name"]: each["samples"] for each in outcome.report["containers"]}
 
 
 @pytest.mark.parametrize("strain", [refusing, never_ending, partial])
-def test_smaller_pieces_give_everything(tmp_path, strain):
+def test_smaller_pieces_give_everything(rebalancer, strain):
     """Once it is known what the server bears, the pieces after that are no longer: few questions are for nothing."""
-    outcome, asked = recommend(tmp_path, strain)
+    outcome, asked = recommend(rebalancer, strain)
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert "missing" not in outcome.stderr
@@ -98,7 +94,7 @@ def test_smaller_pieces_give_everything(tmp_path, strain):
     assert len(history) < 20 + 2 * 2 * STEPS / BEARABLE * 2
 
 
-def test_three_pieces_are_asked_for_at_once(tmp_path):
+def test_three_pieces_are_asked_for_at_once(rebalancer):
     """Each of the first three after the short one is answered only when all three have come."""
     together, met = Barrier(3), []
 
@@ -108,13 +104,13 @@ def test_three_pieces_are_asked_for_at_once(tmp_path):
             together.wait(timeout=20)
         return {}
 
-    outcome, _ = recommend(tmp_path, strain, timeout="30s")
+    outcome, _ = recommend(rebalancer, strain, timeout="30s")
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert len(set(met)) == 3
 
 
-def test_progress_goes_on_to_the_whole_time(tmp_path):
+def test_progress_goes_on_to_the_whole_time():
     """Seconds that are done, of all of them; what is missing is done as well."""
     told = []
 
@@ -129,14 +125,14 @@ def test_progress_goes_on_to_the_whole_time(tmp_path):
     assert told[-1] == (STEPS * STEP, STEPS * STEP)
 
 
-def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(tmp_path):
+def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(rebalancer):
     """With the hours, and the reason that the server gave."""
     broken = FIRST + 30 * STEP
 
     def strain(_server, first, last):
         return Reply(422, {"status": "error", "error": "block is damaged"}) if first <= broken <= last else {}
 
-    outcome, _ = recommend(tmp_path, strain)
+    outcome, _ = recommend(rebalancer, strain)
 
     lost = STEPS - samples(outcome)["db"]
     assert 6 <= lost <= 12
@@ -145,9 +141,9 @@ def test_an_hour_that_cannot_be_had_is_said_and_the_rest_counts(tmp_path):
     assert "block is damaged" in outcome.stderr
 
 
-def test_answers_that_are_always_partial_are_taken_and_told(tmp_path):
+def test_answers_that_are_always_partial_are_taken_and_told(rebalancer):
     """Shorter pieces do not help, so they do not stay short."""
-    outcome, asked = recommend(tmp_path, lambda *_: {"warnings": ["a store is gone"]})
+    outcome, asked = recommend(rebalancer, lambda *_: {"warnings": ["a store is gone"]})
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert "may be partial: a store is gone" in outcome.stderr
@@ -155,7 +151,7 @@ def test_answers_that_are_always_partial_are_taken_and_told(tmp_path):
 
 
 @pytest.mark.parametrize("value", ["1e308", "1e30"])
-def test_a_value_beyond_all_bounds_is_left_out_alone(tmp_path, value):
+def test_a_value_beyond_all_bounds_is_left_out_alone(rebalancer, value):
     """Whoever exports metrics may export that; the second one fits into the four bytes of a sample."""
 
     class Strange(RangeServer):
@@ -166,24 +162,24 @@ def test_a_value_beyond_all_bounds_is_left_out_alone(tmp_path, value):
                 series["values"] = [[first, value], *series["values"][1:]]
             return reply
 
-    outcome, _ = recommend(tmp_path, lambda *_: {}, kind=Strange)
+    outcome, _ = recommend(rebalancer, lambda *_: {}, kind=Strange)
 
     assert samples(outcome) == {"web": 2 * STEPS - 1, "db": STEPS}
 
 
-def test_a_server_that_refuses_everything_is_not_asked_on_and_on(tmp_path):
+def test_a_server_that_refuses_everything_is_not_asked_on_and_on(rebalancer):
     """After a few pieces in a row the reason is the error."""
-    outcome, asked = recommend(tmp_path, lambda *_: Reply(422, {"status": "error", "error": "no more today"}))
+    outcome, asked = recommend(rebalancer, lambda *_: Reply(422, {"status": "error", "error": "no more today"}))
 
     assert outcome.exit_code == 1
     assert "no more today" in outcome.stderr
     assert len(asked) < 30
 
 
-def test_queries_and_labels_may_be_others(tmp_path):
+def test_queries_and_labels_may_be_others(rebalancer):
     """In the form of a policy's queries of pods."""
     labels = "labels: {namespace: ns, pod: pod_name, container: container_name}"
-    queries = tmp_path / "queries.yaml"
+    queries = rebalancer.folder / "queries.yaml"
     queries.write_text(
         f"cpu: {{query: my_cpu, unit: cores, {labels}}}\nmemory: {{query: my_bytes, unit: bytes, {labels}}}"
     )
@@ -195,7 +191,7 @@ def test_queries_and_labels_may_be_others(tmp_path):
                 text = text.replace(f'"{ours}"', f'"{theirs}"')
             return Reply(200, json.loads(text))
 
-    outcome, asked = recommend(tmp_path, lambda *_: {}, "--queries", str(queries), kind=Renamed)
+    outcome, asked = recommend(rebalancer, lambda *_: {}, "--queries", queries, kind=Renamed)
 
     assert samples(outcome) == {"web": 2 * STEPS, "db": STEPS}
     assert {"my_cpu", "my_bytes"} <= {each[0] for each in asked}

@@ -1,17 +1,13 @@
 """`rebalancer record` collects what `recommend` reads, whoever else writes and whatever ends it."""
 
 import gzip
-import json
 import resource
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from click.testing import CliRunner
 
-from rebalancer.cli.main import main
 from rebalancer.run.sample_folder import append, packed_sheet, sheets
-from tests.fake_api_server import FakeApiServer
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
@@ -25,32 +21,29 @@ def pod(name, **usage):
 
 
 @pytest.fixture
-def kubeconfig(tmp_path):
-    used, idle = {"cpu": "120300201n", "memory": "65540Ki"}, {"cpu": "0", "memory": "1Mi"}
-    with FakeApiServer([pod("web-5d8f7b9c64-x2x7k", app=used, proxy=idle), pod("db-0", app={"cpu": "5m"})]) as server:
-        yield server.kubeconfig(tmp_path)
+def record(rebalancer, server, tmp_path):
+    """Record what a server's metrics-server knows, if there is one."""
+    return lambda *options: rebalancer.at(server, "record", "--out", tmp_path / "samples", *options)
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, [str(each) for each in arguments])
-
-
-def test_a_sample_is_appended_and_can_be_read_by_hand(kubeconfig, tmp_path):
+def test_a_sample_is_appended_and_can_be_read_by_hand(server, record, tmp_path):
     """One sheet for each run, in the file of the day; a container without both amounts is left out.
 
     Files of days that are too long ago are removed, by the day in the name; what is not ours stays.
     """
+    used, idle = {"cpu": "120300201n", "memory": "65540Ki"}, {"cpu": "0", "memory": "1Mi"}
+    server.add(pod("web-5d8f7b9c64-x2x7k", app=used, proxy=idle), pod("db-0", app={"cpu": "5m"}))
     out = tmp_path / "samples"
     out.mkdir()
     today, newer, older = (f"recorded-{datetime.now(UTC) - timedelta(days=age):%Y%m%d}.txt.gz" for age in (0, 7, 12))
     for name in (older, newer, "notes-20200101.txt"):
         (out / name).touch()
     for _ in range(2):
-        outcome = run("record", "--out", out, "--kubeconfig", kubeconfig, "--keep", "240h")
-        assert outcome.exit_code == 0, outcome.output
+        outcome = record("--keep", "240h")
+        assert outcome.exit_code == 0, outcome.stderr
 
     assert {each.name for each in out.iterdir()} == {newer, today, "notes-20200101.txt"}
-    assert "2 containers recorded" in outcome.output
+    assert "2 containers recorded" in outcome.stdout
     lines = gzip.decompress((out / today).read_bytes()).decode().splitlines()
     assert lines[0].startswith("# rebalancer record 20")
     assert lines[1:4] == [
@@ -61,9 +54,8 @@ def test_a_sample_is_appended_and_can_be_read_by_hand(kubeconfig, tmp_path):
     assert len(lines) == 8
 
 
-def test_a_cluster_without_metrics_server_is_told(tmp_path):
-    with FakeApiServer([]) as server:
-        outcome = run("record", "--out", tmp_path / "samples", "--kubeconfig", server.kubeconfig(tmp_path))
+def test_a_cluster_without_metrics_server_is_told(record, tmp_path):
+    outcome = record()
 
     assert outcome.exit_code == 3
     assert "metrics-server" in outcome.stderr
@@ -116,13 +108,6 @@ def test_a_full_disk_takes_nothing(tmp_path):
     assert path.read_bytes() == whole
 
 
-def recommend(folder, *more):
-    few = ("--min-days", "1", "--min-samples", "1", "-o", "json", "--peak", "00:00-24:00")
-    outcome = run("recommend", "--samples", folder, *few, *more)
-    assert outcome.exit_code == 0, outcome.output
-    return {each["name"]: each["samples"] for each in json.loads(outcome.stdout)["containers"]}, outcome.stderr
-
-
 HEADING = "NAMESPACE POD NAME CPU(cores) MEMORY(bytes)"
 OURS, NEW = "web-5d8f7b9c64-x2x7k", ("web-7f6d5c4b22-k4k4k",)
 CLOCKS = (NOW, NOW + timedelta(minutes=9), NOW + timedelta(minutes=4), datetime(2199, 1, 1, tzinfo=UTC))
@@ -151,13 +136,14 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize(("recorded", "tops", "samples", "words"), FOLDERS.values(), ids=FOLDERS)
-def test_recommend_reads_what_was_recorded(tmp_path, recorded, tops, samples, words):
+def test_recommend_reads_what_was_recorded(rebalancer, tmp_path, recorded, tops, samples, words):
     """All samples count; what does not is named."""
     (tmp_path / "recorded-20260115.txt.gz").write_bytes(recorded)
     for minute, lines in tops.items():
         (tmp_path / f"top-20260115{1200 + minute}00.txt").write_text(f"{HEADING}\n{lines}\n")
 
-    found, said = recommend(tmp_path)
+    few = ("--min-days", "1", "--min-samples", "1", "-o", "json", "--peak", "00:00-24:00")
+    outcome = rebalancer("recommend", "--samples", tmp_path, *few)
 
-    assert found == samples
-    assert words in said
+    assert {each["name"]: each["samples"] for each in outcome.report["containers"]} == samples
+    assert words in outcome.stderr
