@@ -146,5 +146,5 @@ def _without_meaning(name: str, told: str) -> Decorator:
 
 
 descheduler_flags = options(
-    *(_without_meaning(name, outcome) for outcome, names in _WITHOUT_EFFECT.items() for name in names.split()),
+    *(_without_meaning(name, outcome) for outcome, names in _WITHOUT_EFFECT.items() for name in names.split())
 )

@@ -112,12 +112,7 @@ def applied(chosen: ChosenPart, ledger: Ledger, cluster: Cluster) -> dict[str, A
         return reasons.get(move.uid) or ended or failed.get((move.profile, move.strategy)) or _NOT_PICKED
 
     skipped = [
-        {
-            "namespace": move.namespace,
-            "name": move.name,
-            "uid": move.uid,
-            "reason": reason(move),
-        }
+        {"namespace": move.namespace, "name": move.name, "uid": move.uid, "reason": reason(move)}
         for move in chosen.moves
         if move.uid not in gone
     ]

@@ -16,12 +16,7 @@ DAY = 86400
 METRICS = "metrics.k8s.io/v1beta1"
 
 
-def policy(
-    *strategies: tuple[str, Object],
-    name: str = "tidy",
-    evictor: Object | None = None,
-    **top: Any,
-) -> Object:
+def policy(*strategies: tuple[str, Object], name: str = "tidy", evictor: Object | None = None, **top: Any) -> Object:
     """A policy of one profile; strategies as (name, args), `top` as a policy spells it."""
     configs = [{"name": each, "args": args} for each, args in strategies]
     points: Object = {}

@@ -8,18 +8,7 @@ import pytest
 
 from tests.e2e.waiting import wait_for
 from tests.fake_http import Reply
-from tests.functional.marking import (
-    CALM,
-    LABEL,
-    NODES,
-    RULES,
-    fill,
-    labels_on,
-    loads,
-    marked,
-    notes_on,
-    policy_for,
-)
+from tests.functional.marking import CALM, LABEL, NODES, RULES, fill, labels_on, loads, marked, notes_on, policy_for
 from tests.functional.objects import node, pod, policy
 from tests.functional.probing import Served, ask, samples
 from tests.functional.program import finish

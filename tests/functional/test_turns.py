@@ -9,11 +9,7 @@ from tests.functional.test_loop import SUCCEEDED, Loop
 
 MEMORY = "kube-rebalancer-memory"
 #: A Lease is looked at often.
-OFTEN = (
-    "--leader-elect-lease-duration=90s",
-    "--leader-elect-renew-deadline=60s",
-    "--leader-elect-retry-period=100ms",
-)
+OFTEN = ("--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=100ms")
 
 
 def in_turn(rebalancer, server, *options):

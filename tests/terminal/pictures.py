@@ -51,19 +51,13 @@ def _line(lines: list[str], words: str) -> int:
 
 PICTURES = (
     Picture(
-        "terminal-nodes",
-        ("run", "--policy", "demo", *_EXAMPLE),
-        lambda lines: lines[: _line(lines, "Pods that go")],
+        "terminal-nodes", ("run", "--policy", "demo", *_EXAMPLE), lambda lines: lines[: _line(lines, "Pods that go")]
     ),
     Picture(
-        "terminal-pods",
-        ("run", "--policy", "demo", *_EXAMPLE),
-        lambda lines: lines[_line(lines, "Pods that go") :],
+        "terminal-pods", ("run", "--policy", "demo", *_EXAMPLE), lambda lines: lines[_line(lines, "Pods that go") :]
     ),
     Picture(
-        "terminal-trouble",
-        ("run", "--policy", "tests/terminal/policies/trouble.yaml", *_EXAMPLE),
-        lambda lines: lines,
+        "terminal-trouble", ("run", "--policy", "tests/terminal/policies/trouble.yaml", *_EXAMPLE), lambda lines: lines
     ),
 )
 
