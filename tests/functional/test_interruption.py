@@ -136,14 +136,6 @@ def test_a_signal_while_the_cluster_is_read(three, rebalancer):
     assert three.sent("POST", "*") == []
 
 
-def test_after_the_deadline_nothing_is_asked_for(three, rebalancer):
-    outcome = rebalancer.run(three, LIMITED, "--deadline", "0")
-
-    assert outcome.exit_code == 3
-    assert "could not be read in time: the deadline of 0 s after the snapshot has passed" in outcome.stderr
-    assert three.requests == []
-
-
 def test_what_is_not_reached_by_the_deadline_is_deferred(three, rebalancer):
     """What was asked for in time is finished, however late the answer comes; each other pod of the plan is too late.
 

@@ -48,14 +48,6 @@ def test_a_dry_run_tells_by_its_exit_code_whether_there_is_something_to_do(two, 
     assert two.evicted == []
 
 
-def test_durations_that_do_not_go_together_are_refused_before_anything_is_read(two, rebalancer):
-    leader = ("--leader-elect=true", "--descheduling-interval", "5m", "--leader-elect-lease-duration", "15s")
-    outcome = rebalancer.run(two, ONE, *leader)
-
-    assert (outcome.exit_code, outcome.stdout, two.requests) == (2, "", [])
-    assert "more than" in outcome.stderr
-
-
 @pytest.mark.parametrize("flag", ["--log-format", "--logging-format"])
 def test_everything_is_an_object_a_line(many, rebalancer, flag):
     """Evictions one by one, refusals as counts, a summary last."""

@@ -206,19 +206,6 @@ def test_a_holder_renews_every_two_seconds_while_it_writes(change, why, time, ho
     assert (store.lease.holder if change else store.lease) == change
 
 
-def test_a_holder_that_cannot_renew_stops_after_seven_seconds(time, holder):
-    """It cannot see who else holds it; it goes on when it can."""
-    one = holder()
-    one.leases.is_silent = True
-
-    time.now += 6.9
-    assert one.permit() == ""
-    time.now += 0.1
-    assert one.permit() == "whether the lease kube-system/rebalancer is still held could not be seen for 7 s"
-    one.leases.is_silent = False
-    assert one.permit() == ""
-
-
 def test_what_a_slow_answer_says_counts_from_the_question(time, alone):
     """The Lease may have changed while the answer was on its way."""
     store = InMemory(GIVEN)
