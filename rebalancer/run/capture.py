@@ -11,7 +11,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -55,8 +54,7 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         Path(name).replace(target)
     finally:
-        with suppress(FileNotFoundError):  # it was renamed to the target
-            Path(name).unlink()
+        Path(name).unlink(missing_ok=True)  # it was renamed to the target
 
 
 def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None = None) -> list[msgspec.Raw]:

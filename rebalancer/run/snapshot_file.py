@@ -58,14 +58,9 @@ def read_snapshot_file(path: str) -> SnapshotFile:
             done_with = raw.done_with if isinstance(raw, untrusted.Copied) else None
             add_document(file, raw, done_with=done_with, document=document)
             file.recorded = document.rebalancer or file.recorded
-    except (ValueError, RecursionError) as error:
-        raise SnapshotError(
-            f"snapshot {path}: {untrusted.in_words(error)}; it should be what `{_HOW}` prints"
-        ) from error
-    try:
         file.check()
-    except ValueError as error:
-        raise SnapshotError(f"snapshot {path}: {error}; make it anew with `{_HOW}`") from error
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"snapshot {path}: {untrusted.in_words(error)}; make it anew with `{_HOW}`") from error
     if not file.collectors["Node"].items:
         raise SnapshotError(f"snapshot {path} holds no nodes; make it with `{_HOW}` or `rebalancer snapshot`")
     return file

@@ -69,29 +69,21 @@ def clear_up(client: Client, lease: LeaseOptions, work: Work, snapshot: Snapshot
         elif noted and not found.in_use:
             record.forget([each.run for each in noted if expired(each)])
     elif is_marked:
-        kind, why = SteeringMarks.of(AVOID_KEY, noted), "nodes carry soft taints of a steered run"
-        told += _cleared(client, kind, is_over(noted, permit), gate, why, "soft taints stay")
+        told += _cleared(client, SteeringMarks.of(AVOID_KEY, noted), is_over(noted, permit), gate)
     if any(_is_due(node, snapshot.now) for node in snapshot.nodes):
-        why = "nodes are held no longer than until now"
-        told += _cleared(client, HoldMarks(), expired, gate, why, "soft taints that have expired stay")
+        told += _cleared(client, HoldMarks(), expired, gate)
     return CleanUp(record, permit, noted, left, tuple(told))
 
 
 def _cleared(
-    client: Client,
-    kind: KindOfMark[MarkT],
-    is_over: Callable[[MarkT], bool],
-    gate: Callable[[], None],
-    why: str,
-    stay: str,
+    client: Client, kind: KindOfMark[MarkT], is_over: Callable[[MarkT], bool], gate: Callable[[], None]
 ) -> tuple[str, ...]:
     try:
         found = clear_leftovers(client, kind, is_over, gate)
     except ClusterError as error:
-        return (f"{why}, and could not be looked at: {error}",)
-    if not found.problems:
-        return found.claims
-    return (*found.claims, f"{stay} on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}")
+        return (f"soft taints that earlier runs have left on nodes could not be looked at: {error}",)
+    stay = f"soft taints stay on nodes (`rebalancer unmark` takes them off): {in_words(found.problems)}"
+    return (*found.claims, *([stay] if found.problems else []))
 
 
 def record_of(client: Client, lease: LeaseOptions) -> RunRecord:
