@@ -7,11 +7,12 @@ read is said, and is no fault of the cluster.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -153,12 +154,18 @@ def _room(cluster: Cluster) -> Finding:
 def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Finding]:
     """Yield what the API server says: version, clock, permissions, the Lease, the breaker, marks, and others."""
     yield from _version(cluster)
-    yield _permissions(cluster, lease, work)
-    yield _lease(cluster, lease)
-    if work.trust:
-        yield _breaker(cluster, lease)
-    yield _marks(cluster)
-    yield _others(cluster, f"{lease.resource_namespace}/{lease.resource_name}")
+    looks: dict[str, Callable[[], Finding]] = {
+        "permissions": partial(_permissions, cluster, lease, work),
+        "Lease": partial(_lease, cluster, lease),
+        **({"breaker": partial(_breaker, cluster, lease)} if work.trust else {}),
+        "marks on nodes": partial(_marks, cluster),
+        "other deschedulers": partial(_others, cluster, f"{lease.resource_namespace}/{lease.resource_name}"),
+    }
+    for check, look in looks.items():
+        try:
+            yield look()
+        except ClusterError as error:
+            yield Finding(check, UNKNOWN, str(error))
 
 
 def _version(cluster: Client) -> Iterator[Finding]:
@@ -185,7 +192,7 @@ _LEASES = ("coordination.k8s.io", "leases")
 
 
 def _permissions(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
-    deadline, where = Deadline.after(_SECONDS, cluster.retry_policy.clock), lease.resource_namespace
+    where, clock = lease.resource_namespace, cluster.retry_policy.clock
     kinds = sorted({"Node", "Pod", *work.needed_kinds, *work.helpful_kinds})
     wanted: list[tuple[str, ...]] = [("list", *resource_of(kind)) for kind in kinds]
     # A role may be for the one Lease and the one ConfigMap alone; what is created has no name yet.
@@ -196,7 +203,7 @@ def _permissions(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
         wanted += [(verb, "", "configmaps", where, lease.memory) for verb in ("get", "update")]
     if KUBERNETES_METRICS in work.policy.sources:
         wanted += [("list", *resource_of(kind)) for kind in METRICS_KINDS]
-    missing = [each[:3] for each in wanted if not may(cluster, deadline, *each)]
+    missing = [each[:3] for each in wanted if not may(cluster, Deadline.after(_SECONDS, clock), *each)]
     denied = ", ".join(f"{verb} {resource}{f'.{group}' if group else ''}" for verb, group, resource in missing)
     rules = (f'{{apiGroups: ["{group}"], resources: [{name}], verbs: [{verb}]}}' for verb, group, name in missing)
     cure = f"add to the role: {', '.join(rules)}"
@@ -219,10 +226,7 @@ def _breaker(cluster: Client, options: LeaseOptions) -> Finding:
 
 def _lease(cluster: Client, options: LeaseOptions) -> Finding:
     name = options.resource_name
-    try:
-        found = Leases(cluster, options.resource_namespace, name, _SECONDS).read()
-    except ClusterError as error:
-        return Finding("Lease", UNKNOWN, str(error))
+    found = Leases(cluster, options.resource_namespace, name, _SECONDS).read()
     if not found or not found.holder:
         return Finding("Lease", FINE, f"nobody holds {name}")
     held = f"{name} is held by {found.holder}: a run is at work"
@@ -235,12 +239,8 @@ def _is_renewed(lease: Lease) -> bool:
 
 
 def _marks(cluster: Client) -> Finding:
-    try:
-        nodes = read_list(cluster, NODES, lambda: Items("Node", NodeObject, NodeObject.marked)).items
-    except ClusterError as error:
-        return Finding("marks on nodes", UNKNOWN, str(error))
     marked = []
-    for node in nodes:
+    for node in read_list(cluster, NODES, lambda: Items("Node", NodeObject, NodeObject.marked)).items:
         ours = [f"{x['key']}={x.get('value', '')}" for x in node.taints or () if str(x.get("key")).startswith(_OURS)]
         marked += [f"{node.name} ({', '.join(ours)})"] if ours else []
     cure = "a run at work needs them; else `rebalancer unmark` takes them off"

@@ -181,8 +181,10 @@ def test_pages_of_a_proxy_are_findings(doctor, cluster, body):
     cluster.heal()
     for path in ("/version", "/apis/apps/v1/deployments"):
         cluster.fail("GET", path, status=200, body=body, headers={"Date": "today"})
+    cluster.fail("POST", "*/selfsubjectaccessreviews", status=200, body=body)
 
     found = checks(doctor())
 
     assert "of an unknown version" in found["version"]["says"]
     assert "Deployments" in found["other deschedulers"]["says"]
+    assert (found["permissions"]["state"], found["Lease"]["state"]) == ("unknown", "fine")
