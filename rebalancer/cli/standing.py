@@ -116,8 +116,8 @@ release_options = flags.options(  # how a command finds its cluster, and what a 
     ),
 )
 _target = flags.options(
-    flags.value("-n --namespace", "NAMESPACE", "Only pods of this namespace.", default=""),
-    flags.value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web.", default=""),
+    flags.value("-n --namespace", "NAMESPACE", "Only pods of this namespace."),
+    flags.value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web; with --namespace."),
 )
 
 
@@ -134,9 +134,9 @@ def show(standing: "Standing") -> None:
 
 
 @memory.command()
-@click.argument("owner", required=False, default="")
+@click.argument("owner", required=False)
 @_standing
-def clear(standing: "Standing", owner: str) -> None:
+def clear(standing: "Standing", owner: str | None) -> None:
     """Forget everything, or one OWNER, named like shop/Deployment/web."""
     click.echo(printable(standing.clear(owner)))
 
@@ -158,7 +158,7 @@ def reset(standing: "Standing") -> None:
 @flags.duration("--for lasting", "For so long, like 2h; else until resumed.")
 @flags.value("--reason", "TEXT", "Why: reports and `rebalancer status` show it.", default="")
 @_standing
-def pause(standing: "Standing", namespace: str, owner: str, lasting: float | None, reason: str) -> None:
+def pause(standing: "Standing", namespace: str | None, owner: str | None, lasting: float | None, reason: str) -> None:
     """Let runs evict nothing for a while, also one that is at work: it looks again before each eviction."""
     duration = None if lasting is None else timedelta(seconds=lasting)
     click.echo(printable(standing.pause(namespace, owner, duration, reason)))
@@ -168,7 +168,7 @@ def pause(standing: "Standing", namespace: str, owner: str, lasting: float | Non
 @click.command(short_help="End a pause.")
 @_target
 @_standing
-def resume(standing: "Standing", namespace: str, owner: str) -> None:
+def resume(standing: "Standing", namespace: str | None, owner: str | None) -> None:
     """End a pause: of all runs, of a namespace, or of an owner."""
     click.echo(printable(standing.resume(namespace, owner)))
 

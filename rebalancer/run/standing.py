@@ -41,16 +41,19 @@ class _Paused(NamedTuple):
     path: str = ""
 
 
-def _part(namespace: str, owner: str) -> _Paused:
+def _part(namespace: str | None, owner: str | None) -> _Paused:
     """Return the part that is a namespace, or one owner in it as `Kind/name`; without either it is everything."""
+    if namespace is None and owner is None:
+        return _Paused("all")
+    if not namespace:  # a variable of a script, perhaps, that is not set
+        raise UsageError("--namespace names one; without it, and without --owner, all runs are meant")
+    if owner is None:
+        return _Paused(f"namespace {namespace}", "Namespace", PATHS["Namespace"] + path_of(namespace))
     kind, _, name = owner.partition("/")
-    if owner and (kind not in OWNERS or not name or not namespace):
+    if kind not in OWNERS or not name:
         kinds = f"{', '.join(OWNERS[:-1])} or {OWNERS[-1]}"
-        raise UsageError(f"--owner {owner!r} is not KIND/NAME of a {kinds}, with --namespace")
-    if owner:
-        return _Paused(f"{owner} in namespace {namespace}", kind, path_within(kind, namespace) + path_of(name))
-    of_namespace = _Paused(f"namespace {namespace}", "Namespace", PATHS["Namespace"] + path_of(namespace))
-    return of_namespace if namespace else _Paused("all")
+        raise UsageError(f"--owner {owner!r} is not KIND/NAME of a {kinds}")
+    return _Paused(f"{owner} in namespace {namespace}", kind, path_within(kind, namespace) + path_of(name))
 
 
 class _Noted(msgspec.Struct):
@@ -73,9 +76,9 @@ class Standing:
         document: dict[str, Any] = msgspec.to_builtins(found.known(self._now))
         return document | {"known": found.memory is not None, "paused": found.paused}
 
-    def clear(self, owner: str = "") -> str:
+    def clear(self, owner: str | None) -> str:
         """Forget everything, or one owner (`namespace/Kind/name`)."""
-        if not owner:
+        if owner is None:
             self._change(lambda _: Memory(since=self._now))
             return "the memory is empty; for half an hour balance strategies move one pod of each owner in a cycle"
         namespace, _, name = owner.partition("/")
@@ -96,7 +99,7 @@ class Standing:
         self._source.note(BREAKER_NOTE, "")
         return "the breaker is closed, and no owner is stopped"
 
-    def pause(self, namespace: str, owner: str, lasting: timedelta | None, reason: str) -> str:
+    def pause(self, namespace: str | None, owner: str | None, lasting: timedelta | None, reason: str) -> str:
         """Pause for so long, or until it is ended; return what was done, in words, as the others do."""
         if lasting is not None and not lasting:
             raise UsageError("--for is more than 0; without it the pause lasts until `rebalancer resume`")
@@ -104,7 +107,7 @@ class Standing:
         self._set_pause(part, pause.text())
         return paused_in_words(pause, part.words)
 
-    def resume(self, namespace: str, owner: str) -> str:
+    def resume(self, namespace: str | None, owner: str | None) -> str:
         """End a pause."""
         part = _part(namespace, owner)
         self._set_pause(part, "")
@@ -137,7 +140,7 @@ class Standing:
                 yield f"what is paused is not known in full: {error}"
                 continue
             for each in found.items:
-                part = (each.name, "") if kind == "Namespace" else (each.key[0], f"{kind}/{each.name}")
+                part = (each.name, None) if kind == "Namespace" else (each.key[0], f"{kind}/{each.name}")
                 if pause := pause_in((each.annotations or {}).get(PAUSE_NOTE, ""), self._now):
                     yield paused_in_words(pause, _part(*part).words)
 

@@ -102,6 +102,19 @@ def test_who_does_not_heed_a_pause_is_said(known, rebalancer):
     assert rebalancer.run(known, policy(FAILED_PODS), "--dry-run").evicted() == ["default/a"]
 
 
+@pytest.mark.parametrize(
+    "words", [("resume", "-n", ""), ("resume", "--owner", "ReplicaSet/web"), ("memory", "clear", "")], ids=" ".join
+)
+def test_a_variable_that_is_not_set_does_not_stand_for_all(say, known, rebalancer, words):
+    """`resume -n "$NAMESPACE"` would end the pause of all runs."""
+    say("pause")
+
+    outcome = rebalancer.at(known, *words)
+
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert (len(remembered(known).moves), "all is paused" in say("status")) == (2, True)
+
+
 def test_a_pause_that_could_not_be_ended_is_said(say, known, rebalancer):
     say("pause")
     known.fail("PUT", "*configmaps*", status=409)
