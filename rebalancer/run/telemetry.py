@@ -316,12 +316,10 @@ def pages(telemetry: Telemetry, *, metrics: bool) -> dict[str, PageOf]:
     return found
 
 
-def document_page(
-    document: object, html: Callable[[Any], str], *, scripted: bool = False, refresh: int = 0
-) -> ServedPage:
+def document_page(document: object, html: Callable[[Any], str], refresh: int = 0) -> ServedPage:
     """Return a document as JSON, and as a page for a browser."""
     body = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"  # fast, since probes wait meanwhile
-    return ServedPage(200, body, "application/json", lambda: html(document).encode(), scripted, refresh)
+    return ServedPage(200, body, "application/json", lambda: html(document).encode(), refresh)
 
 
 def _report(telemetry: Telemetry) -> ServedPage:
@@ -331,7 +329,7 @@ def _report(telemetry: Telemetry) -> ServedPage:
 
     from rebalancer.report.page import html  # noqa: PLC0415  templates: only where asked
 
-    return document_page(report, html, scripted=True)
+    return document_page(report, html)
 
 
 def _index(telemetry: Telemetry, paths: Iterable[str]) -> ServedPage:

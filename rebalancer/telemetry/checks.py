@@ -15,7 +15,6 @@ class ServedPage:
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     html: Callable[[], bytes] | None = None  # makes the same for a browser, which asks for text/html
-    scripted: bool = False  # whether that form has a script of its own, which its own policy names by hash
     refresh: int = 0  # seconds after which a browser asks again; 0 for never
 
 

@@ -282,7 +282,8 @@ def test_pages_say_which_nodes_are_marked_and_whether_all_is_well(mark):
     assert status["evaluation"]["takingPart"] == 6
     for page in pages:
         assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        sorts = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+        assert page.headers["Content-Security-Policy"] == sorts
         assert page.headers["Refresh"] == "30"
     assert "<dd>2 nodes, evaluated 20" in pages[0].body
     assert "<dd>in percent for a resource" in pages[0].body
