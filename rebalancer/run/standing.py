@@ -115,8 +115,10 @@ class Standing:
 
     def status(self) -> Iterator[str]:
         """Yield what stands in the way of runs, and what is remembered, in words."""
-        found = self._recalled()
+        found = self._source.read(self._now)
         memory = found.known(self._now)
+        if found.problem:
+            yield found.problem
         yield found.paused or "no pause of all runs"
         yield from self._pauses()
         if breaker := memory.breaker:

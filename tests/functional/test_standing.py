@@ -161,6 +161,14 @@ def test_what_cannot_be_read_is_said_and_no_reason_to_end(say, known, answer):
     assert "what is paused is not known in full" in say("status")
 
 
+def test_a_memory_that_cannot_be_read_hides_no_pause(say, known):
+    say("pause")
+    known.leases.remember({KEY: "no"})
+
+    assert "memory kube-system/kube-rebalancer-memory is corrupt" in (told := say("status"))
+    assert "all is paused" in told
+
+
 @pytest.mark.parametrize(
     ("command", "names_policy"),
     [
