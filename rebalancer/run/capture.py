@@ -33,7 +33,6 @@ from rebalancer.run.live import described, open_cluster
 from rebalancer.run.memory import PAUSE_KEY, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress
-from rebalancer.untrusted.documents import Unreadable, in_words
 
 #: How much of the file's name the temporary file's name takes over: a name may have at most 255 bytes.
 _LONGEST_PREFIX = 40
@@ -61,10 +60,7 @@ def _read(live: Client, progress: Progress, kind: str, deadline: Deadline | None
     fields = kept_fields()[kind]
 
     def encoded(item: dict[str, Any]) -> msgspec.Raw:
-        try:
-            return msgspec.Raw(msgspec.json.encode(kept(item, fields)))
-        except RecursionError as error:
-            raise Unreadable(in_words(error)) from error
+        return msgspec.Raw(msgspec.json.encode(kept(item, fields)))
 
     def told(found: Items[dict[str, Any], msgspec.Raw]) -> None:
         progress.reading(KINDS[kind][1], len(found.items), found.more)
