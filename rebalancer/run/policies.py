@@ -30,12 +30,8 @@ def settings_text(name: str, what: str, missing: str) -> str:
         return read_input(name, LARGEST_SETTINGS).decode()
     except FileNotFoundError:
         raise UsageError(missing) from None
-    except OSError as error:
-        raise UsageError(f"{what} {name} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{what} {name} cannot be read: it is not text in UTF-8 ({error.reason})") from error
-    except Unreadable as error:
-        raise UsageError(f"{what} {name} cannot be read: {error}") from error
+    except (OSError, UnicodeDecodeError, Unreadable) as error:
+        raise UsageError(f"{what} {name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def given_time(text: str) -> datetime:

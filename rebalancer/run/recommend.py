@@ -14,7 +14,7 @@ from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import SourceError, UsageError
 from rebalancer.policy.document import read_document
 from rebalancer.policy.findings import Findings
-from rebalancer.policy.usage import Prometheus, SecretReference
+from rebalancer.policy.usage import Prometheus
 from rebalancer.policy.validation import read
 from rebalancer.recommendation import findings, workloads
 from rebalancer.recommendation import samples as sampled
@@ -28,7 +28,7 @@ from rebalancer.run.progress import Progress, Stage
 from rebalancer.run.recommended_cluster import KnownCluster, PodName, read_known_cluster
 from rebalancer.run.sample_folder import read_folder
 from rebalancer.run.snapshot_file import read_snapshot_file
-from rebalancer.run.work import beside, read_scheduler
+from rebalancer.run.work import beside, no_secret, read_scheduler
 from rebalancer.usage.history import AskRange, HistoryQueries, Span, read_history
 from rebalancer.usage.past import Trouble, read_owners, read_starts, read_trouble
 from rebalancer.usage.promql import PromQL
@@ -184,10 +184,7 @@ def connected(asked: HistoryOptions, span: Span, is_ending: Callable[[], bool] =
             raise UsageError(f"policy {name} has no Prometheus in its metricsProviders; or give --prometheus URL")
         provider = found
 
-    def read_secret(reference: SecretReference) -> str:
-        raise SourceError(f"Secret {reference.namespace}/{reference.name} is not read here: use tokenFile")
-
-    auth = credentials(provider, None, read_secret)
+    auth = credentials(provider, None, no_secret)
     return PromQL(provider, auth, None, datetime.fromtimestamp(span.end, UTC), is_ending)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.node import Node
@@ -16,7 +16,6 @@ from rebalancer.cluster.resources import CPU, MEMORY, Resources
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import RebalancerError, SourceError, UsageError
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
-from rebalancer.policy.usage import SecretReference
 from rebalancer.policy.values import Policy
 from rebalancer.report.document import Finished, timestamp
 from rebalancer.run import policies
@@ -25,7 +24,7 @@ from rebalancer.run.memory import NOTHING, Recalled, recalled, recollect, told
 from rebalancer.run.options import Deliver, Options, Outcome
 from rebalancer.run.progress import Progress
 from rebalancer.run.snapshot_file import SnapshotFile, read_snapshot_file
-from rebalancer.run.work import Work, plan, publish, work_maker
+from rebalancer.run.work import Work, no_secret, plan, publish, work_maker
 from rebalancer.usage.metrics_server import Metrics
 
 if TYPE_CHECKING:
@@ -102,15 +101,11 @@ def _usage_beside_file(policy: Policy, snapshot: Snapshot) -> Measure:
             )
         return Metrics(snapshot.node_metrics, snapshot.pod_metrics)
 
-    def read_secret(secret: SecretReference) -> NoReturn:
-        name = f"{secret.namespace}/{secret.name}"
-        raise SourceError(f"the token is in the Secret {name}, which a snapshot does not hold: use tokenFile")
-
     @cache
     def providers() -> "Providers":  # when a strategy first asks for a source
         from rebalancer.usage.providers import Providers  # noqa: PLC0415  the import is slow, and few runs need it
 
-        return Providers(policy, read_metrics, read_secret, service_account=None)
+        return Providers(policy, read_metrics, no_secret, service_account=None)
 
     return lambda cluster, wanted: providers().measure(cluster, wanted)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -18,13 +18,13 @@ from rebalancer.engine.ledger import Entry, Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.engine.patience import Recollection
 from rebalancer.engine.strategy import strategies
-from rebalancer.errors import MarksLeft
+from rebalancer.errors import MarksLeft, SourceError
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import Held, Steer
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS, TRUST_KINDS
 from rebalancer.policy.evictor import DEFAULT_EVICTOR, DefaultEvictorArgs
 from rebalancer.policy.moving import AVOID_KEY, HOLD_KEY, PRESSURE_KEY, Share, Steering, Trust, avoid_keys
-from rebalancer.policy.usage import UtilizationArgs
+from rebalancer.policy.usage import SecretReference, UtilizationArgs
 from rebalancer.policy.values import LEVELS, LoadedPolicy, Policy, filled
 from rebalancer.report.document import Finished, document
 from rebalancer.run.options import CHANGES, Options, Outcome
@@ -67,6 +67,12 @@ def beside(snapshot: Snapshot, scheduler: Scheduler) -> Snapshot:
     unknown = f"where the scheduler puts pods is unknown for {told}: --scheduler-config describes other schedulers"
     warnings = (*snapshot.warnings, *scheduler.warnings, *((unknown,) if strange else ()))
     return msgspec.structs.replace(snapshot, scheduler_configuration=scheduler.configuration, warnings=warnings)
+
+
+def no_secret(secret: SecretReference) -> NoReturn:
+    """Say that a token in a Secret cannot be had, where no cluster is asked."""
+    name = f"{secret.namespace}/{secret.name}"
+    raise SourceError(f"the token is in the Secret {name}, which is not read here: use tokenFile")
 
 
 @dataclass(frozen=True, slots=True)
