@@ -1,5 +1,6 @@
 """Standard error: the log, as text for people or as one JSON object a line, and what goes wrong, with its exit code."""
 
+import errno
 import json
 import logging
 import os
@@ -8,7 +9,7 @@ import time
 import types
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeAlias
+from typing import ParamSpec, TextIO, TypeAlias
 
 import click
 
@@ -39,6 +40,8 @@ P = ParamSpec("P")
 #: Characters in a line: a value of a document that is repeated may have millions.
 _LONGEST_COMPLAINT = 1_000
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+#: Where a disk takes no more.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
@@ -84,6 +87,12 @@ def exit_on_error(command: Callable[P, None]) -> Callable[P, None]:
         except (RebalancerError, Interrupted) as error:
             complain(str(error) if isinstance(error, Declined) else f"Error: {error}")
             sys.exit(error.exit_code)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            complain(f"Error: the output cannot be written: {error.strerror}")
+            _give_up(sys.stdout)
+            sys.exit(1)
 
     return wrapper
 
@@ -93,5 +102,10 @@ def complain(*texts: str, longest: int = _LONGEST_COMPLAINT) -> None:
     try:
         for text in texts:
             click.echo(as_logged(printable_lines(text, longest)), err=True)
-    except OSError:  # what is left in the buffer would be tried again as Python ends, and change the exit code
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    except OSError:
+        _give_up(sys.stderr)
+
+
+def _give_up(stream: TextIO) -> None:
+    # What is left in the buffer would be tried again as Python ends, and change the exit code.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

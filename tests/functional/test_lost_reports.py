@@ -37,6 +37,17 @@ def test_a_run_on_a_full_disk(two, rebalancer, forbidden, options, exit_code, go
     assert outcome.stderr.endswith(f"Error: the report cannot be written: No space left on device{gone}\n")
 
 
+@needs_full
+@pytest.mark.parametrize("command", [("strategies",), ("plan", "--policy", "demo", "--snapshot", CLUSTER)])
+def test_any_other_output_on_a_full_disk(rebalancer, command):
+    """One line, and an exit code that says that it is not there."""
+    with FULL.open("w") as full:
+        outcome = finish(rebalancer.start(*command, stdout=full))
+
+    assert outcome.exit_code == 1
+    assert outcome.stderr.splitlines()[-1] == "Error: the output cannot be written: No space left on device"
+
+
 def test_a_live_run_whose_output_was_closed_at_start(two, rebalancer):
     """`>&-` in a shell."""
     arguments = rebalancer.arguments(two, policy(OLD))
