@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rebalancer.run.standing import Standing
 
 _USUAL = LeaseOptions()
-_NAMESPACE = "--leader-elect-resource-namespace"
 
 
 @click.command(short_help="Mark nodes under pressure with a label or soft taint.")
@@ -61,8 +60,23 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
         sys.exit(marking(rules, asked, delivered, interruption))
 
 
+release_options = flags.options(  # how a command finds its cluster, and what a release there keeps between its runs
+    flags.cluster_options,
+    flags.packed(
+        "lease",
+        LeaseOptions,
+        flags.value(
+            "--leader-elect-resource-namespace", "NAMESPACE", "Of both.", **flags.shown(_USUAL.resource_namespace)
+        ),
+        flags.value("--memory", "NAME", "The ConfigMap in which the runs remember.", **flags.shown(_USUAL.memory)),
+        flags.value("--leader-elect-resource-name", "NAME", "Their Lease.", **flags.shown(_USUAL.resource_name)),
+        prefix="leader_elect_",
+    ),
+)
+
+
 @click.command(short_help="Remove from nodes what runs have left there: soft taints, labels.")
-@flags.cluster_options
+@release_options
 @flags.flag("--all everything", "Also marks that have not expired: a run may still rely on them.")
 @click.option("--dry-run", is_flag=True, help="Say what would be taken off, and change nothing.")
 @flags.value(
@@ -74,9 +88,8 @@ def mark(rules: str, output: str, log_format: str, **options: Any) -> None:  # n
     "The label or soft taint of `rebalancer mark`, by its rules.",
     **flags.shown("kube-rebalancer/pressure"),
 )
-@flags.value(f"{_NAMESPACE} namespace", "NAMESPACE", "Of the runs' Leases.", **flags.shown(_USUAL.resource_namespace))
 @flags.logged
-def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_run: bool, namespace: str) -> None:
+def unmark(key: str, mark: str, *, client: ClientOptions, lease: LeaseOptions, everything: bool, dry_run: bool) -> None:
     """Remove from nodes what steered runs, --hold and `rebalancer mark` have left: soft taints, labels, annotations.
 
     Exit codes: 0 nothing is left but what a run may rely on; 2 bad usage; 3 no cluster; 4 marks stay on nodes.
@@ -84,9 +97,7 @@ def unmark(key: str, mark: str, *, client: ClientOptions, everything: bool, dry_
     with Interruption("while marks came off") as interruption:
         from rebalancer.run.standing import unmark as taking_off  # noqa: PLC0415
 
-        lines, exit_code = taking_off(
-            client, namespace, key, mark, interruption, everything=everything, dry_run=dry_run
-        )
+        lines, exit_code = taking_off(client, lease, key, mark, interruption, everything=everything, dry_run=dry_run)
     click.echo("\n".join(map(printable, lines)))
     sys.exit(exit_code)
 
@@ -104,17 +115,6 @@ def _standing(command: flags.Command) -> flags.Command:
     return release_options(flags.logged(on_cluster))
 
 
-release_options = flags.options(  # how a command finds its cluster, and what a release there keeps between its runs
-    flags.cluster_options,
-    flags.packed(
-        "lease",
-        LeaseOptions,
-        flags.value(_NAMESPACE, "NAMESPACE", "Of both.", **flags.shown(_USUAL.resource_namespace)),
-        flags.value("--memory", "NAME", "The ConfigMap in which the runs remember.", **flags.shown(_USUAL.memory)),
-        flags.value("--leader-elect-resource-name", "NAME", "Their Lease.", **flags.shown(_USUAL.resource_name)),
-        prefix="leader_elect_",
-    ),
-)
 _target = flags.options(
     flags.value("-n --namespace", "NAMESPACE", "Only pods of this namespace."),
     flags.value("--owner", "KIND/NAME", "Only pods of this owner, like Deployment/web; with --namespace."),

@@ -184,7 +184,7 @@ class Standing:
 
 def unmark(
     client: ClientOptions,
-    namespace: str,
+    lease: LeaseOptions,
     key: str,
     sign: str,
     interruption: Interruption,
@@ -194,7 +194,7 @@ def unmark(
 ) -> tuple[tuple[str, ...], int]:
     """Take off the marks that have expired, or all, also those that a run may need; return lines and the exit code.
 
-    The namespace is of the Leases, `key` of steering's taints; `sign` is KEY or KEY=VALUE of marks of pressure.
+    The Lease is that of the runs, `key` of steering's taints; `sign` is KEY or KEY=VALUE of marks of pressure.
     """
     try:
         key, pressure = Steering(key=key).key, read_sign(sign)
@@ -206,8 +206,9 @@ def unmark(
     cluster = open_cluster(client)
     interruption.ending = cluster.ending
     # The runs that may have left something, and the labels and taints that `rebalancer mark` has set.
-    steering = SteeringMarks.of(key, record_of(cluster, LeaseOptions(resource_namespace=namespace)).read())
-    earlier = record_of(cluster, LeaseOptions(resource_name=MARKING_LEASE, resource_namespace=namespace)).signs()
+    steering = SteeringMarks.of(key, record_of(cluster, lease).read())
+    of_marking = LeaseOptions(resource_name=MARKING_LEASE, resource_namespace=lease.resource_namespace)
+    earlier = record_of(cluster, of_marking).signs() | record_of(cluster, lease).signs()
     kinds: list[tuple[KindOfMark[Any], str, str]] = [
         (steering, "", "that run may be at work"),
         (HoldMarks(), "held empty", "it has not expired"),

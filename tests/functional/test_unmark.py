@@ -130,6 +130,20 @@ def test_it_finds_labels_that_have_lost_their_annotation(server, rebalancer):
     assert labels_on(server, "status") == {"n3": "retired"}
 
 
+@pytest.mark.parametrize(("lease", "left"), [("rebalancer", ["n1"]), ("rebalancer-mark", ["p1", "p2"])])
+def test_the_record_may_be_in_a_lease_of_another_name(unmark, cluster, lease, left):
+    """A release may have one of its own, for runs or for marking; a policy may have had other keys."""
+    keys = ("example.com/steer", "example.com/steer-more")
+    cluster.add(marked("n1", "run-1", NOW - timedelta(hours=1), keys))
+    cluster.leases.note(RECORD, f"[{Mark('run-1', keys, NOW).text()}]")
+    cluster.leases.held["kube-system", "mine"] = cluster.leases.held.pop(("kube-system", lease))
+
+    unmark("--all")
+    assert marked_nodes(cluster) == left
+    assert unmark("--all", "--leader-elect-resource-name", "mine").exit_code == 0
+    assert marked_nodes(cluster) == []
+
+
 def test_the_record_may_be_in_another_namespace(unmark, cluster):
     """A release may have its Leases elsewhere; what only their record knows comes off too."""
     cluster.leases.held["tools", "rebalancer-mark"] = cluster.leases.held.pop(("kube-system", "rebalancer-mark"))
