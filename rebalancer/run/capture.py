@@ -30,7 +30,7 @@ from rebalancer.memory.document import KEY
 from rebalancer.report.document import timestamp
 from rebalancer.run.cluster_view import unread_in_words
 from rebalancer.run.live import described, open_cluster
-from rebalancer.run.memory import PAUSE_KEY, MemorySource
+from rebalancer.run.memory import BREAKER_NOTE, PAUSE_KEY, PAUSE_NOTE, MemorySource
 from rebalancer.run.options import ClientOptions, LeaseOptions
 from rebalancer.run.progress import Progress
 
@@ -125,7 +125,8 @@ def _read_everything(read: Callable[..., list[msgspec.Raw]]) -> tuple[dict[str, 
 def _memory(live: Client, lease: LeaseOptions) -> Mapping[str, object]:
     source = MemorySource.of(live, lease)
     try:
-        return {"memory": {key: text for key, text in source.map.read().data.items() if key in (KEY, PAUSE_KEY)}}
+        found = {**source.map.read().data, **source.notes()}
+        return {"memory": {key: found[key] for key in (KEY, PAUSE_KEY, PAUSE_NOTE, BREAKER_NOTE) if key in found}}
     except ClusterError as error:
         return {"memoryProblem": f"the memory {source.name} could not be read: {error}"}
 

@@ -20,7 +20,10 @@ _HOW = "kubectl get nodes,pods,namespaces,pdb,priorityclasses,pvc -A -o json"
 
 
 class Recorded(msgspec.Struct, rename="camel"):
-    """What `rebalancer snapshot` notes in a file; a memory of None says nothing of it."""
+    """What `rebalancer snapshot` notes in a file; a memory of None says nothing of it.
+
+    The memory has the keys of its ConfigMap, and what the annotations of the Lease tell of a pause and the breaker.
+    """
 
     memory: dict[str, str] | None = None
     memory_problem: str = ""

@@ -79,7 +79,7 @@ def _run_offline(options: Options, file: SnapshotFile, work: Work, progress: Pro
     cluster = work.cluster(work.seen(snapshot.at(now)), _usage_beside_file(work.policy, snapshot))
     # A file that says nothing of the memory stands for a cluster where nothing was moved.
     noted = file.recorded
-    found = NOTHING if noted.memory is None else recalled(noted.memory, "of the snapshot", now)
+    found = NOTHING if noted.memory is None else recalled(noted.memory, "of the snapshot", now, noted.memory)
     found = Recalled(None, noted.memory_problem) if noted.memory_problem else found
     recollection = recollect(found, work.trust, cluster.snapshot) if work.trust else None
     gc.freeze()  # all of it stays in use: Python need not look at it again and again

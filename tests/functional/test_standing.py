@@ -87,6 +87,8 @@ def test_a_pause_holds_until_it_is_ended(say, known, rebalancer, where):
     if not where:
         known.leases.maps.clear()
         assert rebalancer.run(known, plan).report["skipped"].startswith("all is paused")
+        say("snapshot", "--output", file := rebalancer.folder / "cluster.json")
+        assert rebalancer.offline(plan, file).report["skipped"].startswith("all is paused")
 
     say("resume", *where)
     assert "load test" not in say("status")
