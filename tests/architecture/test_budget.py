@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 2725,
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2645,
-    "rebalancer/run": 6040,
+    "rebalancer/run": 6035,
     "rebalancer/scheduling": 5435,
     "rebalancer/telemetry": 565,
     "rebalancer/untrusted": 445,
