@@ -198,11 +198,8 @@ def _typed(terminal: TextIO) -> str:
 
 
 def _size() -> tuple[int, int]:
-    """Return how many columns and lines there are; the usual ones without a terminal, or with a file behind it."""
-    try:
-        columns, rows = os.get_terminal_size(sys.stderr.fileno())
-    except (OSError, ValueError):
-        columns, rows = 0, 0
+    """Return how many columns and lines the terminal has; the usual ones where it does not know."""
+    columns, rows = os.get_terminal_size(sys.stderr.fileno())
     return columns or _USUAL_WIDTH, rows or _USUAL_HEIGHT
 
 
