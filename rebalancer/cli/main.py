@@ -96,8 +96,7 @@ def snapshot(path: str, *, client: ClientOptions, lease: LeaseOptions) -> None:
         from rebalancer.cli.terminal import progress_for  # noqa: PLC0415
         from rebalancer.run.capture import capture  # noqa: PLC0415
 
-        progress = progress_for("table", flags.verbosity(), log_as_json=False)
-        counts, warnings = capture(client, path, progress, lease)
+        counts, warnings = capture(client, path, progress_for("table", flags.verbosity(), log_as_json=False), lease)
     complain(*(f"Warning: {warning}" for warning in warnings))
     click.echo(f"{printable(path)}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}", err=path == "-")
 

@@ -203,8 +203,7 @@ def _check_taint(rules: MarkingRules, node: DocumentNode, policy: Policy, findin
     owners = {HOLD_KEY: "the key of held nodes", **dict.fromkeys(taken, "a key of steering")}
     for kind, sign in (("label", rules.mark.label), ("taint", rules.mark.taint)):
         if sign and sign.key in owners:
-            place = at(node, "mark", kind).place
-            findings.error(place, f"{sign.key} is {owners[sign.key]}: give marks another one")
+            findings.error(at(node, "mark", kind).place, f"{sign.key} is {owners[sign.key]}: give marks another one")
 
 
 if __name__ == "__main__":  # for `make schema`

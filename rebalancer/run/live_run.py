@@ -90,8 +90,7 @@ def attempt(run: LiveRun, work: Work, permit: Permit | None = None, consent: "Co
         run.telemetry.metrics.report_made(outcome.report)
         return replace(outcome, exit_code=run.deliver(outcome))
     finally:
-        ending = run.client.ending
-        export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
+        export(run.options.export, run.telemetry.metrics, run.description, run.client.ending.is_set)
 
 
 def cycle(run: LiveRun, work: Work, permit: Permit | None = None, consent: "Consent | None" = None) -> Finished:

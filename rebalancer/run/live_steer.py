@@ -217,8 +217,7 @@ class LiveSteer(Steer):
         if reason := self._halt.reason:
             raise CycleStopped(reason)
         if self._halt.deadline.left() < self._settle_seconds:
-            seconds = self._settle_seconds
-            raise CycleStopped(f"--deadline comes before another wave would have settled ({seconds:g} s)")
+            raise CycleStopped(f"--deadline comes before another wave would have settled ({self._settle_seconds:g} s)")
 
     def _demand_ready(self, wave: Wave) -> None:
         """Wait until earlier replacements of the wave's owners are Ready: only then may an owner lose its next pod."""

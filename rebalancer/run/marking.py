@@ -267,8 +267,7 @@ class _Marking:
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
             return run.deliver(shown), not outcome.problems
         finally:
-            ending = run.client.ending
-            export(run.options.export, run.telemetry.metrics, run.description, ending.is_set)
+            export(run.options.export, run.telemetry.metrics, run.description, run.client.ending.is_set)
 
     def _evaluate(self, outcome: MarkingOutcome, turn: Turn) -> MarkingOutcome:
         policy, rules = self.policy.value.policy, self.rules.value

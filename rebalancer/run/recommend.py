@@ -85,8 +85,7 @@ def recommendations(options: RecommendOptions, progress: Progress) -> tuple[find
     offered, core = rules(), set(options.core)
     if options.rule not in offered:
         raise UsageError(f"--rule {options.rule} is not a rule; there are {', '.join(offered)}")
-    span = span_of(options.history, options.samples)
-    past = _past(options, span, progress)
+    past = _past(options, span_of(options.history, options.samples), progress)
     known = read_known_cluster(options.snapshot) if options.snapshot else None
     windows, about = _windows(past.measured, options)
     histories, unmatched = _histories(past, known, windows, options)

@@ -169,8 +169,7 @@ class Standing:
 
     def _annotate(self, part: _Paused, text: str) -> None:
         for _ in range(_TRIES):
-            found = decoded(self._client.get(part.path), _Noted, part.path, f"a {part.kind}")
-            before = found.metadata
+            before = decoded(self._client.get(part.path), _Noted, part.path, f"a {part.kind}").metadata
             changes = changed_entries("/metadata/annotations", before.annotations, {PAUSE_NOTE: text or None})
             if not changes:
                 return

@@ -275,8 +275,7 @@ def _push(address: Address, metrics: ProcessMetrics, key: dict[str, str], is_end
             url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
         ) -> Callable[[], Any]:
             del timeout  # that of the session counts, from the first try to the last
-            request = partial(session.request, method, url, headers=dict(headers), data=data)
-            return partial(session.tries, request)
+            return partial(session.tries, partial(session.request, method, url, headers=dict(headers), data=data))
 
         push_to_gateway(address.url, _JOB, metrics.registry, key, handler=handler)
 

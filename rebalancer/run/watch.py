@@ -69,11 +69,7 @@ class Watch(LiveSink):
     ) -> None:
         self.work, self.diary = work, diary
         self._telemetry, self._clock = run.telemetry, run.client.retry_policy.clock
-
-        def either() -> str:
-            return permit() or self.reason()
-
-        halt = Halt(run.options.deadline, self._clock, either, began, run.client.ending)
+        halt = Halt(run.options.deadline, self._clock, lambda: permit() or self.reason(), began, run.client.ending)
         is_shared = run.options.max_parallel > 1
         super().__init__(run.client, work.policy.grace_period_seconds, halt, restarted, is_shared=is_shared)
         self.rested = ""  # why the run rests; empty while it goes on

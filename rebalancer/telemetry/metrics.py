@@ -139,8 +139,7 @@ class ProcessMetrics:
         self.requests = counter("api_requests", "Requests to the API server", ("verb", "code"))
         self.source_errors = counter("source_errors", "Sources of usage without a usable answer", ("source",))
         self._policy_failures = counter("policy_reload_failures", "Readings of a policy file that is not valid")
-        build = gauge("build_info", "Versions", ("version", "python"))
-        build.labels(__version__, platform.python_version()).set(1)
+        gauge("build_info", "Versions", ("version", "python")).labels(__version__, platform.python_version()).set(1)
         self._last_good = gauge("last_successful_cycle_timestamp_seconds", "End of the last good cycle", ("dry_run",))
         self.interval = gauge("interval_seconds", "Time from start to start of cycles")  # 0 for a single one
         self.leader = gauge("leader", "1 while this process holds the Lease")

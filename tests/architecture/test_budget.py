@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 BUDGET = {
     "rebalancer": 330,
     "rebalancer/balancing": 3580,
-    "rebalancer/cli": 1715,
+    "rebalancer/cli": 1710,
     "rebalancer/cluster": 1435,
     "rebalancer/engine": 1820,
     "rebalancer/eviction": 560,
@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 2725,
     "rebalancer/recommendation": 980,
     "rebalancer/report": 2645,
-    "rebalancer/run": 6035,
+    "rebalancer/run": 6025,
     "rebalancer/scheduling": 5435,
     "rebalancer/telemetry": 565,
     "rebalancer/untrusted": 445,
