@@ -87,6 +87,12 @@ class _Loader(SafeLoader):
     }
 
 
+class Dumper(yaml.SafeDumper):
+    """Writes what this reader reads back: it quotes each text that stands for something else."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentNode:
     """A value of the document, and where its author wrote it."""
@@ -134,12 +140,6 @@ def node_of(value: Any, place: Place) -> DocumentNode:
 TOP = Place("", 1)
 
 
-class _TooLarge(Exception):  # noqa: N818  it never leaves this module
-    def __init__(self, place: Place) -> None:
-        super().__init__(f"nested too deep, or an alias that contains itself or multiplies (at most {DEEPEST} deep)")
-        self.place = place
-
-
 def read_document(text: str, findings: Findings) -> DocumentNode:
     """Read the first document of a text; an empty one, or one with an error, which goes to the findings, is a null."""
     try:
@@ -152,8 +152,6 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
         findings.error(TOP, "this is not text: it has half a surrogate pair")
     except Unreadable as error:
         findings.error(Place("", error.line), str(error))
-    except _TooLarge as error:
-        findings.error(error.place, str(error))
     except yaml.YAMLError as error:
         findings.error(_mark(error), f"this is neither YAML nor JSON: {_reason(error)}")
     return DocumentNode(None, TOP)
@@ -193,7 +191,7 @@ class _Reader:
         """Read a node and all nodes below it; a part that cannot be read becomes a null."""
         self._count += 1
         if depth > DEEPEST or self._count > _MOST_NODES:
-            raise _TooLarge(place)
+            raise Unreadable("it is nested too deep, or has too many values, by its aliases", place.line)
         if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
             return DocumentNode(self._map(node, place, depth), place)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":

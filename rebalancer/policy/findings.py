@@ -43,36 +43,35 @@ class Place:
         return Place(f"{self.path}[{index}]", line)
 
 
+_ERROR, _UNSAFE, _IGNORED, _NOTICE = "error", "unsafe", "ignored", "notice"
+
+
 class Findings:
     """Errors, parts that are ignored, and notices, each with its place; a repeated one is kept once."""
 
     def __init__(self) -> None:
-        self._errors: dict[Problem, None] = {}
-        self._ignored: dict[Problem, None] = {}
-        self._notices: dict[Problem, None] = {}
-        self._unsafe: dict[Problem, None] = {}
+        self._kinds: dict[Problem, str] = {}
 
     @property
     def failed(self) -> bool:
         """Whether there is an error."""
-        return bool(self._errors)
+        return _ERROR in self._kinds.values()
 
     def error(self, place: Place, message: str) -> None:
         """Note something that makes the policy unusable."""
-        self._errors[_problem(place, message)] = None
+        self._note(_ERROR, place, message)
 
     def ignored(self, place: Place, message: str) -> None:
         """Note something that has no effect; in strict reading it is an error."""
-        self._ignored[_problem(place, message)] = None
+        self._note(_IGNORED, place, message)
 
     def unsafe(self, place: Place, message: str) -> None:
         """Note what must not be followed by evictions, as a key that may be a misspelt limit; else it is `ignored`."""
-        self.ignored(place, message)
-        self._unsafe[_problem(place, message)] = None
+        self._note(_UNSAFE, place, message)
 
     def notice(self, place: Place, message: str) -> None:
         """Note something worth knowing; never an error."""
-        self._notices[_problem(place, message)] = None
+        self._note(_NOTICE, place, message)
 
     def settle(self, source: str, *, strict: bool, live: bool = False, what: str = "policy") -> tuple[Problem, ...]:
         """Return the warnings, in the order of the file, or raise the errors as a PolicyError.
@@ -80,18 +79,17 @@ class Findings:
         If it is `strict`, parts that are ignored are errors; `live` says that evictions follow.  Messages tell where
         the text is from and what it is.  Errors also name the parts that are ignored: they are often the cause.
         """
-        if self._errors or (strict and self._ignored):
-            why = CANNOT_BE_USED if self._errors else STRICT
-            raise PolicyError(source, _by_line(self._errors | self._ignored), why=why, what=what)
-        if live and self._unsafe:
-            raise PolicyError(source, _by_line(self._unsafe), why=UNSAFE, what=what)
-        return _by_line(self._ignored | self._notices)
+        if self.failed or (strict and self._of(_IGNORED, _UNSAFE)):
+            why = CANNOT_BE_USED if self.failed else STRICT
+            raise PolicyError(source, self._of(_ERROR, _IGNORED, _UNSAFE), why=why, what=what)
+        if live and (unsafe := self._of(_UNSAFE)):
+            raise PolicyError(source, unsafe, why=UNSAFE, what=what)
+        return self._of(_IGNORED, _UNSAFE, _NOTICE)
 
+    def _note(self, kind: str, place: Place, message: str) -> None:
+        # Without the passwords of URLs: it quotes what the author wrote, at times in the wrong place.
+        self._kinds.setdefault(Problem(without_userinfo(place.path), without_userinfo(message), place.line), kind)
 
-def _problem(place: Place, message: str) -> Problem:
-    """Return a problem without the passwords of URLs: it quotes what the author wrote, at times in the wrong place."""
-    return Problem(without_userinfo(place.path), without_userinfo(message), place.line)
-
-
-def _by_line(problems: dict[Problem, None]) -> tuple[Problem, ...]:
-    return tuple(sorted(problems, key=lambda problem: (problem.line, problem.path)))
+    def _of(self, *kinds: str) -> tuple[Problem, ...]:
+        found = (problem for problem, kind in self._kinds.items() if kind in kinds)
+        return tuple(sorted(found, key=lambda problem: (problem.line, problem.path)))

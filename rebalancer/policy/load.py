@@ -1,6 +1,5 @@
 """From text to a policy: rules between its fields (framework.md 2.6), and all problems reported together."""
 
-import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -10,7 +9,7 @@ import yaml
 from rebalancer.cluster.resources import CPU, MEMORY, PODS
 from rebalancer.policy import usage, v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
-from rebalancer.policy.document import TOP, DocumentNode, WantedDocument, at, items, wanted_document
+from rebalancer.policy.document import DocumentNode, Dumper, WantedDocument, at, items, wanted_document
 from rebalancer.policy.findings import Findings, Place, did_you_mean
 from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, POINTS, WirePolicy, WireProfile
 from rebalancer.policy.validation import read
@@ -170,57 +169,7 @@ def _enabled(profile: DocumentNode) -> Iterator[tuple[str, str, Place]]:
                 yield point, name.value or "", name.place
 
 
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
-_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
-_BRACES = re.compile(r"\{\{-?\s*(?:\.|\$|include\b|toYaml\b|tpl\b|template\b|if\b|end\b|with\b|range\b|define\b|/\*)")
-_VALUES_KEYS = ("deschedulerPolicy", "policy")
 _VERSIONS = (API_VERSION, v1alpha1.API_VERSION)
-#: The key that only policies of the other version have at the top.
-_FOREIGN_KEYS = {API_VERSION: ("strategies", v1alpha1.API_VERSION), v1alpha1.API_VERSION: ("profiles", API_VERSION)}
-
-
-def _is_helm_template(text: str, findings: Findings) -> bool:
-    for number, line in enumerate(text.splitlines(), start=1):
-        if found := _BRACES.search(line.partition("#")[0]):
-            findings.error(
-                Place("", number),
-                f"{found[0].rstrip('.')}... is a Helm template: render it first (helm template ... --show-only FILE)"
-                " and give the policy that comes out",
-            )
-            return True
-    return False
-
-
-def _is_values_file(document: DocumentNode, findings: Findings) -> bool:
-    kind = document.at("kind")  # values of the descheduler's chart have a `kind` too: CronJob or Deployment
-    if any(map(document.at, ("apiVersion", "profiles", "strategies"))) or (kind and kind.value == KIND):
-        return False
-    for key in _VALUES_KEYS:
-        inside = document.at(key)
-        if inside and inside.entries():
-            findings.error(
-                inside.place,
-                f"this looks like a values file of a Helm chart: the policy is what stands under {key};"
-                f" put that into a file of its own, with `apiVersion: {API_VERSION}` and `kind: {KIND}`",
-            )
-            return True
-    return False
-
-
-def _without_foreign_key(document: DocumentNode, findings: Findings) -> DocumentNode:
-    version = document.at("apiVersion")
-    key, other = _FOREIGN_KEYS.get(str(version.value) if version else "", ("", ""))
-    found = document.at(key) if key else None
-    if version and found:
-        findings.ignored(
-            found.place,
-            f"{key} has no effect under {version.value}: the file looks like {other};"
-            f" write `apiVersion: {other}` if it is",
-        )
-        return DocumentNode({name: node for name, node in document.entries().items() if name != key}, document.place)
-    return document
-
-
 _WANTED = WantedDocument(KIND, "descheduler/", "policy")
 _MINIMAL = f"`apiVersion: {API_VERSION}`, `kind: {KIND}` and `profiles: []`"
 
@@ -241,7 +190,7 @@ def load_policy(
     extension point, or without an entry in `pluginConfig`, as in the descheduler (framework.md 2.6).
     """
     findings = Findings()
-    node = _versioned(_document(text, findings), plugins, findings)
+    node = _versioned(wanted_document(text, findings, _WANTED), plugins, findings)
     policy = _policy(node, plugins, findings)
     if runs:
         check_enabled(node, plugins, findings)
@@ -254,7 +203,7 @@ def load_policy(
 def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -> str:
     """Return a policy of the older form as YAML of the present one; comments say what was left out or is read anew."""
     findings = Findings()
-    document = _document(text, findings)
+    document = wanted_document(text, findings, _WANTED)
     node = _versioned(document, plugins, findings)
     _policy(node, plugins, findings)
     warnings = findings.settle(source, strict=False, live=True)  # a misspelt limit is not left out
@@ -265,25 +214,7 @@ def converted_policy(text: str, plugins: Mapping[str, Plugin], *, source: str) -
         if not (enabled and enabled.value):
             notes.append(f"line {each.place.line}, {each.place.path}: {name} is not enabled and left out")
     comments = [f"# {printable(each)}\n" for each in notes]
-    return "".join(comments) + yaml.dump(node.plain(nulls=False), Dumper=_Quoting, sort_keys=False)
-
-
-class _Quoting(yaml.SafeDumper):
-    """Quotes each text that a reader might take for something else: of these YAML 1.1 has more than PyYAML knows."""
-
-    def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Return a text as a node."""
-        plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
-
-
-_Quoting.add_representer(str, _Quoting.represent_text)
-
-
-def _document(text: str, findings: Findings) -> DocumentNode:
-    if _is_helm_template(text, findings):
-        return DocumentNode(None, TOP)
-    return wanted_document(text, findings, _WANTED)
+    return "".join(comments) + yaml.dump(node.plain(nulls=False), Dumper=Dumper, sort_keys=False)
 
 
 def _versioned(document: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> DocumentNode:
@@ -294,9 +225,8 @@ def _versioned(document: DocumentNode, plugins: Mapping[str, Plugin], findings: 
         if document.value is not None or not findings.failed:
             findings.error(document.place, f"{wrong}; a minimal one is {_MINIMAL}")
         return nothing
-    if _is_values_file(document, findings) or not _names_a_policy(document, findings):
+    if not _names_a_policy(document, findings):
         return nothing
-    document = _without_foreign_key(document, findings)
     version = document.at("apiVersion")
     if version.value == v1alpha1.API_VERSION if version else document.at("strategies"):
         return v1alpha1.converted(document, plugins, findings)

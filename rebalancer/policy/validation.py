@@ -34,7 +34,8 @@ _BOUNDS = {
 }
 _ELSEWHERE = {
     "tracing": "; traces are asked for by flags, like --otel-collector-endpoint",
-    "maxNoOfPodsToEvictTotal": "; it is a key of descheduler/v1alpha2",
+    "strategies": "; it is a key of descheduler/v1alpha1",
+    **dict.fromkeys(("profiles", "maxNoOfPodsToEvictTotal"), "; it is a key of descheduler/v1alpha2"),
 }
 _QUOTED_BOOLEANS = ("'true'", "'false'")
 

@@ -46,11 +46,24 @@ def test_the_evictor_needs_no_arguments():
     assert load(profile(LIFE_TIME, points)).warnings == ()
 
 
+def test_a_strategy_that_is_configured_but_not_enabled_is_told():
+    """Its arguments change nothing; strict reading lets it pass, since the file is no worse for it."""
+    text = profile(LIFE_TIME, "deschedule: {enabled: []}")
+
+    said = [str(each) for each in load(text, strict=True).warnings]
+
+    assert (
+        "line 5, profiles[0].pluginConfig[0]: PodLifeTime is configured but not enabled, so it does not run; "
+        "list it under plugins.deschedule.enabled if it should"
+    ) in said
+
+
 RUNS = profile(LIFE_TIME, RUN_LIFE_TIME)
 OUTSIDE = rows("""
 Profiles: [] | Profiles: unknown key 'Profiles' has no effect; did you mean 'profiles'?
 watching: {} | watching: unknown key 'watching' has no effect; known are apiVersion, kind
 watching: | watching: unknown key 'watching' has no effect
+strategies: {} | strategies: unknown key 'strategies' has no effect; it is a key of descheduler/v1alpha1
 tracing: {} | tracing: unknown key 'tracing' has no effect; traces are asked for by flags, like --otel
 metricsCollector: {enable: true} | metricsCollector.enable: unknown key 'enable' has no effect; did
 enabled: true | enabled: unknown key 'enabled' has no effect; it belongs under metricsCollector

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rebalancer.policy.findings import did_you_mean
 from tests.unit.policy.reading import HEAD, LIFE_TIME, RUN_LIFE_TIME, problems, profile, rows
 
 ARGS = "line 5, profiles[0].pluginConfig[0].args"
@@ -208,3 +209,40 @@ def test_a_long_value_is_cut_in_the_message():
     (problem,) = problems(HEAD + f"metricsCollector: {'x' * 500}")
 
     assert len(problem) < 250
+
+
+@pytest.mark.parametrize(
+    ("value", "cure"),
+    rows("""
+    "20 %" | not the text '20 %'; write 20, a percentage has no sign
+    "12.5 %" | not the text '12.5 %'; write 12.5, a percentage has no sign
+    "7" | not the text '7'; write 7 without quotes
+    7d | not the text '7d'; write 604800 where seconds are meant
+    90m | not the text '90m'; write 5400 where seconds are meant
+    many | not the text 'many'
+    "\uff12\uff10%" | not the text '\uff12\uff10%'
+    """),
+)
+def test_a_number_in_words_is_answered_with_the_spelling_wanted(value, cure):
+    (found,) = problems(HEAD + f"maxNoOfPodsToEvictTotal: {value}\nprofiles: []\n")
+
+    assert found == f"line 3, maxNoOfPodsToEvictTotal: a number is expected, {cure}"
+
+
+STATES = ("Running", "Pending", "CrashLoopBackOff")
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "said"),
+    [
+        ("Runing", STATES, "; did you mean 'Running'?"),
+        ("RUNNING", STATES, "; did you mean 'Running'?"),
+        ("crashloopbackoff", STATES, "; did you mean 'CrashLoopBackOff'?"),
+        ("CrashLoopBackoffs", STATES, "; did you mean 'CrashLoopBackOff'?"),
+        ("x", STATES, "; known are Running, Pending, CrashLoopBackOff"),
+        ("x", [f"word{number}" for number in range(50)], ""),
+        ("x", (), ""),
+    ],
+)
+def test_the_nearest_word_is_suggested_whatever_its_case(word, known, said):
+    assert did_you_mean(word, known) == said
