@@ -24,39 +24,37 @@ class Limits:
         return (self.per_node, self.per_namespace, self.total) != (None, None, None)
 
 
+#: What evictions are counted by, in the order in which limits are asked: an attribute of the pod, or all together.
+_BY = {"": Code.TOTAL_LIMIT, "node": Code.NODE_LIMIT, "namespace": Code.NAMESPACE_LIMIT}
+
+
+def _places(pod: Pod) -> list[tuple[str, str]]:
+    """Return what an eviction of the pod is counted by, with the names; a pod may have no node."""
+    named = [("", ""), ("node", pod.node), ("namespace", pod.namespace)]
+    return named if pod.node else [named[0], named[2]]
+
+
 class LimitCounter:
     """Evictions of this cycle against the limits; parts are of these pods as it begins, where they have not ended."""
 
     def __init__(self, limits: Limits, pods: Iterable[Pod] = ()) -> None:
-        self._limits = limits
-        parts = any(isinstance(each, Share) for each in (limits.per_node, limits.per_namespace, limits.total))
-        there = [pod for pod in pods if pod.active] if parts else []
-        self._on = Counter(pod.node for pod in there)
-        self._in = Counter(pod.namespace for pod in there)
-        self._all = None if limits.total is None else most(limits.total, len(there))
-        self._total = 0
-        self._nodes: Counter[str] = Counter()
-        self._namespaces: Counter[str] = Counter()
+        self._most = dict(zip(_BY, (limits.total, limits.per_node, limits.per_namespace), strict=True))
+        counted = any(isinstance(each, Share) for each in self._most.values())
+        self._had = Counter(place for pod in pods if counted and pod.active for place in _places(pod))
+        self._used: Counter[tuple[str, str]] = Counter()
 
     def refusal(self, pod: Pod) -> Refused | None:
         """Return which limit one more eviction would exceed: total, then node, then namespace."""
-        per_node, per_namespace = self._limits.per_node, self._limits.per_namespace
-        if self._all is not None and self._total >= self._all:
-            return refused(Code.TOTAL_LIMIT, used=self._total, limit=self._all)
-        node = self._nodes[pod.node]
-        if pod.node and per_node is not None and node >= (limit := most(per_node, self._on[pod.node])):
-            return refused(Code.NODE_LIMIT, node=pod.node, used=node, limit=limit)
-        used = self._namespaces[pod.namespace]
-        if per_namespace is not None and used >= (limit := most(per_namespace, self._in[pod.namespace])):
-            return refused(Code.NAMESPACE_LIMIT, namespace=pod.namespace, used=used, limit=limit)
+        for by, name in _places(pod):
+            used, limit = self._used[by, name], self._most[by]
+            if limit is not None and used >= (allowed := most(limit, self._had[by, name])):
+                return refused(_BY[by], **({by: name} if by else {}), used=used, limit=allowed)
         return None
 
     def spend(self, pod: Pod, count: int = 1) -> None:
         """Count an eviction; with -1 take that back."""
-        self._total += count
-        self._namespaces[pod.namespace] += count
-        if pod.node:
-            self._nodes[pod.node] += count
+        for place in _places(pod):
+            self._used[place] += count
 
 
 _PARTS = 4

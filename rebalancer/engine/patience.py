@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import median
 
 from rebalancer.cluster.cluster import Cluster
@@ -77,7 +77,7 @@ class Patience:
         self._settings = settings
         self._cluster = cluster
         self._now = cluster.now
-        self._keys: dict[Pod, tuple[str, str]] = {}
+        self._key = cache(owner_key)
         self._said: dict[tuple[str, str], Refused | None] = {}  # by namespace and owner, what their annotations refuse
         self._stops = {each.key: each for each in memory.stops if each.until > cluster.now}
         self._waits = backed_off(memory.moves, settings.back_off, cluster.now)
@@ -122,11 +122,6 @@ class Patience:
             (shares, lambda pod: shares.refusal(pod) if shares and pod.active else None),
         )
         return [rule for applies, rule in rules if applies]
-
-    def _key(self, pod: Pod) -> tuple[str, str]:
-        if pod not in self._keys:
-            self._keys[pod] = owner_key(pod)
-        return self._keys[pod]
 
     def not_lasting(self, node: Node, targets: Mapping[str, float]) -> Refused | None:
         """Return a refusal if a node that is over targets now was so in too few of the last cycles (`lasting`)."""

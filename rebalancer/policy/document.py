@@ -23,25 +23,25 @@ except ImportError:  # PyYAML without libyaml: the same result, but slower
     from yaml import SafeLoader  # type: ignore[assignment]  # the two have no common type in the stubs
 
 Scalar: TypeAlias = bool | int | float | str | None
-TAG = "tag:yaml.org,2002:"  # what YAML's own tags begin with
+_TAG = "tag:yaml.org,2002:"  # what YAML's own tags begin with
 _LONGEST_INTEGER = 80  # digits: enough for 64 bits in base 2, with some room
 _BOOLEANS: Mapping[str, bool] = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INTEGERS = range(-(2**63), 2**64)
 
 #: The tags of plain scalars, with the pattern of each.
-PLAIN_SCALARS = (
-    (f"{TAG}merge", r"<<"),
-    (f"{TAG}null", r"|~|null|Null|NULL"),
-    (f"{TAG}bool", "|".join(f"{each}|{each.capitalize()}|{each.upper()}" for each in _BOOLEANS)),
-    (f"{TAG}int", r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)"),
-    (f"{TAG}float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"),
-)
+_PLAIN_SCALARS = {
+    "merge": r"<<",
+    "null": r"|~|null|Null|NULL",
+    "bool": "|".join(f"{each}|{each.capitalize()}|{each.upper()}" for each in _BOOLEANS),
+    "int": r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)",
+    "float": r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+}
 
 
-def scalar(node: yaml.ScalarNode) -> Scalar:
+def _scalar(node: yaml.ScalarNode) -> Scalar:
     """Return the value of a scalar; raises ValueError if it has none: an unknown tag, a number out of range."""
     text: str = node.value
-    match node.tag.removeprefix(TAG):
+    match node.tag.removeprefix(_TAG):
         case "null":
             return None
         case "bool" if text.lower() in _BOOLEANS:
@@ -83,7 +83,7 @@ class _Loader(SafeLoader):
 
     # Under the key None: tried for every scalar, whatever its first character.
     yaml_implicit_resolvers = {  # noqa: RUF012  PyYAML's name and type
-        None: [(tag, re.compile(rf"(?:{pattern})\Z")) for tag, pattern in PLAIN_SCALARS]
+        None: [(_TAG + name, re.compile(rf"(?:{pattern})\Z")) for name, pattern in _PLAIN_SCALARS.items()]
     }
 
 
@@ -192,9 +192,9 @@ class _Reader:
         self._count += 1
         if depth > DEEPEST or self._count > _MOST_NODES:
             raise Unreadable("it is nested too deep, or has too many values, by its aliases", place.line)
-        if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
             return DocumentNode(self._map(node, place, depth), place)
-        if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
             items = enumerate(node.value)
             read = tuple(self.read(each, place.item(i, _line(each)), depth + 1) for i, each in items)
             return DocumentNode(read, place)
@@ -208,7 +208,7 @@ class _Reader:
         own: dict[str, DocumentNode] = {}
         for key_node, value in node.value:
             line = _line(key_node)
-            if key_node.tag == f"{TAG}merge":
+            if key_node.tag == f"{_TAG}merge":
                 for each in self._merged(value, place, depth):
                     merged = {**each, **merged}
                 continue
@@ -240,14 +240,14 @@ class _Reader:
 
     def _scalar(self, node: yaml.ScalarNode, place: Place) -> Scalar:
         try:
-            return scalar(node)
+            return _scalar(node)
         except ValueError:
             self._findings.error(place, _unusable(node))
             return None
 
 
 def _unusable(node: yaml.ScalarNode) -> str:
-    kind = node.tag.removeprefix(TAG)
+    kind = node.tag.removeprefix(_TAG)
     if kind.startswith("!"):
         text = f"{kind} {node.value}".strip()[:_QUOTED]
         return f"YAML takes {kind[:_QUOTED]} for a tag, which means nothing here; write {text!r} if it is text"
