@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 
+from rebalancer.untrusted.printable import printable
+
 _GAP = 2
 #: Narrower prose is hard to read: it gets lines of its own instead.
 _NARROWEST_PROSE = 36
@@ -15,7 +17,7 @@ StyledLine = tuple[str, str]
 
 
 class Page:
-    """Collects the lines of a text for people; without a terminal's width each row is a line, so `grep` finds it."""
+    """Collects lines of visible characters for people; without a terminal's width a row is one, so `grep` finds it."""
 
     def __init__(self, width: int | None) -> None:
         self.lines: list[StyledLine] = []
@@ -24,7 +26,7 @@ class Page:
 
     def say(self, text: str, style: str = "") -> None:
         """Add a line as it is."""
-        self.lines.append((text, style))
+        self.lines.append((printable(text), style))
 
     def title(self, text: str) -> None:
         """Add a title, and an empty line above it."""
@@ -48,8 +50,9 @@ class Page:
     ) -> None:
         """Add rows as `hanging` makes them, with or without prose; `style` is one for all rows, or one for each row."""
         styles = [style] * len(columns) if isinstance(style, str) else style
-        beside = prose or [""] * len(columns)
-        for lines, each in zip(hanging(columns, beside, self.width, indent), styles, strict=True):
+        names = [list(map(printable, row)) for row in columns]
+        beside = list(map(printable, prose or [""] * len(columns)))
+        for lines, each in zip(hanging(names, beside, self.width, indent), styles, strict=True):
             self.lines += [(line, each) for line in lines]
 
     def text(self) -> str:

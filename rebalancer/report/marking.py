@@ -97,9 +97,9 @@ def marking_lines(document: dict[str, Any]) -> Iterator[str]:
 def _rows(node: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     change = "not changed" if node["problem"] else node["change"] or "kept"
     for rule in node["rules"]:
-        yield printable(node["name"]), rule["name"], f"{rule['value']:.4g}", rule["since"], rule["until"], change
+        yield node["name"], rule["name"], f"{rule['value']:.4g}", rule["since"], rule["until"], change
     if not node["rules"]:
-        yield printable(node["name"]), "-", "-", "-", "-", change
+        yield node["name"], "-", "-", "-", "-", change
 
 
 _IN_THE_LOG = "the log says why"
@@ -177,7 +177,7 @@ def status_html(document: Mapping[str, Any]) -> str:
 
 def _state(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(printable, value)) or "none"
+        return ", ".join(value) or "none"
     if value is True:
         return "yes"
     return "no" if value is False or value in ("", None) else str(value)

@@ -1,7 +1,7 @@
 """A report or a plan as one HTML file: no network, nothing from elsewhere, readable at thousands of nodes.
 
-Names, labels and reasons are what others wrote.  The template escapes all of them, and the page's policy (CSP) lets its
-own script run and no other.
+Names, labels and reasons are what others wrote.  The template escapes all of them and shows visible characters only,
+and the page's policy (CSP) lets its own script run and no other.
 """
 
 from base64 import b64encode
@@ -38,8 +38,7 @@ _FAR = 10  # nodes whose requests say least
 def html(document: Document) -> str:
     """Return the page of a report, of a plan, or of a cluster without a policy."""
     parts_of = {"ClusterReport": _of_cluster, "Plan": _of_plan}.get(document.get("kind", ""), _of_run)
-    parts = {"warnings": [printable(each) for each in document["warnings"]], **parts_of(document)}
-    return rendered(**{**parts, "head": [(name, printable(value)) for name, value in parts["head"]]})
+    return rendered(warnings=document["warnings"], **parts_of(document))
 
 
 def rendered(**parts: Any) -> str:
@@ -47,11 +46,18 @@ def rendered(**parts: Any) -> str:
     template, script = (
         files("rebalancer.report").joinpath(name).read_text("utf-8") for name in ("page.html.j2", "page.js")
     )
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=_visible, trim_blocks=True, lstrip_blocks=True
+    )
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    usual: dict[str, Any] = {"moves": None, "policy": "", "legend": _CHANGE, "script": script, "digest": digest}
-    usual |= dict.fromkeys(("alarms", "failures", "pictures", "tables", "warnings"), ())
+    usual: dict[str, Any] = {"moves": None, "legend": _CHANGE, "script": script, "digest": digest}
+    usual |= dict.fromkeys(("alarms", "failures", "pictures", "policy", "tables", "warnings"), ())
     return environment.from_string(template).render(usual | parts, width=_WIDTH, left=_LEFT, scale=_SCALE)
+
+
+def _visible(value: object) -> object:
+    """Return what the template writes, but for its script."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _of_plan(plan: Document) -> dict[str, Any]:
@@ -81,8 +87,8 @@ def _of_run(report: Document) -> dict[str, Any]:
         ),
         "moves": [_move(each) for each in report["evictions"]],
         "tables": [_refusals(report["refusals"])] if report.get("refusals") else [],
-        "alarms": [printable(each) for each in report["overview"]["alarms"]],
-        "failures": [f"{_pod(each)}: {printable(each['error'])}" for each in report.get("failures", ())],
+        "alarms": report["overview"]["alarms"],
+        "failures": [f"{_pod(each)}: {each['error']}" for each in report.get("failures", ())],
         "policy": _policy(report.get("policy")),
     }
 
@@ -107,36 +113,35 @@ def _policy_name(policy: Document) -> str:
     return f"{policy['name']}, {policy['hash']}"
 
 
-def _policy(policy: Document | None) -> str:
+def _policy(policy: Document | None) -> Sequence[str]:
     if not policy:
-        return ""
+        return ()
     import yaml  # noqa: PLC0415  a report holds no policy
 
-    return "\n".join(map(printable, yaml.safe_dump(policy["document"], sort_keys=False).splitlines()))
+    return yaml.safe_dump(policy["document"], sort_keys=False).splitlines()
 
 
 def _move(entry: Document) -> dict[str, str]:
     owner = entry.get("owner")
     return {
         "pod": _pod(entry),
-        "node": printable(entry["node"]),
-        "owner": printable(f"{owner['kind']}/{owner['name']}") if owner else "",
-        "strategy": printable(entry["strategy"]),
+        "node": entry["node"],
+        "owner": f"{owner['kind']}/{owner['name']}" if owner else "",
+        "strategy": entry["strategy"],
         "lands": destination_words(entry.get("destination")),
-        "why": printable(entry["reason"]),
+        "why": entry["reason"],
     }
 
 
 def _pod(entry: Document) -> str:
-    return printable(f"{entry['namespace']}/{entry['name']}")
+    return f"{entry['namespace']}/{entry['name']}"
 
 
 def destination_words(destination: Document | None) -> str:
     """Return where a replacement lands, and how sure that is: `almost certainly n2`, or `n2, n7 or n9`."""
     if not destination or not destination["nodes"]:
         return ""
-    names = [printable(name) for name in destination["nodes"]]
-    shares, more = destination.get("share") or (), destination["more"]
+    names, shares, more = destination["nodes"], destination.get("share") or (), destination["more"]
     is_alone, first = len(names) == 1 and not more, max(shares, default=0.0)
     if shares and (is_alone or first >= _SURE):
         return f"almost certainly {names[0]}"
@@ -153,7 +158,7 @@ def _listed(names: Sequence[str], more: int) -> str:
 
 
 def _refusals(refusals: Iterable[Document]) -> Table:
-    counts = Counter((printable(each["strategy"]), printable(each["by"])) for each in refusals)
+    counts = Counter((each["strategy"], each["by"]) for each in refusals)
     rows = [(strategy, by, str(number)) for (strategy, by), number in counts.most_common()]
     return "Asked for, and stays", ("strategy", "because of", "pods"), rows
 
@@ -179,16 +184,16 @@ def _cluster_tables(cluster: Document, known: Sequence[Document]) -> Iterator[Ta
         (each, name, used - each["requested"].get(name, 0.0)) for each in known for name, used in each["used"].items()
     ]
     far = [
-        (printable(each["name"]), name, *(f"{each[key].get(name, 0):g} %" for key in _USAGE), f"{points:+.1f}")
+        (each["name"], name, *(f"{each[key].get(name, 0):g} %" for key in _USAGE), f"{points:+.1f}")
         for each, name, points in sorted(gaps, key=lambda row: -abs(row[2]))[:_FAR]
     ]
     yield "Where requests and usage differ most", ("node", "resource", *_USAGE, "points"), far
-    peaks = [(each["resource"], printable(each["owner"]), f"{each['points']:g}") for each in cluster["peaks"]]
+    peaks = [(each["resource"], each["owner"], f"{each['points']:g}") for each in cluster["peaks"]]
     yield "Who makes the peaks", ("resource", "owner", "points of the ten fullest nodes"), peaks
     room = [(each["requests"], str(each["pods"]), str(each["nodesWithRoom"])) for each in cluster["room"]]
     yield "Room left for the largest pods", ("requests", "pods like this", "nodes with room"), room
     presets = [
-        (each["name"], "not known" if (number := each["evictions"]) is None else str(number), printable(each["says"]))
+        (each["name"], "not known" if (number := each["evictions"]) is None else str(number), each["says"])
         for each in cluster["presets"]
     ]
     yield "What each preset would do", ("preset", "pods to evict", "because"), presets
@@ -203,7 +208,7 @@ def _pictures(
             shares = [(node["before"].get(resource), node["after"].get(resource), node["name"]) for node in nodes]
             if known := [each for each in shares if None not in each]:
                 known.sort(key=lambda each: (-each[0], each[2]))
-                title = f"{printable(resource)}, by {printable(group)}: {len(known)} nodes"
+                title = f"{resource}, by {group}: {len(known)} nodes"
                 yield _picture(title, known, targets.get(resource), words)
 
 
@@ -230,9 +235,8 @@ def _picture(title: str, nodes: Sequence[Shares], target: float | None, words: t
 
 def _row(place: int, node: Shares, target: float | None) -> Document:
     before, after, name = node
-    shown = printable(name)
     return {
-        "name": shown if len(shown) <= _NAMED else f"{shown[: _NAMED - 1]}…",
+        "name": name if len(name) <= _NAMED else f"{name[: _NAMED - 1]}…",
         "y": place * _ROW + 24.0,
         "before": _x(before),
         "after": _x(after),

@@ -5,8 +5,8 @@ Without a terminal it is the same text, but nothing wraps, and each pod has a li
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, Literal, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import IO, Literal, TypeVar
 
 import click
 
@@ -14,7 +14,6 @@ from rebalancer.eviction.observation import OVERUTILIZED
 from rebalancer.report.document import CLOCKS
 from rebalancer.report.layout import Page, count, listed
 from rebalancer.report.nodes import Report, Row, show_nodes, show_waves
-from rebalancer.untrusted.printable import printable
 
 Color = Literal["auto", "always", "never"]
 Key = TypeVar("Key", bound=Hashable)
@@ -35,7 +34,7 @@ def lines(report: Report, stream: IO[str], *, everything: bool = False, color: C
     from rich.console import Console  # noqa: PLC0415  rich is slow to import, and JSON goes without it
 
     page = Page(Console(file=stream).width if stream.isatty() else None)
-    _show(_printable(report), page, everything=everything)
+    _show(report, page, everything=everything)
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in {"dumb", "unknown"}
     colored = color == "always" or (color == "auto" and stream.isatty() and not is_plain)
     return [_styled(text.rstrip(), style if colored else "") for text, style in page.lines]
@@ -45,15 +44,6 @@ def _styled(text: str, style: str) -> str:
     return (
         click.style(text, style.removeprefix("bold").strip() or None, bold="bold" in style or None) if style else text
     )
-
-
-def _printable(value: Any) -> Any:
-    """Return a document whose texts are safe to print: the owner of a pod may have written some of them."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, Mapping):
-        return {key: _printable(each) for key, each in value.items()}
-    return [_printable(each) for each in value] if isinstance(value, list) else value
 
 
 def _show(report: Report, page: Page, *, everything: bool) -> None:
