@@ -24,7 +24,6 @@ except ImportError:  # PyYAML without libyaml: the same result, but slower
 
 Scalar: TypeAlias = bool | int | float | str | None
 _TAG = "tag:yaml.org,2002:"  # what YAML's own tags begin with
-_LONGEST_INTEGER = 80  # digits: enough for 64 bits in base 2, with some room
 _BOOLEANS: Mapping[str, bool] = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 _INTEGERS = range(-(2**63), 2**64)
 
@@ -58,11 +57,10 @@ def _scalar(node: yaml.ScalarNode) -> Scalar:
 def _integer(text: str) -> int:
     digits = text.replace("_", "") if text.isascii() else ""  # Python's `int` accepts the digits of all scripts
     octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
-    if 0 < len(digits) <= _LONGEST_INTEGER:
-        value = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
-        if value in _INTEGERS:
-            return value
-    raise ValueError(text)
+    value = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
+    if value not in _INTEGERS:
+        raise ValueError(text)
+    return value
 
 
 def _float(text: str) -> float:
@@ -148,8 +146,6 @@ def read_document(text: str, findings: Findings) -> DocumentNode:
         _look_further(events, findings)
         root = next(yaml.compose_all(text, _Loader), None)
         return _Reader(findings).read(root, TOP) if root else DocumentNode(None, TOP)
-    except UnicodeEncodeError:
-        findings.error(TOP, "this is not text: it has half a surrogate pair")
     except Unreadable as error:
         findings.error(Place("", error.line), str(error))
     except yaml.YAMLError as error:

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
-from hashlib import sha256
 from typing import Any
 
 import yaml
@@ -246,7 +245,6 @@ def _nowhere(pods: Mapping[PodKey, str]) -> list[dict[str, str]]:
 _PATCHED = ("DaemonSet", "Deployment", "StatefulSet")
 #: What a name of Kubernetes may look like; names of a file that look otherwise could lead out of a folder.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-_LONGEST_NAME = 200  # of a file that is not cut short
 #: Thresholds that a kubelet has unless some are set: then only those that are set count.
 _DEFAULTS = {
     "nodefs.available": "10%",
@@ -311,10 +309,7 @@ def _by_workload(
         if said and each.history.now is not None:
             containers.setdefault((workload, each.history.circumstances.version), []).append(said)
     for (workload, version), every in containers.items():
-        name = f"{workload.namespace}.{workload.kind.lower()}.{workload.name}"
-        if len(name) > _LONGEST_NAME:  # a Deployment's name may have 253 characters: too many for a file
-            name = f"{name[:_LONGEST_NAME]}.{sha256(name.encode()).hexdigest()[:16]}"
-        yield f"{name}.yaml", workload, version, every
+        yield f"{workload.namespace}.{workload.kind.lower()}.{workload.name}.yaml", workload, version, every
 
 
 def _file(kind: str, version: str, workload: Workload, spec: dict[str, Any]) -> str:

@@ -163,20 +163,6 @@ def test_namesakes_of_two_kinds_have_an_autoscaler_each(recommend, web):
     assert {each["metadata"]["name"] for each in found} == {"web-deployment", "web-statefulset"}
 
 
-def test_a_name_that_no_file_may_have_gets_a_short_one(recommend, web):
-    """Deployments may have names of 253 characters; two that begin alike have a file each."""
-    names = [f"{'a' * 240}{end}" for end in "bc"]
-    recommend.write("resource-20230520103000.txt", *(f"{name}-0 1m 1Mi" for name in names), "")
-    pods = [pod(f"{name}-0", owner=name) for name in names]
-    for each in pods:
-        each["metadata"]["ownerReferences"][0]["kind"] = "Deployment"
-
-    written = recommend.written("--min-days", 1, "--min-samples", 1, "--patches", beside=[web, *pods])
-
-    assert {each["metadata"]["name"] for each in written.values()} == {"web", *names}
-    assert max(map(len, written)) < 256
-
-
 def test_a_spreadsheet_takes_no_name_for_a_formula(recommend):
     """Samples have no names that Kubernetes has checked."""
     for day in range(3):

@@ -16,6 +16,7 @@ from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.pod import PodAffinityTerm, PreferredTerm, SpreadConstraint
 from rebalancer.cluster.selectors import LabelSelector, NodeSelectorTerm, Requirement
 from rebalancer.eviction.steering import Steer
+from strategies.remove_duplicates import RemoveDuplicates
 from strategies.remove_pods_violating_inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
 from strategies.remove_pods_violating_node_affinity import RemovePodsViolatingNodeAffinity
 from strategies.remove_pods_violating_node_taints import RemovePodsViolatingNodeTaints
@@ -112,6 +113,13 @@ def taints_and_tolerations(size: int) -> Scene:
     return make.cluster(nodes, pods), RemovePodsViolatingNodeTaints(RemovePodsViolatingNodeTaints.Args()), FIT
 
 
+def owners_and_images(size: int) -> Scene:
+    """Three replicas that have as many of both, and the images in any order."""
+    fields = {"owners": [make.owner(f"o{each}") for each in range(size)], "images": tuple(map(str, range(size)))}
+    pods = [make.pod(f"p{each}", "n1", **fields) for each in range(3)]
+    return make.cluster([make.node("n1"), make.node("n2")], pods), RemoveDuplicates(RemoveDuplicates.Args()), {}
+
+
 SHAPES: Mapping[str, Callable[[int], Scene]] = {
     "each pod keeps apart from itself, and no node has room for another": alike(
         lambda n: {"labels": {"app": str(n)}, "anti_affinity": apart(HOST, *is_in(app=str(n)))},
@@ -190,6 +198,7 @@ SHAPES: Mapping[str, Callable[[int], Scene]] = {
         lambda _: {"node": "n00000", "owners": "o", "labels": X, "anti_affinity": apart(ZONE, *is_in(**X))}, FEWEST
     ),
     "many taints and tolerations": taints_and_tolerations,
+    "duplicates with many owners and images": owners_and_images,
 }
 
 

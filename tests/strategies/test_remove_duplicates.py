@@ -1,7 +1,5 @@
 """RemoveDuplicates: which replicas leave crowded nodes, in which order, and why (strategies.md 5)."""
 
-from typing import ClassVar
-
 from rebalancer.engine.limits import Limits
 from rebalancer.report.words import text
 from strategies.remove_duplicates import RemoveDuplicates, RemoveDuplicatesArgs
@@ -56,29 +54,6 @@ def test_the_order_of_images_does_not_matter():
     ]
 
     assert evicted(decide(cluster([node("n1"), node("n2")], pods), strategy())) == ["p2"]
-
-
-class Read(tuple):
-    """Images that note when they are gone through."""
-
-    __slots__ = ()
-    noted: ClassVar = []
-
-    def __iter__(self):
-        self.noted.append(self)
-        return super().__iter__()
-
-
-def test_images_are_not_read_for_each_owner():
-    """A pod may have ten thousand of both: pairs of them would not fit into memory."""
-
-    def reads(owners):
-        Read.noted.clear()
-        pods = replicas("n1", 3, images=Read(("a", "b")), owners=[owner(f"o{each}") for each in range(owners)])
-        assert evicted(decide(cluster([node("n1"), node("n2")], pods), strategy())) == ["n1-3"]
-        return len(Read.noted)
-
-    assert reads(50) == reads(1)
 
 
 def test_duplicates_that_differ_bring_the_nodes_of_each():

@@ -82,7 +82,7 @@ def test_effective_protections(args: dict[str, Any], removed: set[str], added: s
         (protected(extraEnabled=["PodsWithPVC"], config=CLASS_WITHOUT_NAME), "needs a name"),
         ({"minReplicas": -1}, "greater than or equal to 0"),
         ({"minPodAge": 5}, "is not a duration"),
-        ({"minPodAge": "9" * 100_000}, "is not a duration"),
+        ({"minPodAge": "9" * 100_000 + "s"}, "is too long a duration"),
         ({"nodeSelector": "a b"}, "is not a label selector"),
         ({"labelSelector": {"matchLabels": {"a b": "c"}}}, "not a label key"),
     ],
