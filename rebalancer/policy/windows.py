@@ -131,21 +131,28 @@ class Schedule:
 
     def closed(self, now: datetime) -> str:
         """Return why nothing may be moved now, and when the next window opens; empty if something may."""
-        for freeze in self.freezes:
-            if freeze.is_on(now):
-                return f"a freeze lasts until {_shown(freeze.ends)}{self._opening(freeze.ends)}"
-        if not self.windows or any(each.is_open(now) for each in self.windows):
-            return ""
-        return f"outside the windows{self._opening(now)}"
+        thawed = self._thawed(now)
+        if thawed > now:
+            return f"a freeze lasts until {_shown(thawed)}{self._opening(thawed)}"
+        return "" if self._in_window(now) else f"outside the windows{self._opening(now)}"
+
+    def _in_window(self, now: datetime) -> bool:
+        return not self.windows or any(each.is_open(now) for each in self.windows)
+
+    def _thawed(self, now: datetime) -> datetime:
+        """Return the first moment from now on without a freeze: one may begin where another ends."""
+        while ends := [each.ends for each in self.freezes if each.is_on(now)]:
+            now = max(ends)
+        return now
 
     def _opening(self, now: datetime) -> str:
-        if self.windows and any(each.is_open(now) for each in self.windows):
-            return ""
-        times = [opening for each in self.windows if (opening := each.next_opening(now))]
-        while times and (frozen := [each for each in self.freezes if each.is_on(min(times))]):
-            end = max(each.ends for each in frozen)
-            times = [opening for each in self.windows if (opening := each.next_opening(end))]
-        return f"; the next one opens at {_shown(min(times))}" if times else ""
+        moment = now
+        while not self._in_window(moment):
+            times = [opening for each in self.windows if (opening := each.next_opening(moment))]
+            if not times:
+                return ""
+            moment = self._thawed(min(times))  # a freeze may end while a window is open
+        return f"; the next one opens at {_shown(moment)}" if moment > now else ""
 
 
 ALWAYS = Schedule()  # always open

@@ -75,6 +75,23 @@ def test_a_window_in_an_hour_that_comes_twice_opens_on_the_next_day(freeze):
     assert Schedule((window,), freezes).closed(at("2026-10-25T00:59:59Z")).endswith("opens at 2026-10-26T01:30:00Z")
 
 
+@pytest.mark.parametrize(
+    ("freezes", "now", "said"),
+    [
+        ([("01T22:00", "01T23:00")], "01T21:00", "outside the windows; the next one opens at 2026-05-01T23:00:00Z"),
+        ([("01T20:00", "01T23:00")], "01T21:00", "a freeze lasts until 2026-05-01T23:00:00Z"),
+        ([("01T20:00", "01T21:00"), ("01T21:00", "03T12:00")], "01T20:30", "a freeze lasts until 2026-05-03T12:00:00Z"),
+    ],
+)
+def test_a_freeze_that_ends_within_a_window_or_another_freeze(freezes, now, said):
+    """The window is open from 22:00 to 04:00: whoever waits comes at the right time."""
+    night = Window.model_validate({"cron": "0 22 * * *", "for": "6h"})
+    times = [[f"2026-05-{each}:00Z" for each in freeze] for freeze in freezes]
+    frozen = tuple(Freeze.model_validate({"from": begin, "to": end}) for begin, end in times)
+
+    assert Schedule((night,), frozen).closed(at(f"2026-05-{now}:00Z")).startswith(said)
+
+
 @given(TIMES, st.integers(0, 400), st.integers(0, 30), ZONES)
 def test_a_freeze_closes_every_window(now, begins, days, zone):
     """Its last day is part of it."""
