@@ -4,17 +4,8 @@ Each rule is a reason to refuse with a cause of its own, like the protections; m
 since a pod that breaks a rule should go all the same.  For example, a cycle at 12:00 moved pods of `shop/web`, and so
 did one at 11:20.  That is two within six hours, so it is left alone for an hour, until 13:00 (BackOff).
 
-A move has to be worth what it costs, both in point hours: points of a node that are over its target, times hours.
-
-The gain is expected from what earlier cycles measured: a node that has been over for two hours is expected to stay so
-for two more, and one that was so in every cycle that is remembered, for six.  The price is that of an ordinary move
-(`trust.movePrice`), times three factors: how long the owner's replacements took to become Ready, how important the pod
-is by priority and QoS, and how many of the owner's replicas are missing meanwhile.
-
-Example, an ordinary move at 6 point hours: n1 is 8 points over since an hour and a half, and a pod takes 5 of them.
-The gain is 5 points for an hour and a half, 7.5 point hours.  Its owner has 4 replicas, which are Ready in 20 seconds:
-the price is 6, and the pod goes.  If replicas took a minute, the price would be 12: it stays until n1 has been over for
-2.4 hours.
+A move has to be worth what it costs, both in point hours: points of a node that are over its target, times hours
+(docs/trust.md explains gain and price by an example).
 """
 
 from collections import Counter

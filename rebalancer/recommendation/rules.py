@@ -5,13 +5,8 @@ workloads request; and of whether this is a core workload.  Its docstring is its
 what is recommended is in millicores and bytes.  All rules round up, to whole millicores and to whole Mi, and stay above
 10m and 32Mi.
 
-What a kubelet keeps lets it evict pods before the kernel kills processes:
-
-1. Eviction begins when less than 5 % of the node's memory is available, and at least at 500 Mi.
-2. The system gets 10 % of the memory, or what it was seen to use plus 15 % if that is more; and that threshold on top,
-   so that pods that use what they request do not come near it.
-
-Example: 10 Gi give 512 Mi and 1024 Mi + 512 Mi = 1.5 Gi.  CPU is reserved only where the system's use was measured.
+What a kubelet keeps lets it evict pods before the kernel kills processes (docs/recommend.md has the two rules).  CPU is
+reserved only where the system's use was measured.
 """
 
 from bisect import bisect_right

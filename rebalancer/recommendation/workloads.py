@@ -1,14 +1,7 @@
 """Which workload a pod is of, and what is recommended for its containers: a rule's answer, and what changes it.
 
-A container that was killed or throttled wanted more than anybody measured, so the amount is raised:
-
-- OOM killed: memory as the VerticalPodAutoscaler does, to the limit or the highest value seen, whichever is more, plus
-  20 %, and at least 100 Mi more.  Example: a limit of 512 Mi becomes 615 Mi.
-- throttled on three days or more: the limit of CPU by the share of its periods in which it was.  Example: 200m and 40 %
-  become 280m.  On fewer days it is only told.
-
-The request keeps its share of the limit.  A resource by which a HorizontalPodAutoscaler scales is left alone: another
-request would change how many replicas there are.
+A container that was killed or throttled wanted more than anybody measured, so the amount is raised; the request keeps
+its share of the limit.  What a HorizontalPodAutoscaler scales by is left alone (docs/recommend.md has both rules).
 """
 
 import re
