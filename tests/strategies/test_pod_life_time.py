@@ -59,7 +59,7 @@ def test_protected_pods_are_refused_with_the_cause_and_others_are_not_mentioned(
 def test_fit_is_judged_before_the_first_eviction():
     """The room that the first pod leaves does not count for the second."""
     nodes = [node("n1", cpu="2"), node("n2", cpu="1")]
-    pods = [pod("a", cpu="1", age=99), pod("b", node="n2", cpu="1", age=50)]
+    pods = [pod("a", cpu="1", age=50), pod("b", node="n2", cpu="1", age=99)]
     strategy = PodLifeTime(PodLifeTimeArgs.model_validate({"maxPodLifeTimeSeconds": 5}))
 
     ledger = decide(cluster(nodes, pods), strategy, evictor={"nodeFit": True})
