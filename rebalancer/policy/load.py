@@ -1,6 +1,6 @@
 """From text to a policy: rules between its fields (framework.md 2.6), and all problems reported together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -26,8 +26,7 @@ _BLOCKS = {
 }
 
 
-def check_providers(wire: WirePolicy, node: DocumentNode, findings: Findings) -> None:
-    """Check the sources of usage."""
+def _check_providers(wire: WirePolicy, node: DocumentNode, findings: Findings) -> None:
     seen: set[str] = set()
     for index, provider in enumerate(wire.metrics_providers):
         part = at(node, "metricsProviders", index)
@@ -90,70 +89,54 @@ def _check_credentials(prometheus: usage.Prometheus, node: DocumentNode, finding
         )
 
 
-def check_effect(node: DocumentNode, findings: Findings) -> None:
+def _check_effect(profile: DocumentNode, findings: Findings) -> None:
     """Note what the descheduler reads and then ignores: `disabled`, `presort`, `sort`, a second `pluginConfig`."""
-    for profile in items(node, "profiles"):
-        seen: set[str] = set()
-        for entry in items(profile, "pluginConfig"):
-            name = _name(entry)
-            if name and name in seen:
-                findings.ignored(entry.place, f"{name} is configured twice in this profile; the first one counts")
-            seen.add(name)
-        for point, plugins in at(profile, "plugins").entries().items():
-            if point in ("presort", "sort") and items(plugins, "enabled"):
-                findings.ignored(plugins.place, f"{point} has no effect: each strategy has its own order")
-            if items(plugins, "disabled"):
-                message = "disabled has no effect: what is not listed under enabled does not run"
-                findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
+    seen: set[str] = set()
+    for entry in items(profile, "pluginConfig"):
+        name = _name(entry)
+        if name and name in seen:
+            findings.ignored(entry.place, f"{name} is configured twice in this profile; the first one counts")
+        seen.add(name)
+    for point, plugins in at(profile, "plugins").entries().items():
+        if point in ("presort", "sort") and items(plugins, "enabled"):
+            findings.ignored(plugins.place, f"{point} has no effect: each strategy has its own order")
+        if items(plugins, "disabled"):
+            message = "disabled has no effect: what is not listed under enabled does not run"
+            findings.ignored(at(plugins, "disabled").place, f"{message}; DefaultEvictor always does")
 
 
-def check_enabled(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:
-    """Check that each enabled plugin exists, belongs to that extension point, and has an entry in `pluginConfig`.
-
-    Strategies that have arguments but are enabled nowhere in their profile are noted: they do not run.
-    """
-    for profile in items(node, "profiles"):
-        entries = [(_name(entry), entry.place) for entry in items(profile, "pluginConfig")]
-        enabled = list(_enabled(profile))
-        for point, name, place in enabled:
-            plugin = plugins.get(name)
-            if plugin is None:
-                here = (each.name for each in plugins.values() if point in each.points)
-                findings.error(place, f"no plugin is called {name!r}{did_you_mean(name, here)}")
-            elif point not in plugin.points:
-                points = " or ".join(sorted(plugin.points))
-                findings.error(place, f"{name} cannot be enabled under {point}: it belongs under {points}")
-            elif name != EVICTOR and name not in dict(entries):
-                findings.error(place, f"{name} has no entry in this profile's pluginConfig; add `- name: {name}` there")
-        idle = plugins.keys() - {EVICTOR, *(name for _, name, _ in enabled)}
-        for name, place in entries:
-            if name in idle:
-                points = " or ".join(sorted(plugins[name].points))
-                findings.notice(
-                    place,
-                    f"{name} is configured but not enabled, so it does not run;"
-                    f" list it under plugins.{points}.enabled if it should",
-                )
+def _check_enabled(profile: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> None:
+    entries, enabled = [(_name(each), each.place) for each in items(profile, "pluginConfig")], list(_enabled(profile))
+    places = {plugin.name: " or ".join(sorted(plugin.points)) for plugin in plugins.values()}
+    for point, name, place in enabled:
+        if name not in plugins:
+            here = (each.name for each in plugins.values() if point in each.points)
+            findings.error(place, f"no plugin is called {name!r}{did_you_mean(name, here)}")
+        elif point not in plugins[name].points:
+            findings.error(place, f"{name} cannot be enabled under {point}: it belongs under {places[name]}")
+        elif name != EVICTOR and name not in dict(entries):
+            findings.error(place, f"{name} has no entry in this profile's pluginConfig; add `- name: {name}` there")
+    idle = plugins.keys() - {EVICTOR, *(name for _, name, _ in enabled)}
+    for name, place in entries:
+        if name in idle:
+            cure = f"list it under plugins.{places[name]}.enabled if it should"
+            findings.notice(place, f"{name} is configured but not enabled, so it does not run; {cure}")
 
 
-def check_sources(policy: Policy, node: DocumentNode, findings: Findings) -> None:
-    """Check that the policy sets up the source of usage of each strategy that runs, and that it measures what is named.
-
-    The descheduler finds out in each cycle, and evicts nothing.
-    """
-    for profile, part in zip(policy.profiles, items(node, "profiles"), strict=False):
-        for entry in items(part, "pluginConfig"):
-            args, runs = profile.args.get(_name(entry)), (*profile.deschedule, *profile.balance)
-            if not isinstance(args, usage.UtilizationArgs) or not args.metrics_utilization or _name(entry) not in runs:
-                continue
-            source, place = args.metrics_utilization.origin, at(entry, "args", "metricsUtilization").place
-            if source not in policy.sources:
-                cure = f"add `- source: {source}` to the policy's metricsProviders"
-                findings.unsafe(place, f"{source} is not set up: {cure}")
-            strangers = sorted(args.thresholds.keys() - {CPU, MEMORY, PODS})
-            if strangers and source != usage.PROMETHEUS:
-                message = f"thresholds name {', '.join(strangers)}, which {source} does not measure"
-                findings.unsafe(at(entry, "args", "thresholds").place, f"{message}; Prometheus does, with a query")
+def _check_sources(profile: PolicyProfile, sources: Collection[str], node: DocumentNode, findings: Findings) -> None:
+    """Check that the usage by which strategies decide can be measured; the descheduler finds out in each cycle."""
+    for entry in items(node, "pluginConfig"):
+        args, runs = profile.args.get(_name(entry)), (*profile.deschedule, *profile.balance)
+        if not isinstance(args, usage.UtilizationArgs) or not args.metrics_utilization or _name(entry) not in runs:
+            continue
+        source, place = args.metrics_utilization.origin, at(entry, "args", "metricsUtilization").place
+        if source not in sources:
+            cure = f"add `- source: {source}` to the policy's metricsProviders"
+            findings.unsafe(place, f"{source} is not set up: {cure}")
+        strangers = sorted(args.thresholds.keys() - {CPU, MEMORY, PODS})
+        if strangers and source != usage.PROMETHEUS:
+            message = f"thresholds name {', '.join(strangers)}, which {source} does not measure"
+            findings.unsafe(at(entry, "args", "thresholds").place, f"{message}; Prometheus does, with a query")
 
 
 def _name(entry: DocumentNode) -> str:
@@ -192,11 +175,13 @@ def load_policy(
     findings = Findings()
     node = _versioned(wanted_document(text, findings, _WANTED), plugins, findings)
     policy = _policy(node, plugins, findings)
-    if runs:
-        check_enabled(node, plugins, findings)
-        check_sources(policy, node, findings)
-        if not any(profile.deschedule or profile.balance for profile in policy.profiles):
-            findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
+    parts = items(node, "profiles") if runs else ()
+    for part in parts:
+        _check_enabled(part, plugins, findings)
+    for profile, part in zip(policy.profiles, parts, strict=False):
+        _check_sources(profile, policy.sources, part, findings)
+    if runs and not any(profile.deschedule or profile.balance for profile in policy.profiles):
+        findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))
 
 
@@ -253,8 +238,9 @@ def _names_a_policy(document: DocumentNode, findings: Findings) -> bool:
 def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Findings) -> Policy:
     wire = read(WirePolicy, node, findings, lenient=True) or WirePolicy()
     args = [_arguments(each, plugins, findings) for each in items(node, "profiles")]
-    check_effect(node, findings)
-    check_providers(wire, node, findings)
+    for each in items(node, "profiles"):
+        _check_effect(each, findings)
+    _check_providers(wire, node, findings)
     profiles = tuple(_profile(each, found, plugins) for each, found in zip(wire.profiles, args, strict=False))
     return Policy.model_construct(**{**dict(wire), "profiles": profiles})
 
