@@ -138,7 +138,7 @@ def _show_containers(findings: Recommendations, page: Page) -> None:
         columns.append((*names, *cells, each.confidence))
         before, after = findings.qos.get(each.history.workload, ("", ""))
         qos = [f"{before} becomes {after}"] if before != after else []
-        prose.append(printable("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos])))
+        prose.append("; ".join(["fine" if each.fine else each.why, *each.remarks, *qos]))
     page.rows(columns, prose)
     for sums in totals(findings.recommendations):
         cpu, memory = _freed(sums["cpuMilli"], "m"), _freed(sums["memoryBytes"] // MEBI, "Mi")
@@ -183,7 +183,7 @@ def _show_what_if(found: WhatIf, page: Page) -> None:
     for name in found.now.loads:
         loads = [each.loads[name] for each in outlooks]
         rows.append((f"{name}: standard deviation", *map(_spread, loads)))
-        rows.append((f"{name}: highest node", *(f"{each.highest:.0f} % ({printable(each.node)})" for each in loads)))
+        rows.append((f"{name}: highest node", *(f"{each.highest:.0f} % ({each.node})" for each in loads)))
     needed = (f"{each.needed} of {found.nodes}" if not each.nowhere else more for each in outlooks[1:])
     rows.append(("nodes needed", _NOTHING, *needed))
     rows.append(("pods that fit nowhere", _NOTHING, *(str(len(each.nowhere)) for each in outlooks[1:])))
@@ -193,12 +193,12 @@ def _show_what_if(found: WhatIf, page: Page) -> None:
     page.prose(f"What if: {pods} placed anew on {nodes}. Loads are what pods used in the peak hours.")
     if found.no_longer:
         names = listed((f"{'/'.join(pod)} ({why})" for pod, why in sorted(found.no_longer.items())), _MOST_PODS)
-        page.prose(f"{count(len(found.no_longer), 'pod')} would no longer fit: {printable(names)}")
+        page.prose(f"{count(len(found.no_longer), 'pod')} would no longer fit: {names}")
     if found.unmeasured:
         page.prose(f"{count(found.unmeasured, 'pod')} without a measurement: counted as using nothing.")
     if found.stayed:
-        reasons = printable(listed(sorted(set(found.stayed.values())), _MOST_REASONS))
         where = "left in place, since it is unknown where they would go"
+        reasons = listed(sorted(set(found.stayed.values())), _MOST_REASONS)
         page.prose(f"{count(len(found.stayed), 'pod')} {where}: {reasons}")
 
 
@@ -365,7 +365,7 @@ def reservations_as_text(found: Sequence[Reservation], output: str, width: int) 
     page = Page(width)
     page.rows(rows)
     for warning in (text for each in found for text in each.warnings):
-        page.prose(f"Warning: {printable(warning)}")
+        page.prose(f"Warning: {warning}")
     return f"{page.text()}\n{snippets}"
 
 
