@@ -120,7 +120,6 @@ def prometheus(fields: str) -> str:
     rows(
         """
     {source: Prometeus} | [0].source: 'Prometeus' is not a source of metrics; did you mean 'Prometheus'?
-    {source: LoadWatchr} | [0].source: 'LoadWatchr' is not a source of metrics; did you mean 'LoadWatcher'?
     {} | [0]: source is missing: KubernetesMetrics, Prometheus or LoadWatcher
     {source: KubernetesMetrics}, {source: KubernetesMetrics} | [1].source: KubernetesMetrics is given twice
     {source: KubernetesMetrics, loadWatcher: {url: 'http://a'}} | [0].loadWatcher: only the source LoadWatcher makes use
@@ -131,10 +130,8 @@ def prometheus(fields: str) -> str:
     $Of timeout: 5s}} | [0].prometheus: url is missing
     $Of url: ''}} | [0].prometheus.url: url is missing
     $Of url: 'http://example.com:-80'}} | [0].prometheus.url: 'http://example.com:-80' is not a URL
-    $Of url: 'http://example.com:99999'}} | [0].prometheus.url: 'http://example.com:99999' is no
     $Of url: 'http://[::1'}} | [0].prometheus.url: 'http://[::1' is not a URL
     $Of $Url, authToken: {}}} | [0].prometheus.authToken: 'secretReference' is missing
-    $Of $Url, authToken: {secretReference: {name: x}}}} | [0].prometheus.authToken.secretReference: 'namespace' is
     $Of $Url, authToken: {secretReference: {namespace: x, name: ''}}}} | [0].prometheus.authToken.secretReference.name:
     $Of $Url, tokenFile: t, basicAuth: {username: a, passwordFile: p}}} | [0].prometheus: there are tokenFile and ba
     $Of $Url, basicAuth: {username: a}}} | [0].prometheus.basicAuth: 'passwordFile' is mis

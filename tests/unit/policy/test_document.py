@@ -108,7 +108,6 @@ BILLIONS = "a: &a [1]\n" + "".join(
         (BILLIONS, "line 7: an alias contains itself, or aliases multiply"),
         ("a: b: c", "line 1: this is neither YAML nor JSON: mapping values are not allowed"),
         ("a: 1\n\tb: 2", "line 2: this is neither YAML nor JSON"),
-        ("\ta: 1", "line 1: this is neither YAML nor JSON"),
         ("a: \x00", "line 1: this is neither YAML nor JSON: unacceptable character"),
         ("a:\n  b: *c", "line 2: this is neither YAML nor JSON: found undefined alias"),
         ("a: !thing 3", "line 1, a: YAML takes !thing for a tag, which means nothing here; write '!thing 3' if"),

@@ -63,11 +63,8 @@ def test_all_problems_come_at_once_in_the_order_of_the_file():
         ("a: [", "line 2: this is neither YAML nor JSON"),
         ("--- \n---\na: 1", "line 1: the policy is empty"),
         ("- a", "line 1: a policy is a map of keys; a minimal one is"),
-        ("words", "line 1: a policy is a map of keys"),
         ("{}", "line 1: apiVersion is missing; begin with `apiVersion: descheduler/v1alpha2`"),
-        ("kind: DeschedulerPolicy", "line 1: apiVersion is missing"),
         ("apiVersion: descheduler/v1alpha3", "line 1, apiVersion: apiVersion 'descheduler/v1alpha3' is not known; did"),
-        ("apiVersion: descheduler/__internal", "line 1, apiVersion: apiVersion 'descheduler/__internal' is not known"),
         ("apiVersion: [v1]", "line 1, apiVersion: apiVersion of this kind is not known"),
         (HEAD.replace("DeschedulerP", "P"), "line 2, kind: this is not a policy: its kind should be Desch"),
     ],
@@ -107,7 +104,6 @@ def test_what_is_missing_hides_no_other_problem(text, missing, other):
     maxNoOfPodsToEvictPerNamespace: [1] | maxNoOfPodsToEvictPerNamespace: a whole number is expected, not a list
     gracePeriodSeconds: -1 | gracePeriodSeconds: -1 is out of range: at least 0
     nodeSelector: {a: b} | nodeSelector: text is expected, not a map
-    nodeSelector: 5 | nodeSelector: text is expected, not 5
     nodeSelector: a==b,,c | nodeSelector: 'a==b,,c' is not a label selector (at ',c'): try a=b,c in (d,e),!f
     metricsCollector: {enabled: "true"} | metricsCollector.enabled: true or false is expected, not 'true'; write true
     metricsCollector: true | metricsCollector: a map (key: value) is expected, not true
@@ -143,7 +139,6 @@ def test_one_wrong_value_is_one_problem(text):
     rows("""
     [1] | : a map (key: value) is expected, not a list
     {max_pod_life_time_seconds: 5, states: [Running]} | .max_pod_life_time_seconds: unknown key
-    {MaxPodLifeTimeSeconds: 5, states: [Running]} | .MaxPodLifeTimeSeconds: unknown key
     {bogus: ~, states: [Running]} | .bogus: unknown key 'bogus'; known are namespaces, labelSelector,
     {matchLabels: {}, states: [Running]} | .matchLabels: unknown key 'matchLabels'
     {include: [a], states: [Running]} | .include: unknown key 'include'; it belongs under namespaces or ownerKinds
@@ -214,11 +209,9 @@ def test_a_long_value_is_cut_in_the_message():
 @pytest.mark.parametrize(
     ("value", "cure"),
     rows("""
-    "20 %" | not the text '20 %'; write 20, a percentage has no sign
     "12.5 %" | not the text '12.5 %'; write 12.5, a percentage has no sign
     "7" | not the text '7'; write 7 without quotes
     7d | not the text '7d'; write 604800 where seconds are meant
-    90m | not the text '90m'; write 5400 where seconds are meant
     many | not the text 'many'
     "\uff12\uff10%" | not the text '\uff12\uff10%'
     """),

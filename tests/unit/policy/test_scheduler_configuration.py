@@ -127,7 +127,6 @@ def test_mistakes_in_such_values_have_their_place() -> None:
     ("text", "problem"),
     [
         ("", "line 1: this is not a KubeSchedulerConfiguration, which begins with `apiVersion: kubescheduler"),
-        ("[]", "line 1: this is not a KubeSchedulerConfiguration"),
         ("a: [b", "this is neither YAML nor JSON"),
         ("kind: KubeSchedulerConfiguration", "line 1: apiVersion is missing: write `apiVersion: kubescheduler.config"),
         (HEAD.replace("v1", "v2"), "line 1, apiVersion: 'kubescheduler.config.k8s.io/v2' is not understood"),
