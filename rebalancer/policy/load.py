@@ -11,7 +11,7 @@ from rebalancer.policy import usage, v1alpha1
 from rebalancer.policy.arguments import Args, Plugin
 from rebalancer.policy.document import DocumentNode, Dumper, WantedDocument, at, items, wanted_document
 from rebalancer.policy.findings import Findings, Place, did_you_mean
-from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, POINTS, WirePolicy, WireProfile
+from rebalancer.policy.v1alpha2 import API_VERSION, EVICTOR, KIND, POINTS, WirePolicy
 from rebalancer.policy.validation import read
 from rebalancer.policy.values import LoadedPolicy, Policy, PolicyProfile
 from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, shown
@@ -241,7 +241,10 @@ def _policy(node: DocumentNode, plugins: Mapping[str, Plugin], findings: Finding
     for each in items(node, "profiles"):
         _check_effect(each, findings)
     _check_providers(wire, node, findings)
-    profiles = tuple(_profile(each, found, plugins) for each, found in zip(wire.profiles, args, strict=False))
+    profiles = tuple(
+        PolicyProfile.model_construct(**dict(each), args=MappingProxyType({EVICTOR: plugins[EVICTOR].args(), **found}))
+        for each, found in zip(wire.profiles, args, strict=False)
+    )
     return Policy.model_construct(**{**dict(wire), "profiles": profiles})
 
 
@@ -261,8 +264,3 @@ def _arguments(profile: DocumentNode, plugins: Mapping[str, Plugin], findings: F
             if given is not None:
                 found.setdefault(name.value, given)
     return found
-
-
-def _profile(wire: WireProfile, args: Mapping[str, Args], plugins: Mapping[str, Plugin]) -> PolicyProfile:
-    evictor = {} if EVICTOR in args else {EVICTOR: plugins[EVICTOR].args()}
-    return PolicyProfile.model_construct(**dict(wire), args=MappingProxyType({**evictor, **args}))

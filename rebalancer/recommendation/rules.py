@@ -141,13 +141,8 @@ def rules() -> dict[str, Rule]:
 def weighted(values: Iterable[tuple[float, float]], quantile: float) -> float:
     """Return the lowest value that, with all below it, has the share `quantile` of the weight."""
     ordered = sorted(values)
-    wanted = quantile * sum(weight for _, weight in ordered)
-    reached = 0.0
-    for value, weight in ordered:
-        reached += weight
-        if reached >= wanted:
-            return value
-    return ordered[-1][0]
+    reached = np.cumsum([weight for _, weight in ordered])
+    return ordered[int(np.searchsorted(reached, quantile * reached[-1]))][0]
 
 
 def _mean_peak(samples: Samples, resource: str) -> float:
