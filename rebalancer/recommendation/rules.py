@@ -9,7 +9,6 @@ What a kubelet keeps lets it evict pods before the kernel kills processes (docs/
 reserved only where the system's use was measured.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -102,8 +101,9 @@ def target(samples: Samples, _share: float, _core: bool) -> Need:
     newest = max(each.times[-1] for _, each in samples.columns())
     peaks: dict[int, float] = {}
     for _, each in samples.columns():
-        for age, part in _by_age(each.times, newest):
-            peaks[age] = max(peaks.get(age, 0.0), *each.memory[part])
+        ages, memory = (newest - np.asarray(each.times)) // _DAY_SECONDS, np.asarray(each.memory)
+        for age in map(int, np.unique(ages)):
+            peaks[age] = max(peaks.get(age, 0.0), float(memory[ages == age].max()))
     weights: dict[float, float] = {}
     for _, each in _steady(samples).columns():
         for time, cpu in zip(each.times, each.cpu, strict=True):
@@ -154,16 +154,6 @@ def _steady(samples: Samples) -> Samples:
     """Return the samples after start-up; all of them where none in a window would be left."""
     steady = samples.steady()
     return steady if any(True for _ in steady.in_windows()) else samples
-
-
-def _by_age(times: Sequence[int], newest: int) -> Iterator[tuple[int, slice]]:
-    """Yield where the samples of each age in whole days are, the newest first."""
-    end = len(times)
-    while end:
-        age = (newest - times[end - 1]) // _DAY_SECONDS
-        begin = bisect_right(times, newest - (age + 1) * _DAY_SECONDS)
-        yield age, slice(begin, end)
-        end = begin
 
 
 @cache
