@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
+from functools import cached_property
 from itertools import compress, groupby
 from operator import add
 from statistics import median
@@ -120,36 +121,30 @@ class OfPod(NamedTuple):
     starting: Sequence[tuple[int, int]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Samples:
-    """The samples of a container in all pods of its workload."""
+    """The samples of a container in all pods of its workload; columns that were put together stay while it does."""
 
     pods: Sequence[OfPod]  # a pod may occur once
     spans: Sequence[PeakSpan]  # the peak windows, in the order of time
     is_steady: bool = False  # whether those of starting containers are left out
-    _held: Sequence[tuple[str, Columns]] | None = None
 
     def __len__(self) -> int:
         return sum(len(each.series) for each in self.pods)
 
-    def columns(self) -> Iterator[tuple[str, Columns]]:
-        """Yield the pods that have samples, with these."""
-        for each in self.pods if self._held is None else ():
-            found = each.series.columns()
-            found = found.outside(each.starting) if self.is_steady else found
-            if found.times:
-                yield each.pod, found
-        yield from self._held or ()
+    def columns(self) -> Sequence[tuple[str, Columns]]:
+        """Return the pods that have samples, with these."""
+        return self._columns
 
-    def held(self) -> "Samples":
-        """Return the same, with columns that need not be put together each time; they take memory meanwhile."""
-        return replace(self, _held=list(self.columns()))
+    @cached_property
+    def _columns(self) -> Sequence[tuple[str, Columns]]:
+        every = ((each, each.series.columns()) for each in self.pods)
+        found = ((each.pod, of.outside(each.starting) if self.is_steady else of) for each, of in every)
+        return [(pod, of) for pod, of in found if of.times]
 
     def steady(self) -> "Samples":
         """Return the samples without those of starting containers."""
-        if self._held is not None and not any(each.starting for each in self.pods):
-            return self
-        return replace(self, is_steady=True, _held=None)
+        return replace(self, is_steady=True)
 
     def in_windows(self) -> Iterator[tuple[str, date, Columns]]:
         """Yield the samples in each peak window by pod; a window without samples is left out."""

@@ -131,7 +131,7 @@ def recommend(
     history: History, rule: Rule, share: float, min_days: int, min_samples: int, *, core: bool
 ) -> Recommendation:
     """Return what a rule recommends, if there is enough history: days with samples in a peak window, and samples."""
-    samples = history.samples.held()
+    samples = replace(history.samples)  # its columns take memory until it is gone
     peaks = samples.daily_peaks("cpu")
     if len(peaks) < max(1, min_days) or len(samples) < min_samples:
         found = f"{len(peaks)} days with samples in peak windows and {len(samples)} samples"
