@@ -1,18 +1,20 @@
-"""The gate: what the sink's answers lead to."""
+"""The gate: what the sink's answers lead to, and evictions in flight."""
 
 from datetime import timedelta
 from functools import partial
+from threading import Barrier, current_thread
 from typing import Any
 
 import pytest
 
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
+from rebalancer.errors import CycleStopped
 from rebalancer.eviction.steering import Held
-from rebalancer.eviction.verdict import Failed, Granted, Unknown, Verdict
+from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown, Verdict
 from rebalancer.report.words import notice_text
 from tests.make import NOW, cluster, decide, evicted, node, pdb, pod, refused, says_no
-from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Scripted
+from tests.unit.engine.stand_ins import AnsweringSink, Greedy, Listed, Scripted, ScriptedBalance
 
 ON = [node("n1"), node("n2")]
 LOST = Unknown("no answer")
@@ -138,3 +140,50 @@ def test_a_node_that_was_emptied_is_held_from_then_on() -> None:
     assert seen == [[], ["n1"]]
     assert ledger.held[0] == Held("n1", NOW + timedelta(minutes=15))
     assert decide(cluster(ON, []), Scripted(script)).held == []
+
+
+class Together:
+    """Answers once so many pods are asked for at the same time; of one pod, that a signal has come."""
+
+    def __init__(self, number: int, stopped: str = "") -> None:
+        self.barrier = Barrier(number, timeout=60.0)
+        self.stopped = stopped
+
+    def __call__(self, pod, *_):
+        self.barrier.wait()
+        if pod.name == self.stopped:
+            raise CycleStopped("stopped by SIGTERM")
+        return GRANTED
+
+
+def crowd(number: int):
+    return cluster(ON, [pod(f"p{each}", owners=f"owner-{each}") for each in range(number)])
+
+
+def test_pods_of_different_owners_are_in_flight_together():
+    ledger = decide(crowd(8), Listed(), sink=Together(4), most_in_flight=4)
+
+    assert evicted(ledger) == [f"p{each}" for each in range(8)]
+
+
+def test_pods_of_a_strategy_that_balances_go_one_by_one():
+    """Each of its choices depends on what went before, so nothing is left to another thread."""
+    threads = []
+
+    def sink(*_):
+        threads.append(current_thread())
+        return GRANTED
+
+    balance = ScriptedBalance(lambda on, evict: evict.each([(each, "crowded") for each in on.pods()]), "Balancing")
+    decide(crowd(8), balance, sink=sink, most_in_flight=4)
+
+    assert threads == [current_thread()] * 8
+
+
+def test_what_was_granted_is_recorded_although_the_cycle_is_stopped_meanwhile():
+    """The pod that was not asked for gives its share of the limit back; those asked for after it count."""
+    ledger = decide(crowd(8), Listed(), sink=Together(3, stopped="p0"), most_in_flight=3, limits=Limits(total=3))
+
+    assert evicted(ledger) == ["p1", "p2"]
+    assert ledger.stopped == "stopped by SIGTERM"
+    assert not ledger.refusals
