@@ -1,4 +1,4 @@
-"""Each rule is equal to a slow model that is written from its description, for any history."""
+"""Columns hold what was put in, and each rule is equal to a slow model written from its description."""
 
 from array import array
 from datetime import UTC, datetime
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from rebalancer.errors import UsageError
 from rebalancer.recommendation.rules import MEBI, Amounts, peak_mean, quantile, seed_literal, target
 from rebalancer.recommendation.samples import (
+    MISSING,
+    ContainerOfPod,
+    MeasuredContainers,
     OfPod,
     PodSeries,
     Samples,
@@ -207,3 +210,43 @@ def test_peaks_are_found_where_most_is_used():
 def test_a_name_tells_the_workload(pod, kind, name):
     """Names that Kubernetes makes have no vowels."""
     assert workload_by_name("shop", pod) == Workload("shop", kind, name)
+
+
+TIMES = range(1_000_000, 1_000_000 + 900 * 300, 300)
+NAME = ContainerOfPod("shop", "web-0", "app")
+#: Where a piece begins, and its samples; None is a gap.
+PIECES = st.lists(
+    st.tuples(
+        st.integers(0, 880),
+        st.lists(st.none() | st.integers(0, 4000), min_size=1, max_size=20),
+    ),
+    max_size=6,
+)
+
+
+@given(PIECES)
+def test_columns_have_every_sample_once_in_the_order_of_time(pieces):
+    """Beside a dictionary, which is what columns stand for; pieces come in any order."""
+    measured, model, taken = MeasuredContainers(TIMES), {}, set()
+    for first, values in pieces:
+        places = range(first, first + len(values))
+        if taken.isdisjoint(places):
+            taken.update(places)
+            cpu = array("f", [MISSING if value is None else value / 1000 for value in values])
+            memory = array("f", [MISSING if value is None else value * 4096 for value in values])
+            measured.put(NAME, first, cpu, memory)
+            model |= {place: value for place, value in zip(places, values, strict=True) if value is not None}
+    series = measured.series.get(NAME)
+    if not model:
+        return
+
+    columns = series.columns()
+
+    assert len(series) == len(model)
+    assert list(columns.times) == [TIMES[place] for place in sorted(model)]
+    assert [round(each * 1000) for each in columns.cpu] == [model[place] for place in sorted(model)]
+    assert list(columns.memory) == [model[place] * 4096 for place in sorted(model)]
+    assert series.first_time() == columns.times[0]
+    assert [place for place, total in enumerate(measured.totals) if total] == [
+        place for place in sorted(model) if model[place]
+    ]
