@@ -21,7 +21,6 @@ _KINDS = (
     ("StatefulSet", re.compile(r"(.+)-\d+")),
     ("DaemonSet", re.compile(rf"(.+)-{_LETTERS}{{5}}")),
 )
-_RANDOM = re.compile(rf"-{_LETTERS}{{5}}$")
 #: What differs by less from what it is now is fine.
 _CLOSE = 0.1
 _BURST = 2.0
@@ -49,11 +48,6 @@ def workload_by_name(namespace: str, pod: str) -> Workload:
         if match:
             return Workload(namespace, kind, match[1])
     return Workload(namespace, "Pod", pod)
-
-
-def is_made_up(pod: str) -> bool:
-    """Return whether a pod's name has random letters, so that no other cluster has a pod of this name."""
-    return _RANDOM.search(pod) is not None
 
 
 @dataclass(frozen=True, slots=True)

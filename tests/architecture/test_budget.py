@@ -16,7 +16,7 @@ BUDGET = {
     "rebalancer/marking": 385,
     "rebalancer/memory": 385,
     "rebalancer/policy": 2725,
-    "rebalancer/recommendation": 980,
+    "rebalancer/recommendation": 945,
     "rebalancer/report": 2645,
     "rebalancer/run": 6025,
     "rebalancer/scheduling": 5435,

@@ -70,8 +70,12 @@ def test_the_admission_policy_allows_just_these_keys(values, options, keys, labe
         (HOLDS, ["--key=kube-rebalancer/avoid"]),
         (MARKED, ["--key=kube-rebalancer/avoid", "--mark=status=presure"]),
         (
-            {**OWN, "leaderElection": {"resourceNamespace": "tools"}},
-            ["--key=kube-rebalancer/avoid", "--leader-elect-resource-namespace=tools"],
+            {**OWN, "leaderElection": {"resourceName": "ours", "resourceNamespace": "tools"}},
+            [
+                "--key=kube-rebalancer/avoid",
+                "--leader-elect-resource-name=ours",
+                "--leader-elect-resource-namespace=tools",
+            ],
         ),
     ],
 )
