@@ -34,9 +34,11 @@ _MOST_MOVES, _MOST_READINGS = 5_000, 12
 #: By how much clocks may differ before a time counts as forged.
 CLOCKS_DIFFER_BY = timedelta(minutes=10)
 
-_Name = Annotated[str, msgspec.Meta(max_length=600)]
+_LONGEST_NAME = 600
+HIGHEST = 1_000_000.0  # percent of what is allocatable
+_Name = Annotated[str, msgspec.Meta(max_length=_LONGEST_NAME)]
 _Time = Annotated[datetime, msgspec.Meta(tz=True)]
-_Figure = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+_Figure = Annotated[float, msgspec.Meta(ge=0, le=HIGHEST)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
@@ -113,8 +115,12 @@ class _Versioned(msgspec.Struct):
 
 
 def owner_of(pod: Pod) -> str:
-    """Return what a pod belongs to over all its templates, like `Deployment/web`; its own name if it has no owner."""
-    return lasting_owner(pod.controller.kind, pod.controller.name, pod.labels) if pod.controller else f"Pod/{pod.name}"
+    """Return what a pod belongs to over all its templates, like `Deployment/web`; its own name if it has no owner.
+
+    The API server takes an owner's name of any length; what would not be read again is cut.
+    """
+    owner = pod.controller
+    return lasting_owner(owner.kind, owner.name, pod.labels)[:_LONGEST_NAME] if owner else f"Pod/{pod.name}"
 
 
 def lasting_owner(kind: str, name: str, labels: Mapping[str, str]) -> str:

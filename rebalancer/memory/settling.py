@@ -100,7 +100,7 @@ def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
 
 
 def _seen(move: PastMove, pod: Pod, now: datetime, ready_within: timedelta) -> PastMove:
-    ready = ready_at(pod)
+    ready = (at := ready_at(pod)) and min(at, now)  # by the node's clock, which may be ahead
     failed = "" if move.was_unready else trouble(pod)
     if not (failed or move.was_unready) and ready is None and move.ready is None and now - move.at > ready_within:
         failed = "NotReady" if pod.node else "Pending"

@@ -30,6 +30,7 @@ from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.verdict import Granted, Unknown
 from rebalancer.memory.document import (
     CLOCKS_DIFFER_BY,
+    HIGHEST,
     KEY,
     Memory,
     NewerMemory,
@@ -153,7 +154,7 @@ def past_move(entry: Entry, at: datetime, cycle: datetime) -> PastMove:
 def readings(ledger: Ledger, cycle: datetime) -> tuple[Reading, ...]:
     """Return what a cycle measured of nodes, by the first strategy that did; nothing if none did."""
     measured = next((run.observed.nodes for run in ledger.runs if run.observed.nodes), ())
-    nodes = {each.name: {name: round(of, 1) for name, of in each.before.items()} for each in measured}
+    nodes = {each.name: {name: min(round(of, 1), HIGHEST) for name, of in each.before.items()} for each in measured}
     return (Reading(cycle, nodes),) if nodes else ()
 
 

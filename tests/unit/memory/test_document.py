@@ -4,10 +4,14 @@ import base64
 import gzip
 from datetime import timedelta
 from random import Random
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
+from rebalancer.cluster.pod import Condition
+from rebalancer.engine.ledger import Entry, Ledger
+from rebalancer.eviction.verdict import Granted
 from rebalancer.memory.document import (
     KEY,
     LARGEST,
@@ -20,6 +24,8 @@ from rebalancer.memory.document import (
     encoded,
     owner_of,
 )
+from rebalancer.memory.settling import settled
+from rebalancer.run.memory import past_move, readings
 from rebalancer.untrusted.documents import Unreadable
 from tests import make
 from tests.unit.memory.memories import ago, memory, move
@@ -90,6 +96,20 @@ def test_what_cannot_be_true_is_corrupt(change):
     """Times to come, stops for years, other types: the whole memory counts for nothing."""
     with pytest.raises(Unreadable):
         decoded(packed(plain(FULL) | change), make.NOW)
+
+
+def test_what_a_cluster_says_does_not_make_it_corrupt():
+    """An owner's name of any length, a node with next to nothing to allocate, and a node whose clock is ahead."""
+    pod = make.pod("p", owners=[make.owner("w" * 700)])
+    node = SimpleNamespace(name="n1", before={"cpu": 1e12})
+    ledger = Ledger(runs=[SimpleNamespace(observed=SimpleNamespace(nodes=[node]))])
+    moved = past_move(Entry("", "", pod, None, Granted()), ago(minutes=2), ago(minutes=2))
+    written = memory(moved, readings=readings(ledger, make.NOW))
+    came = make.pod("q", owners=pod.owners, age=60, conditions=(Condition("Ready", "True", changed=ago(hours=-1)),))
+    known = settled(written, [came], make.NOW, timedelta(minutes=5))
+
+    assert decoded({KEY: encoded(known)}, make.NOW) == known
+    assert known.moves[0].ready == make.NOW
 
 
 @pytest.mark.parametrize("text", [base64.b64encode(gzip.compress(b" " * (64 << 20))).decode(), " " * (LARGEST + 1)])
