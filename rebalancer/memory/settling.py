@@ -81,7 +81,8 @@ def settled(
         if move.replacement:  # it was seen before
             came = (pod for pod in there if pod.uid == move.replacement)
         else:
-            new = (pod for pod in there if (pod.created >= oldest if known is None else pod.uid not in known))
+            latest = move.at + max(_WATCHED, ready_within)  # later ones are of a rollout, or replace what others took
+            new = (x for x in there if (oldest <= x.created <= latest if known is None else x.uid not in known))
             came = (pod for pod in new if pod.uid not in taken)
         if first := next(came, None):
             taken.add(first.uid)

@@ -83,6 +83,15 @@ def test_a_move_is_settled_however_late_the_next_cycle_comes():
     assert (known.replacement, known.landed, known.ready) == ("uid-default-new", "n2", ago(minutes=59))
 
 
+def test_a_rollout_before_the_next_run_brings_no_replacements():
+    """Its pods are where nothing was foretold, perhaps where the move came from, and may crash; the move is unknown."""
+    rolled = replacement(1360, node="n1", ready=False, containers=(ContainerStatus(waiting="CrashLoopBackOff"),))
+
+    known = after(move(at=ago(hours=23), source="n1", foretold=("n2",)), pods=[rolled])
+
+    assert (known.moves[0].replacement, known.stops, known.undone) == ("", (), 0)
+
+
 @pytest.mark.parametrize(
     ("minutes", "ready", "failed"), [(14, True, 1), (16, True, 0), (60, False, 1), (1500, False, 1), (1570, False, 0)]
 )
