@@ -178,7 +178,9 @@ def from_pod(environ: Mapping[str, str], service_account: Path, overrides: Overr
         loader.load_and_set(configuration)  # type: ignore[no-untyped-call]  # as above
     if overrides.insecure:
         configuration.verify_ssl, configuration.ssl_ca_cert = False, None
-    return _access(configuration, impersonation({}, overrides))
+    access = _access(configuration, impersonation({}, overrides))
+    # Over the months of a loop the kubelet renews the authority: nobody else writes to this folder.
+    return replace(access, endpoint={**access.endpoint, "certificate-authority": ""})
 
 
 def _access(configuration: Configuration, acting_as: Headers, expires: datetime | None = None) -> Access:

@@ -277,10 +277,11 @@ def in_pod(secure, tmp_path):
 
 
 def test_a_pod_reaches_its_own_cluster(in_pod, secure, tmp_path, time):
-    """The service account's token and authority; a rotated token is picked up after a 401."""
+    """The service account's token and authority; after a 401 a rotated token is picked up, and a renewed authority."""
     client = Client(in_pod(), retry_policy=time.retry_policy())
     client.get(PODS)
     (tmp_path / "token").write_text("rotated\n")
+    (tmp_path / "ca.crt").write_text(f"{CERTIFICATE.read_text()}\n")
     secure.token = "rotated"
 
     assert b"PodList" in client.get(PODS)
