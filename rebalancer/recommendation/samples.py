@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
 from itertools import compress, groupby
+from math import inf
 from operator import add
 from statistics import median
 from typing import NamedTuple
@@ -47,14 +48,15 @@ class Columns:
         return millicores(max(self.cpu)) if resource == "cpu" else round(max(self.memory))
 
     def outside(self, parts: Iterable[tuple[int, int]]) -> "Columns":
-        """Return the samples that are in none of these parts of the time; the end of one does not count."""
-        found = self
-        for begin, end in parts:
-            first, last = bisect_left(found.times, begin), bisect_left(found.times, end)
-            if first < last:
-                times = [*found.times[:first], *found.times[last:]]
-                found = Columns(times, found.cpu[:first] + found.cpu[last:], found.memory[:first] + found.memory[last:])
-        return found
+        """Return the samples that are in none of these parts of the time, in order; the end of one does not count."""
+        times, cpu, memory, at = list[int](), array("f"), array("f"), 0
+        for begin, end in (*parts, (inf, inf)):
+            first = max(at, bisect_left(self.times, begin))
+            times += self.times[at:first]
+            cpu += self.cpu[at:first]
+            memory += self.memory[at:first]
+            at = max(at, bisect_left(self.times, end))
+        return Columns(times, cpu, memory)
 
 
 class PodSeries:
