@@ -71,7 +71,7 @@ class ProcessMetrics:
         self._cycles.labels(result, self._dry_run).inc()
         for histogram in self._cycle_durations:
             histogram.observe(seconds)
-        if result == "succeeded":
+        if result != "failed":  # also outside the windows, or in a pause: no alert is due
             self._last_good.labels(self._dry_run).set(time.time())
 
     def ledger_closed(self, ledger: Ledger) -> None:

@@ -57,6 +57,16 @@ def test_results_in_the_words_of_the_descheduler(verdict, result):
     assert values[evicted(result).replace("_total", "")] == 1
 
 
+@pytest.mark.parametrize(("result", "is_good"), [("succeeded", True), ("skipped", True), ("failed", False)])
+def test_a_cycle_that_had_nothing_to_do_is_a_good_one(result, is_good):
+    """A loop that moves pods at night raises no alert by day."""
+    metrics = ProcessMetrics(dry_run=False)
+
+    metrics.cycle_ended(result, 0.1)
+
+    assert ('rebalancer_last_successful_cycle_timestamp_seconds{dry_run="false"}' in found(metrics)) == is_good
+
+
 def test_a_protection_is_a_refusal_and_no_eviction():
     """Counted by its cause, each pod once however often it was asked for."""
     values = counted(*[refused(Code("DaemonSetPods"))] * 3)
