@@ -107,10 +107,14 @@ class ProcessMetrics:
             self._marked.labels(rule).set(nodes)
 
     def policy_read(self, *, valid: bool) -> None:
-        """Record whether the policy file is valid as it is now."""
+        """Record whether the policy file is valid as it is now; a new one may ask no source that the old one asked."""
         self._policy_valid.set(valid)
         if not valid:
             self._policy_failures.inc()
+            return
+        self.breaker.set(0)
+        for of_source in (self.stale_nodes, self.ages):
+            of_source.clear()
 
     def _add_descheduler_metrics(self) -> None:
         counter = partial(prometheus.Counter, namespace="descheduler", registry=self.registry)

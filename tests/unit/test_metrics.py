@@ -67,6 +67,23 @@ def test_a_cycle_that_had_nothing_to_do_is_a_good_one(result, is_good):
     assert ('rebalancer_last_successful_cycle_timestamp_seconds{dry_run="false"}' in found(metrics)) == is_good
 
 
+def test_a_new_policy_leaves_no_figures_of_sources_that_nobody_asks_any_more():
+    """Nor a breaker that nobody looks at: their alerts would never end."""
+    metrics = ProcessMetrics(dry_run=False)
+    for each in (metrics.stale_nodes, metrics.ages):
+        each.labels("KubernetesMetrics").set(3)
+    metrics.breaker.set(1)
+
+    metrics.policy_read(valid=False)
+    before = found(metrics)
+    metrics.policy_read(valid=True)
+
+    of_source = 'rebalancer_source_stale_nodes{source="KubernetesMetrics"}'
+    assert (before[of_source], before["rebalancer_breaker_open"]) == (3, 1)
+    assert [name for name in found(metrics) if "source=" in name] == []
+    assert found(metrics)["rebalancer_breaker_open"] == 0
+
+
 def test_a_protection_is_a_refusal_and_no_eviction():
     """Counted by its cause, each pod once however often it was asked for."""
     values = counted(*[refused(Code("DaemonSetPods"))] * 3)
