@@ -255,7 +255,8 @@ class _Marking:
     def act(self, permit: Permit | None) -> tuple[int, bool]:
         """Evaluate once, show the report, and only then export metrics: that may take long, or hang.
 
-        Return the exit code, and whether all nodes were written: a source that does not answer puts off no evaluation.
+        Return the exit code, and whether few nodes failed: neither these nor a source without an answer put off the
+        next evaluation, since marks of other nodes would expire meanwhile.
         """
         run = self.run
         try:
@@ -265,7 +266,7 @@ class _Marking:
                 self._tell(outcome)
             self._last, self._evaluated = outcome, self._evaluated if outcome.skipped else outcome
             shown = Outcome(marking_document(outcome), run.interruption.exit_code or int(not outcome.succeeded))
-            return run.deliver(shown), not outcome.problems
+            return run.deliver(shown), 2 * len(outcome.problems) <= outcome.nodes
         finally:
             export(run.options.export, run.telemetry.metrics, run.description, run.client.ending.is_set)
 

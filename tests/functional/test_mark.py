@@ -230,6 +230,20 @@ def test_marks_follow_the_load_until_a_signal_comes(mark, server, prometheus):
     assert [each["change"] for each in reports[0]["nodes"]] == ["marked", "marked"]
 
 
+def test_a_node_that_cannot_be_marked_puts_off_no_evaluation(mark, server):
+    """It stays so for long; after ten intervals the marks of all others would have expired."""
+    found = server.node("n1")
+    server.add({**found, "metadata": {**found["metadata"], "labels": {"status": "retired"}}})
+    mark.write({**RULES, "mark": {"label": "status=presure"}})
+    loop = Loop(mark)
+    loop.wait_evaluated(3, FAILED)
+
+    outcome = loop.end()
+
+    assert "node n1 is not as it should be" in outcome.stderr
+    assert "failed cycles in a row" not in outcome.stderr
+
+
 def test_rules_that_change_are_in_force_with_the_next_evaluation(mark, server):
     """And bad ones leave the last good ones in force, with a warning and without readiness."""
     loop = Loop(mark)
