@@ -81,7 +81,7 @@ def settled(
         if move.replacement:  # it was seen before
             came = (pod for pod in there if pod.uid == move.replacement)
         else:
-            latest = move.at + max(_WATCHED, ready_within)  # later ones are of a rollout, or replace what others took
+            latest = _latest(move, ready_within)  # later ones are of a rollout, or replace what others took
             new = (x for x in there if (oldest <= x.created <= latest if known is None else x.uid not in known))
             came = (pod for pod in new if pod.uid not in taken)
         if first := next(came, None):
@@ -93,15 +93,23 @@ def settled(
     return replace(memory, moves=moves, stops=_stopped(memory.stops, failed, now), undone=memory.undone + came_back)
 
 
+def _latest(move: PastMove, ready_within: timedelta) -> datetime:
+    """Return until when what happens is believed to come of a move; a look may be hours later."""
+    return move.at + max(_WATCHED, ready_within)
+
+
 def _is_watched(move: PastMove, now: datetime, ready_within: timedelta) -> bool:
     """Return whether there is something to learn of a move: cycles may be hours apart, so of a new one always."""
     if move.failed or now - move.at > _LOOKED_FOR:
         return False
-    return move.ready is None or now - move.at <= max(_WATCHED, ready_within)
+    return move.ready is None or now <= _latest(move, ready_within)
 
 
 def _seen(move: PastMove, pod: Pod, now: datetime, ready_within: timedelta) -> PastMove:
-    ready = (at := ready_at(pod)) and min(at, now)  # by the node's clock, which may be ahead
+    ready = ready_at(pod)
+    if ready and ready > _latest(move, ready_within):  # it was Ready before, and again after a restart
+        ready = pod.started or pod.created
+    ready = ready and min(ready, now)  # by the node's clock, which may be ahead
     failed = "" if move.was_unready else trouble(pod)
     if not (failed or move.was_unready) and ready is None and move.ready is None and now - move.at > ready_within:
         failed = "NotReady" if pod.node else "Pending"

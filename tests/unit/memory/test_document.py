@@ -105,7 +105,9 @@ def test_what_a_cluster_says_does_not_make_it_corrupt():
     ledger = Ledger(runs=[SimpleNamespace(observed=SimpleNamespace(nodes=[node]))])
     moved = past_move(Entry("", "", pod, None, Granted()), ago(minutes=2), ago(minutes=2))
     written = memory(moved, readings=readings(ledger, make.NOW))
-    came = make.pod("q", owners=pod.owners, age=60, conditions=(Condition("Ready", "True", changed=ago(hours=-1)),))
+    ahead = ago(hours=-1)
+    by_node = {"started": ahead, "conditions": (Condition("Ready", "True", changed=ahead),)}
+    came = make.pod("q", owners=pod.owners, age=60, **by_node)
     known = settled(written, [came], make.NOW, timedelta(minutes=5))
 
     assert decoded({KEY: encoded(known)}, make.NOW) == known

@@ -83,6 +83,17 @@ def test_a_move_is_settled_however_late_the_next_cycle_comes():
     assert (known.replacement, known.landed, known.ready) == ("uid-default-new", "n2", ago(minutes=59))
 
 
+@pytest.mark.parametrize(("hours", "ready"), [(22.95, 22.95), (3, 22.98)])
+def test_a_restart_hours_later_does_not_make_a_replacement_slow(hours, ready):
+    """It was Ready before, by when is not known: so its owner's moves do not cost ten times as much for weeks."""
+    conditions = (Condition("Ready", "True", changed=ago(hours=hours)),)
+    came = replacement(22.99 * 60, conditions=conditions, started=ago(hours=22.98))
+
+    (known,) = after(move(at=ago(hours=23)), pods=[came]).moves
+
+    assert known.ready == ago(hours=ready)
+
+
 def test_a_rollout_before_the_next_run_brings_no_replacements():
     """Its pods are where nothing was foretold, perhaps where the move came from, and may crash; the move is unknown."""
     rolled = replacement(1360, node="n1", ready=False, containers=(ContainerStatus(waiting="CrashLoopBackOff"),))
