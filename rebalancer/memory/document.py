@@ -4,8 +4,10 @@ In a ConfigMap it is one text: JSON, gzipped, in base64.  Whoever may write Conf
 size is checked before it is unpacked and again while it is, its types and counts when it is decoded, and its times
 against the clock.  What does not pass is corrupt as a whole: part of a forged memory is not worth more than none.
 
-It is cut to size where it is written: what was measured goes first, then the oldest moves.  Example: 5,000 nodes with
-two figures in each of twelve cycles and 4,000 moves take some 300 KiB; six of the cycles are left out, and it is 190.
+It is cut to size where it is written, the oldest first: moves of more than a day ago, which no rule needs by default,
+then what was measured but for the last four cycles, then moves but for the last 1,200, then what is left of both.
+Example: 5,000 nodes with two figures in each of twelve cycles and 4,000 moves of a day take some 300 KiB; six of the
+cycles are left out, and it is 190.
 """
 
 import base64
@@ -31,6 +33,8 @@ KEY = "memory"
 LARGEST = 200 << 10
 _LARGEST_UNPACKED = 16 << 20
 _MOST_MOVES, _MOST_READINGS = 5_000, 12
+_FEWEST_MOVES, _FEWEST_READINGS = 1_200, 4  # without readings a move would cost nothing, and no load would last
+_DAY = timedelta(days=1)
 #: By how much clocks may differ before a time counts as forged.
 CLOCKS_DIFFER_BY = timedelta(minutes=10)
 
@@ -142,16 +146,18 @@ def owner_key(pod: Pod) -> tuple[str, str]:
 
 
 def encoded(memory: Memory) -> str:
-    """Return the memory as the text of a ConfigMap, cut to `LARGEST`: readings go first, then the oldest moves."""
+    """Return the memory as the text of a ConfigMap, cut to `LARGEST`."""
     memory = replace(memory, moves=memory.moves[-_MOST_MOVES:], readings=memory.readings[-_MOST_READINGS:])
     while True:
         text = base64.b64encode(gzip.compress(msgspec.json.encode(memory), mtime=0)).decode()
         if len(text) <= LARGEST:
             return text
-        if memory.readings:
-            memory = replace(memory, readings=memory.readings[1:])
-        elif memory.moves:
-            memory = replace(memory, moves=memory.moves[max(1, len(memory.moves) // 8) :])
+        moves, readings, part = memory.moves, memory.readings, max(1, len(memory.moves) // 8)
+        is_first = len(readings) <= _FEWEST_READINGS and len(moves) > _FEWEST_MOVES
+        if moves and (is_first or not readings or moves[part - 1].at < moves[-1].at - _DAY):
+            memory = replace(memory, moves=moves[part:])
+        elif readings:
+            memory = replace(memory, readings=readings[1:])
         else:
             memory = replace(memory, stops=memory.stops[max(1, len(memory.stops) // 8) :])
 
