@@ -49,7 +49,15 @@ from rebalancer.recommendation.workloads import WHOLE_POD
 from rebalancer.report.layout import count
 from rebalancer.run.live import open_cluster
 from rebalancer.run.options import ClientOptions
-from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, read_input, unpacked
+from rebalancer.untrusted.documents import (
+    LARGEST_FILE,
+    LARGEST_PAGE,
+    Copied,
+    Unreadable,
+    read_input,
+    read_large,
+    unpacked,
+)
 
 #: The names of the files; the group is the day.
 _NAME = re.compile(r"recorded-(\d{8})\.txt\.gz")
@@ -92,13 +100,13 @@ def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tup
 
 def _sheets(path: Path, zone: ZoneInfo, skipped: list[str]) -> Iterator[tuple[int, str]]:
     try:
-        content = read_input(str(path), LARGEST_PAGE)
         if _NAME.fullmatch(path.name):
             torn: list[int] = []
-            yield from sheets(content, torn)
+            yield from sheets(read_large(str(path), LARGEST_FILE), torn)  # all of a day
             if torn:
                 skipped.append(f"{path.name}: {count(len(torn), 'sheet')} not whole, the first at byte {torn[0]}")
             return
+        content = read_input(str(path), LARGEST_PAGE)
         time_in_name = None
         with suppress(ValueError):
             if match := _TIME.search(path.name):
@@ -176,7 +184,7 @@ def packed_sheet(time: datetime, lines: Iterable[str]) -> bytes:
     return packer.compress(text.encode()) + packer.flush()
 
 
-def sheets(content: bytes, torn: list[int]) -> Iterator[tuple[int, str]]:
+def sheets(content: bytes | Copied, torn: list[int]) -> Iterator[tuple[int, str]]:
     """Yield the sheets of a file, each with its time since 1970; places of those that are not whole go to `torn`."""
     begins = [match.start() for match in _BEGIN.finditer(content)]
     if begins[:1] != [0]:

@@ -10,8 +10,7 @@ import pytest
 from rebalancer.run.sample_folder import append, packed_sheet, sheets
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
-
-
+FEW = ("--min-days", "1", "--min-samples", "1", "-o", "json", "--peak", "00:00-24:00")
 METRICS = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics"}
 
 
@@ -142,8 +141,18 @@ def test_recommend_reads_what_was_recorded(rebalancer, tmp_path, recorded, tops,
     for minute, lines in tops.items():
         (tmp_path / f"top-20260115{1200 + minute}00.txt").write_text(f"{HEADING}\n{lines}\n")
 
-    few = ("--min-days", "1", "--min-samples", "1", "-o", "json", "--peak", "00:00-24:00")
-    outcome = rebalancer("recommend", "--samples", tmp_path, *few)
+    outcome = rebalancer("recommend", "--samples", tmp_path, *FEW)
 
     assert {each["name"]: each["samples"] for each in outcome.report["containers"]} == samples
     assert words in outcome.stderr
+
+
+def test_a_day_may_be_longer_than_one_answer_of_a_server(rebalancer, tmp_path, monkeypatch):
+    """1,500 nodes fill 256 MiB a day at a sheet every five minutes; that is the bound of each sheet."""
+    monkeypatch.setattr("rebalancer.run.sample_folder.LARGEST_PAGE", 200)
+    (tmp_path / "recorded-20260115.txt.gz").write_bytes(b"".join(map(sheet, range(20))))
+
+    outcome = rebalancer("recommend", "--samples", tmp_path, *FEW)
+
+    assert {each["name"]: each["samples"] for each in outcome.report["containers"]} == {"web": 20}
+    assert "cannot be read" not in outcome.stderr
