@@ -67,6 +67,7 @@ _FIRST_LINE = re.compile(rb"# rebalancer record (\S{20})\n")
 _BEGIN = re.compile(rb"\x1f\x8b\x08\x00\x00{4}[\x00\x02\x04][\x03\xff]")
 _TIME_IN_SHEET = "%Y-%m-%dT%H:%M:%SZ"
 _YEAR, _HOUR = 366 * 86_400, 3600
+_LONGEST_BREAK = timedelta(days=30)  # from one recorded day to the next, after which a clock is doubted
 _TIME = re.compile(r"(?<!\d)(20\d{12})(?!\d)")
 _CPU = re.compile(r"[0-9]{1,18}m?")
 _MEMORY = re.compile(r"[0-9]{1,18}[KMG]i")
@@ -231,9 +232,10 @@ def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, i
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         append(path, packed_sheet(now, lines))
-        for each in path.parent.iterdir():
-            match = _NAME.fullmatch(each.name)
-            if match and match[1] < f"{now - keep:%Y%m%d}":
+        days = {each: match[1] for each in path.parent.iterdir() if (match := _NAME.fullmatch(each.name))}
+        oldest, recent, today = (f"{now - age:%Y%m%d}" for age in (keep, _LONGEST_BREAK, timedelta()))
+        if any(recent <= day < today for day in days.values()):  # else this clock may be wrong, by months
+            for each in (each for each, day in days.items() if day < oldest):
                 each.unlink(missing_ok=True)  # another writer may be faster
     except OSError as error:
         raise UsageError(f"--out {folder} cannot be written: {error.strerror}") from error

@@ -53,6 +53,20 @@ def test_a_sample_is_appended_and_can_be_read_by_hand(server, record, tmp_path):
     assert len(lines) == 8
 
 
+def test_a_clock_that_is_months_ahead_removes_nothing(server, record, tmp_path):
+    """All that was collected would be too old; so it is after a long break, until the next day."""
+    server.add(pod("db-0", app={"cpu": "5m", "memory": "1Mi"}))
+    out = tmp_path / "samples"
+    out.mkdir()
+    names = {f"recorded-{datetime.now(UTC) - timedelta(days=age):%Y%m%d}.txt.gz" for age in (200, 150, 120)}
+    for name in names:
+        (out / name).touch()
+
+    assert record().exit_code == 0
+
+    assert {each.name for each in out.iterdir()} >= names
+
+
 def test_a_cluster_without_metrics_server_is_told(record, tmp_path):
     outcome = record()
 
