@@ -75,6 +75,13 @@ def test_a_window_in_an_hour_that_comes_twice_opens_on_the_next_day(freeze):
     assert Schedule((window,), freezes).closed(at("2026-10-25T00:59:59Z")).endswith("opens at 2026-10-26T01:30:00Z")
 
 
+def test_a_clock_that_is_set_back_at_a_quarter_to_the_hour_ends_no_run():
+    """There the library that reads cron stays at one moment for ever."""
+    window = Window.model_validate({"cron": "*/15 2 * * *", "for": "1h", "timezone": "Pacific/Chatham"})
+
+    assert Schedule((window,)).closed(at("2026-04-04T13:15:00Z"))
+
+
 @pytest.mark.parametrize(
     ("freezes", "now", "said"),
     [
