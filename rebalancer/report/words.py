@@ -232,7 +232,7 @@ NODES = _words(
         Code.ABOVE_CEILING: "{resource} above {ceiling:number} %",
         Code.ANTI_AFFINITY: "anti-affinity against {pod}",
         Code.CORDONED: "cordoned",
-        Code.HELD_NODE: "which is held empty",
+        Code.HELD_NODE: "which is held empty, young or about to go",
         Code.IDLE_NODE: "which is to be emptied, too",
         Code.INSUFFICIENT: {"requested": _requested, "": "insufficient {resource}"},
         Code.NO_POD_SLOT: "no free pod slot",

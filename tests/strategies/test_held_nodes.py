@@ -17,6 +17,7 @@ from tests import make
 from tests.measured import cluster as measured
 from tests.measured import low, node, pod
 from tests.strategies.test_high_node_utilization_compaction import compaction, scene
+from tests.unit.memory.memories import recollection
 
 MINUTE = timedelta(minutes=1)
 UNTIL = make.NOW + 15 * MINUTE
@@ -69,6 +70,9 @@ def test_a_held_node_does_not_count_in_the_mean(strategy):
     assert [round(each.runs[0].observed.targets["cpu"]) for each in (free, one)] == [37, 50]
 
 
+RECEIVES_NOTHING = "no destination: the scheduler would likely choose n2, which is held empty, young or about to go"
+
+
 def test_a_pod_that_the_scheduler_may_put_on_a_held_node_stays():
     """It tolerates the taint; nobody else is kept from going."""
     pods = [pod("stays", tolerations=["*"], age=9_000), pod("goes", age=8_000), pod("rest", prefer_no_eviction=True)]
@@ -77,7 +81,17 @@ def test_a_pod_that_the_scheduler_may_put_on_a_held_node_stays():
 
     assert make.evicted(ledger) == ["goes"]
     (kept,) = (each for each in ledger.refusals if each.pod.name == "stays")
-    assert text(kept.verdict.cause) == "no destination: the scheduler would likely choose n2, which is held empty"
+    assert text(kept.verdict.cause) == RECEIVES_NOTHING
+
+
+def test_the_words_are_true_of_nodes_that_nobody_holds():
+    """A node that has just come, or is about to go, receives nothing either."""
+    young = node("n2", created=make.NOW - 5 * MINUTE)
+    nodes = [node("n1"), young, node("n3", taints=["k:PreferNoSchedule"])]
+    on = measured(nodes, [pod("p"), pod("q")], {"p": 40, "q": 40})
+    ledger = make.decide(on, low(40, 50), recollection=recollection())
+
+    assert {text(each.verdict.cause) for each in ledger.refusals} == {RECEIVES_NOTHING}
 
 
 def test_high_node_utilization_does_not_empty_nodes_onto_a_held_one():
