@@ -2,6 +2,7 @@
 
 1. Filling goes in rounds, each with a ceiling for destinations and a least gain of a move.  All gains are tried with
    one ceiling before the next ceiling.
+   Low nodes that none of the donors' pods can run on do not count.
 2. In a round the nodes above the mean donate in turn, the one furthest above it first.
 3. Of a donor's pods the one with the largest gain goes: how many of the points up to the mean it fills where it would
    land (the average, if it may land on several nodes), less the points that the donor lacks afterwards.  No costly pod
@@ -23,6 +24,7 @@ from rebalancer.balancing.relief import Moves, furthest_first, node_is_spent
 from rebalancer.balancing.utilization import Band, NodeUtilization, Percentages
 from rebalancer.cluster.node import Node
 from rebalancer.eviction.verdict import Refused
+from rebalancer.scheduling.eligibility import EligibleNodes
 
 #: How far above the mean, as a share of the way to the band's edge, destinations are filled at first, and later.  Not
 #: to the edge itself, since where a pod lands is likely and not certain.
@@ -86,6 +88,7 @@ class Filling:
         if not self._moves.worth:
             return
         donors = furthest_first(sources, self._band.mean)
+        self._low -= self._out_of_reach(donors)
         nodes = len(self._destinations.known)
         self._tries_left = min(_TRIES_PER_LOW_NODE * len(self._low), ceil(_TRIES_PER_NODE * nodes))
         # Round by round: first up to a low ceiling the moves of large gain, then smaller ones; then a higher ceiling.
@@ -93,6 +96,15 @@ class Filling:
             if self._low:
                 self._destinations.set_ceilings(ceilings)
                 self._collect(donors, least)
+
+    def _out_of_reach(self, donors: Iterable[NodeUtilization]) -> set[str]:
+        """Return the low nodes that none of the donors' pods can run on: taints, selectors and affinity see to that."""
+        out, selection = self._low, self._moves.selection
+        constraints = selection.cluster.index(EligibleNodes).constraints
+        for group in chain.from_iterable(selection.groups(donor, None) for donor in donors):
+            if not (out := out.difference(*(constraints(each.pod.spec).suiting for each in group))):
+                break
+        return out
 
     def _collect(self, donors: Iterable[NodeUtilization], least: float) -> None:
         self._most_lacking = self._lacked_by(self._destinations.known.values())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
+from tests.models.placement import matches_node, tolerates
 
 if TYPE_CHECKING:
     from tests.models.relief import LowRelief
@@ -23,16 +24,28 @@ class Filling:
         self.relief = relief
         self.kept = relief.above_low(Fraction(1, 2))
         self.moves_left = 0
+        self.in_reach: set[str] = set()
+
+    def low(self, floors: Percents) -> list[Node]:
+        """Nodes below these floors; of those below the band only the ones that some donor's pod can run on."""
+        found = self.relief.low_nodes(floors)
+        return [each for each in found if floors is not self.relief.low or each.name in self.in_reach]
 
     def run(self) -> None:
         """Nodes above the mean give where the expected gain is largest while some node is below its band."""
         self.relief.goal = self.relief.mean
         donors = self.relief.over()
+        pods = [pod for node in donors for pod in self.relief.world.active(node) if self.relief.is_candidate(pod)]
+        self.in_reach = {
+            node.name
+            for node in self.relief.nodes
+            if any(matches_node(pod.spec, node) and tolerates(pod.spec.tolerations, node.taints) for pod in pods)
+        }
         schedulable = [node for node in self.relief.nodes if not node.unschedulable]
-        self.moves_left = min(8 * len(self.relief.low_nodes(self.relief.low)), ceil(Fraction(8, 10) * len(schedulable)))
+        self.moves_left = min(8 * len(self.low(self.relief.low)), ceil(Fraction(8, 10) * len(schedulable)))
         for share in (Fraction(1, 2), Fraction(9, 10), Fraction(1)):
             for least in (Fraction(4), Fraction(2), Fraction(1), Fraction(3, 10)):
-                if self.relief.low_nodes(self.relief.low):
+                if self.low(self.relief.low):
                     self.relief.ceilings = self.relief.above_mean(share)
                     self.ask_all(donors, least)
 
@@ -52,7 +65,7 @@ class Filling:
             group = self.relief.by_age([pod for pod in candidates if self.relief.cost(pod) == cost])
             expected = {pod.key: self.gain(pod, node) for pod in group}
             group = [pod for pod in group if expected[pod.key] > 0]
-            while self.relief.low_nodes(wanted) and self.moves_left > 0:
+            while self.low(wanted) and self.moves_left > 0:
                 pod = self.most_useful(group, expected, node)
                 if pod is None:
                     break  # no pod of this cost brings anything; costlier ones may
@@ -63,7 +76,7 @@ class Filling:
                     return
                 destinations = self.relief.destinations(pod)
                 lifted = [(destination, self.lifted(pod, destination)) for destination in destinations]
-                count_on = min if len(self.relief.low_nodes(self.relief.low)) <= 3 else max
+                count_on = min if len(self.low(self.relief.low)) <= 3 else max
                 expected_gain = count_on(gain for _, gain in lifted)
                 destination = max((each for each, gain in lifted if gain == expected_gain), key=self.lacking)
                 if self.relief.in_all_worlds(pod, destinations, destination) and self.relief.move(pod, destination):

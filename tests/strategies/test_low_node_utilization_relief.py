@@ -160,6 +160,20 @@ def test_eight_moves_a_cycle_are_made_for_each_low_node():
     assert len(deviation({**usage, "n26": 2, "n27": 2}, low_anywhere).evictions) == 16
 
 
+def test_what_no_pod_can_run_on_is_not_filled_by_moves_between_other_nodes():
+    """Nodes are at 48, 40, 20 and 5 %, and the band begins at 8.25 %.  Without its taint the last one is filled."""
+    by_band = low({"cpu": 20}, {"cpu": 20}, useDeviationThresholds=True)
+
+    def goes(**fields):
+        nodes = [node("n1"), node("n2"), node("n3"), node("special", **fields)]
+        usage = {"a": 8, "b": 40, "c": 20, "d": 20}
+        pods = [pod("a"), pod("b", prefer_no_eviction=True), pod("c", on="n2", cpu="3"), pod("d", on="n3")]
+        return evicted(decide(cluster(nodes, pods, usage, {"n2": 20, "special": 5}), by_band))
+
+    assert goes() == ["a"]
+    assert goes(taints=["gpu:NoSchedule"]) == []
+
+
 def test_a_node_that_is_not_above_the_mean_any_more_donates_too():
     """One pod of 2 brings it from 32 to 30; the mean is 30.6."""
     usage = {f"n{number:02}": 32 for number in range(20)}
