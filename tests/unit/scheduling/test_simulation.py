@@ -81,17 +81,17 @@ def test_a_replacement_that_is_expected_takes_room() -> None:
 
 
 def test_the_replacement_is_made_from_the_template_that_was_read() -> None:
-    """The pod was given more in place, which its replacement will not have."""
-    template = Template(labels=WEB, spec=PodSpec(requests={"cpu": 100}))
+    """The pod was given less in place, which its replacement will not have."""
+    template = Template(labels=WEB, spec=PodSpec(requests={"cpu": 3000}))
     read = SchedulerInputs(
         services={},
         replica_sets={},
         templates={("ReplicaSet", "ReplicaSet-web"): template},
     )
-    pod = make.pod("web-1", cpu="3", labels=WEB)
+    pod = make.pod("web-1", cpu="100m", labels=WEB)
     nodes = [make.node("n1"), make.node("n2", cpu="1")]
 
-    assert answer(make.cluster(nodes, [pod], scheduler_inputs=read), pod).nodes == ("n2",)
+    assert answer(make.cluster(nodes, [pod], scheduler_inputs=read), pod).nodes == ("n1",)
     assert Simulation(make.cluster(nodes, [pod], scheduler_inputs=read)).notices == []
 
 
