@@ -59,7 +59,7 @@ class ByUsage:
         counts = {"nodes": len(sources), "over": len(over), "below" if bounds.deviation else "under": len(under)}
         none_over = not over and not bounds.deviation
         obstacles = ((none_over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
-        weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
+        weighing = UsageWeighing(sources, self._usage.of_pod, low, high, self._cluster.receives)
         with weighing.told(self._cluster, self._evict, counts, obstacles, least):
             if few or not band.mean:  # no node counts
                 return
@@ -122,7 +122,7 @@ class ByUsage:
         staying = in_use.nodes if in_use else {each.node.name for each in sources} - idle
         others = [each for each in sources if each.node.name in staying and cluster.receives(each.node)]
         candidates = in_use.candidates(under) if in_use else under
-        weighing = UsageWeighing(sources, usage.of_pod, low, {}, cordoned=True)
+        weighing = UsageWeighing(sources, usage.of_pod, low, {})
         with weighing.while_emptying(cluster, evict, under, candidates, others, args.number_of_nodes) as may_go:
             if not may_go:
                 return

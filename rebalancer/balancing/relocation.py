@@ -78,7 +78,7 @@ class Relocation:
         under = [peak for peak in self._destinations() if peak.within(low)]
         over = [source for source in sources if not source.within(high)]
         few = len(under) <= max(number_of_nodes, 0)
-        weighing = UsageWeighing(sources, self._usage.of_pod, low, high)
+        weighing = UsageWeighing(sources, self._usage.of_pod, low, high, self._cluster.receives)
         counts = {"nodes": len(sources), "over": len(over), "under": len(under)}
         obstacles = ((not over, NONE_OVER), (not under, NONE_RECEIVES), (few, TOO_FEW_UNDER))
         with weighing.told(self._cluster, self._evict, counts, obstacles, number_of_nodes):
@@ -93,7 +93,7 @@ class Relocation:
         under = [source for source in sources if source.within(thresholds)]
         idle = {source.node.name for source in under}
         destinations = [peak for peak in self._destinations() if peak.node.name not in idle]
-        weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {}, cordoned=True)
+        weighing = UsageWeighing(sources, self._usage.of_pod, thresholds, {})
         with weighing.while_emptying(self._cluster, self._evict, under, under, destinations, number_of_nodes) as may_go:
             if may_go:
                 room = Room(destinations, {}, weighing)

@@ -6,13 +6,14 @@ that is the least full then, without asking whether it fits.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from heapq import heapify, heapreplace
 
 from rebalancer.balancing.usage import FollowedUsage, OfPod
 from rebalancer.balancing.utilization import NodeUtilization, Percentages
 from rebalancer.cluster.cluster import Cluster
+from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import Resources
 from rebalancer.eviction import observation
 from rebalancer.eviction.evict import Evict
@@ -28,7 +29,7 @@ Obstacles = Sequence[tuple[bool, str]]
 
 
 class UsageWeighing(FollowedUsage):
-    """Follows what copies of nodes use; a cordoned node is not underutilized unless these may be so."""
+    """Follows what copies of nodes use; a node that receives nothing is not underutilized."""
 
     def __init__(
         self,
@@ -36,12 +37,11 @@ class UsageWeighing(FollowedUsage):
         of_pod: OfPod | None,
         low: Percentages,
         high: Percentages,
-        *,
-        cordoned: bool = False,
+        receives: Callable[[Node], bool] = lambda _: True,
     ) -> None:
         copies = (NodeUtilization(each.node, each.used, each.offset) for each in nodes)
         super().__init__(copies, of_pod or (lambda _: None), rises=True)
-        self._low, self._high, self._cordoned = low, high, cordoned
+        self._low, self._high, self._receives = low, high, receives
         self._before = {name: (_rounded(node), self._state(node)) for name, node in self._nodes.items()}
         self._by_fullness: list[tuple[float, str]] = []
 
@@ -111,7 +111,7 @@ class UsageWeighing(FollowedUsage):
     def _state(self, node: NodeUtilization) -> str:
         if not node.within(self._high):
             return observation.OVERUTILIZED
-        idle = node.within(self._low) and (self._cordoned or not node.node.unschedulable)
+        idle = node.within(self._low) and self._receives(node.node)
         return observation.UNDERUTILIZED if idle else observation.APPROPRIATE
 
     def _fullness(self, name: str) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 from rebalancer.cluster.cluster import Cluster
 from rebalancer.eviction.causes import Code
+from rebalancer.eviction.observation import UNDERUTILIZED
 from rebalancer.eviction.steering import Held
 from rebalancer.policy.moving import HOLD_KEY, PRESSURE_KEY
 from rebalancer.report.words import text
@@ -56,6 +57,8 @@ def test_low_node_utilization_does_not_fill_a_held_node(strategy):
     free, one, both = (make.decide(held(full_and_idle(), *names), strategy) for names in ((), ("n2",), ("n2", "n3")))
 
     assert [counts(each)["under"] for each in (free, one, both)] == [2, 1, 0]
+    states = [[node.state for node in each.runs[0].observed.nodes] for each in (free, one, both)]
+    assert [each.count(UNDERUTILIZED) for each in states] == [2, 1, 0]
     assert make.evicted(free)
     assert make.evicted(one)
     assert make.evicted(both) == []
