@@ -1,8 +1,7 @@
 """Filling: after relief, nodes above the mean donate pods to those below a band around it, which are as wrong.
 
 1. Filling goes in rounds, each with a ceiling for destinations and a least gain of a move.  All gains are tried with
-   one ceiling before the next ceiling.
-   Low nodes that none of the donors' pods can run on do not count.
+   one ceiling before the next ceiling.  Low nodes that none of the donors' pods can run on do not count.
 2. In a round the nodes above the mean donate in turn, the one furthest above it first.
 3. Of a donor's pods the one with the largest gain goes: how many of the points up to the mean it fills where it would
    land (the average, if it may land on several nodes), less the points that the donor lacks afterwards.  No costly pod
