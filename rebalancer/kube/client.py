@@ -17,7 +17,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from rebalancer.errors import ClusterError, NoCredentials, Unreachable
 from rebalancer.kube.answers import HttpAnswer, Rejected, Transient, cut
-from rebalancer.kube.config import Connection, named, unauthorised
+from rebalancer.kube.config import UNAUTHORISED, Connection, named
 from rebalancer.kube.tries import Deadline, Ending, RetryPolicy
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size
 from rebalancer.untrusted.exchange import GivenUp, begin, within, words_of
@@ -65,10 +65,9 @@ def no_answer(error: HTTPError, server: str, proxy: str, *, sent: bool = False) 
         )
     words, connected = cut(words_of(error)), _is_connected(error)
     if proxy and "Tunnel connection failed: 407" in words:  # in the words of `http.client`
-        return Unreachable(unauthorised(proxy))
+        return Unreachable(f"{named(proxy)} {UNAUTHORISED}")
     if proxy and isinstance(error, ProxyError):
-        broken, refused = f"the connection through {named(proxy)} broke", f"{named(proxy)} refuses to connect us"
-        words = f"{broken if connected else refused}: {words}"
+        words = f"{words}, through {named(proxy)}"
     return Transient(f"no answer from {server}: {words}", connected=sent or connected, maybe_done=sent)
 
 
@@ -194,7 +193,7 @@ class Client:
         finally:
             self.observe(request.method, request.path, status)
         if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and access.proxy:
-            raise Unreachable(unauthorised(access.proxy))
+            raise Unreachable(f"{named(access.proxy)} {UNAUTHORISED}")
         return answer
 
     def _exchange(self, access: "Access", request: Request, headers: Mapping[str, str]) -> HttpAnswer:

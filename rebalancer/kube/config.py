@@ -4,7 +4,6 @@ The files are merged here and not by the `kubernetes` package: that takes the cu
 kubectl takes that of the first; it rejects an empty file; and it splits a path at each colon.
 """
 
-import base64
 import math
 import os
 import threading
@@ -18,7 +17,7 @@ import yaml
 
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.tries import Deadline
-from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
+from rebalancer.untrusted.address import shown
 from rebalancer.untrusted.documents import LARGEST_SETTINGS, MISTAGGED, Unreadable, check_yaml, read_input
 
 if TYPE_CHECKING:
@@ -34,35 +33,10 @@ def named(proxy: str, environ: Mapping[str, str] = os.environ) -> str:
     return f"the proxy {shown(proxy)} ({setter})"
 
 
-def credentials_for(proxy: str) -> dict[str, str]:
-    """Return the header that tells an HTTP proxy, and nobody else, who we are; empty if its address has no user."""
-    try:
-        found = read_address(proxy)
-    except ValueError:  # no error if NO_PROXY makes the proxy superfluous
-        return {}
-    both = base64.b64encode(f"{found.username}:{found.password}".encode()).decode()
-    return {"Proxy-Authorization": f"Basic {both}"} if found.has_userinfo else {}
-
-
-def unauthorised(proxy: str) -> str:
-    """Return what a proxy's answer 407 means, and the cure."""
-    says, cure = "asks for a user and a password", "write them into its address, like http://USER:PASSWORD@HOST:PORT"
-    if credentials_for(proxy):
-        says = "does not accept the user and password in its address"
-        cure = "check them; characters like @ and / are written %40 and %2F there"
-    return f"{named(proxy)} {says} (407 Proxy Authentication Required): {cure}"
-
-
-def trouble_with(proxy: str) -> str:
-    """Return why a connection through a proxy cannot be set up, and the cure."""
-    try:
-        read_plainly(proxy)
-    except AmbiguousUserinfo as error:
-        return f"{named(proxy)}: {error}"
-    if proxy.lower().startswith("socks"):
-        return f"{named(proxy)} is a SOCKS proxy: install the Python package PySocks, or use an HTTP proxy"
-    return f"{named(proxy)} cannot be used: its address must be like http://HOST:PORT"
-
+#: What is said of a proxy after its name, with the cure: where it answers 407, and where no connection can be set up.
+_ADDRESS = "its address must be like http://USER:PASSWORD@HOST:PORT, with @ and / in a password as %40 and %2F"
+UNAUTHORISED = f"does not accept us (407 Proxy Authentication Required): {_ADDRESS}"
+UNUSABLE = f"cannot be used: {_ADDRESS}; for a SOCKS proxy install the Python package PySocks"
 
 Document = dict[str, object]
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")

@@ -20,9 +20,9 @@ from kubernetes.config.incluster_config import InClusterConfigLoader
 from rebalancer import __version__
 from rebalancer.errors import NoCredentials
 from rebalancer.kube.answers import cut
-from rebalancer.kube.config import ChosenContext, Document, Overrides, credentials_for, extensions, find, trouble_with
+from rebalancer.kube.config import UNUSABLE, ChosenContext, Document, Overrides, extensions, find, named
 from rebalancer.kube.exec_plugin import answered
-from rebalancer.untrusted.address import AmbiguousUserinfo, read_address, read_plainly, shown
+from rebalancer.untrusted.address import AmbiguousUserinfo, credentials_for, read_address, read_plainly, shown
 from rebalancer.untrusted.exchange import cuttable
 
 #: The credentials in a kubeconfig's user.
@@ -196,7 +196,7 @@ def _access(configuration: Configuration, acting_as: Headers, expires: datetime 
             read_plainly(access.proxy)
         except (ImportError, ValueError):  # a proxy that NO_PROXY makes superfluous may be a bad one
             if proxy := configuration.proxy:
-                raise NoCredentials(trouble_with(str(proxy))) from None
+                raise NoCredentials(f"{named(str(proxy))} {UNUSABLE}") from None
             raise
         return access
 

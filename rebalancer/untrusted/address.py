@@ -6,6 +6,7 @@ readers agree, and nothing but the scheme of any other one is ever shown.
 """
 
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -67,6 +68,20 @@ def read_address(text: str) -> Address:
         username=unquote(username),
         password=unquote(password),
     )
+
+
+def basic(username: str, password: str) -> str:
+    """Return credentials as a header has them: in UTF-8, as curl sends them."""
+    return f"Basic {b64encode(f'{username}:{password}'.encode()).decode()}"
+
+
+def credentials_for(proxy: str) -> dict[str, str]:
+    """Return the header that tells an HTTP proxy, and nobody else, who we are; empty if its address has no user."""
+    try:
+        found = read_address(proxy)
+    except ValueError:  # no error if NO_PROXY makes the proxy superfluous
+        return {}
+    return {"Proxy-Authorization": basic(found.username, found.password)} if found.has_userinfo else {}
 
 
 def read_plainly(text: str) -> re.Match[str] | None:

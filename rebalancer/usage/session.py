@@ -1,7 +1,6 @@
 """HTTP requests with a deadline, their credentials, and errors that a person can read."""
 
 import ssl
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,14 +11,12 @@ from typing import Any, TypeVar
 import requests
 import tenacity
 from requests.adapters import HTTPAdapter
-from requests.auth import HTTPBasicAuth
-from requests.utils import get_auth_from_url
 from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from rebalancer.clock import boottime
 from rebalancer.errors import SourceError
 from rebalancer.policy.usage import Prometheus, SecretReference
-from rebalancer.untrusted.address import Address, read_address, without_userinfo
+from rebalancer.untrusted.address import Address, basic, credentials_for, read_address, without_userinfo
 from rebalancer.untrusted.documents import LARGEST_PAGE, Unreadable, check_size, read_bounded
 from rebalancer.untrusted.exchange import GivenUp, cuttable, within, words_of
 
@@ -180,10 +177,8 @@ class _Adapter(HTTPAdapter):
         cuttable(self.poolmanager)
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:
-        """Return the credentials in a proxy's URL in UTF-8, as `_basic` does."""
-        username, password = get_auth_from_url(proxy)
-        both = b64encode(f"{username}:{password}".encode()).decode()
-        return {"Proxy-Authorization": f"Basic {both}"} if username else {}
+        """Return the credentials in a proxy's URL; requests itself takes Latin-1, which has no euro sign."""
+        return credentials_for(proxy)
 
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         return cuttable(super().proxy_manager_for(*args, **{**kwargs, **self._tls}))
@@ -205,7 +200,8 @@ def credentials(prometheus: Prometheus, service_account: Path | None, read_secre
             f"{given[0]} is not sent over plain http to {address.url}: use https, or set allowTokenOverHTTP"
         )
     if prometheus.basic_auth:
-        return _basic(prometheus.basic_auth.username, _read(Path(prometheus.basic_auth.password_file)))
+        password = _read(Path(prometheus.basic_auth.password_file))
+        return _sending(basic(prometheus.basic_auth.username, password))
     if prometheus.token_file:
         return _bearer(_read(Path(prometheus.token_file)), prometheus.token_file)
     if prometheus.auth_token:
@@ -229,23 +225,21 @@ def address_of(url: str) -> Address:
 
 def from_userinfo(address: Address) -> Auth | None:
     """Return the credentials in a URL; None where it has none."""
-    return _basic(address.username, address.password) if address.has_userinfo else None
-
-
-def _basic(username: str, password: str) -> Auth:
-    """Return credentials in UTF-8, as curl sends them; requests itself takes Latin-1, which has no euro sign."""
-    return HTTPBasicAuth(username.encode(), password.encode())
+    return _sending(basic(address.username, address.password)) if address.has_userinfo else None
 
 
 def _bearer(token: str, place: str) -> Auth:
     if not (token and token.isascii() and token.isprintable()):
         raise SourceError(f"{place} holds no token")
+    return _sending(f"Bearer {token}")
 
-    def bear(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {token}"
+
+def _sending(authorization: str) -> Auth:
+    def send(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = authorization
         return request
 
-    return bear
+    return send
 
 
 def _read(path: Path) -> str:

@@ -7,9 +7,10 @@ import pytest
 
 from rebalancer.errors import NoCredentials, Unreachable
 from rebalancer.eviction.verdict import GRANTED, Failed
-from rebalancer.kube.config import credentials_for, named
+from rebalancer.kube.config import named
 from rebalancer.kube.evictions import Evictions
 from rebalancer.kube.tries import Halt
+from rebalancer.untrusted.address import credentials_for
 from tests.fake_proxy import FakeProxy
 
 PROXY = "http://proxy:3128"
@@ -45,15 +46,16 @@ def test_the_setting_with_this_value_is_named(environ, setter):
 
 
 @pytest.mark.parametrize(
-    ("proxy", "words"),
+    ("proxy", "shown"),
     [
-        ("socks5://proxy:1080", r"the proxy socks5://proxy:1080 \(proxy-url .*\) is a SOCKS proxy: install .* PySocks"),
-        ("ftp://me:secret@proxy:1", r"the proxy ftp://proxy:1 \(proxy-url .*\) cannot be used: its address must be"),
+        ("socks5://proxy:1080", "socks5://proxy:1080"),
+        ("ftp://me:secret@proxy:1", "ftp://proxy:1"),
+        ("http://me:se/cret@proxy", r"http://\.\.\."),
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(through, proxy, words):
+def test_a_proxy_that_cannot_be_used_is_named_with_the_cure(through, proxy, shown):
     """Before anything is sent."""
-    with pytest.raises(NoCredentials, match=f"^{words}"):
+    with pytest.raises(NoCredentials, match=rf"^the proxy {shown} \(proxy-url .*\) cannot be used: .* PySocks"):
         through(proxy)
 
 
@@ -78,7 +80,7 @@ def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(evict_through
     with FakeProxy("me:secret") as proxy:
         verdict = evict_through(proxy)
     assert isinstance(verdict, Failed)
-    assert "asks for a user and a password (407" in verdict.error
+    assert "does not accept us (407 Proxy Authentication Required): its address must be like" in verdict.error
     assert secure.requests == []
 
 
@@ -104,19 +106,13 @@ def test_user_and_password_go_to_the_proxy_and_to_nobody_else(through, secure, p
     assert secure.requests[0].headers["authorization"] == "Bearer the-token"
 
 
-@pytest.mark.parametrize(
-    ("userinfo", "words"),
-    [
-        ("", "asks for a user and a password (407 Proxy Authentication Required): write them into its address"),
-        ("me:wrong-one@", "does not accept the user and password in its address (407 Proxy Authentication Required)"),
-    ],
-)
-def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo, words):
+@pytest.mark.parametrize("userinfo", ["", "me:wrong-one@"])
+def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo):
     """Another try would not help; the password is not repeated."""
     with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable) as caught:
         through(proxy.url.replace("//", f"//{userinfo}")).get("/api/v1/pods")
 
-    assert f"the proxy {proxy.url} (proxy-url of the kubeconfig) {words}" in str(caught.value)
+    assert f"the proxy {proxy.url} (proxy-url of the kubeconfig) does not accept us (407" in str(caught.value)
     assert "wrong-one" not in str(caught.value)
     assert len(proxy.heads) == 1
     assert time.waits == []
@@ -125,7 +121,7 @@ def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo, wor
 
 def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, client_of):
     """To a server without TLS a proxy passes on each request, and answers it itself."""
-    with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable, match="asks for a user and a password"):
+    with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable, match="does not accept us"):
         client_of(server, **{"proxy-url": proxy.url}).get("/api/v1/pods")
     assert server.requests == []
 
