@@ -7,7 +7,6 @@ import pytest
 from rebalancer.cluster.selectors import (
     NodeSelectorTerm,
     Requirement,
-    any_term_matches,
     parse_label_selector,
     parse_selector_text,
 )
@@ -115,14 +114,6 @@ def term(*expressions: Requirement, fields: tuple[Requirement, ...] = ()) -> Nod
 def test_node_selector_terms(asked: NodeSelectorTerm, matches: bool) -> None:
     """Whatever stands in a term, asking it is safe, and what Kubernetes does not know matches nothing."""
     assert asked.matches(LABELS, "n1") is matches
-
-
-def test_terms_are_alternatives() -> None:
-    wrong, right = term(Requirement("app", "DoesNotExist")), term(Requirement("app", "Exists"))
-
-    assert any_term_matches([wrong, right], LABELS, "n1")
-    assert not any_term_matches([wrong], LABELS, "n1")
-    assert not any_term_matches([], LABELS, "n1")
 
 
 @pytest.mark.parametrize(

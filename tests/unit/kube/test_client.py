@@ -252,18 +252,6 @@ def test_refused_credentials_are_loaded_again_once(client, server):
     assert "the-token" not in str(caught.value)
 
 
-def test_a_post_returns_any_answer(client, server):
-    """What a refusal means is for the caller to say; it is not tried again here."""
-    server.fail("POST", "/x", status=503, message="no")
-
-    answer = client.write("POST", "/x", b'{"a": 1}')
-
-    assert (answer.status, answer.text()) == (503, "no")
-    (request,) = server.requests
-    assert request.body == {"a": 1}
-    assert request.headers["content-type"] == "application/json"
-
-
 def test_names_in_a_path_are_encoded():
     assert path_of("api", "v1", "a/b?c", "ü") == "/api/v1/a%2Fb%3Fc/%C3%BC"
 

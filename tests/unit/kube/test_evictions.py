@@ -90,6 +90,7 @@ def test_the_request_is_the_documented_one(evict, client, server, time, seconds,
     (request,) = server.requests
     assert request.path == "/api/v1/namespaces/default/pods/a/eviction"
     assert request.query == {}
+    assert request.headers["content-type"] == "application/json"
     why = "triggered by default/PodLifeTime: older than 1 day"
     annotations = {"requested-by": "sigs.k8s.io/descheduler", "reason": why}
     assert request.body == {

@@ -156,10 +156,3 @@ def test_a_source_has_to_be_set_up(wanted):
 
     assert measure(found, provider=None, collector=True, **wanted).nodes
     assert measure(found, **wanted).nodes
-
-
-@pytest.mark.parametrize("source", ["Prometheus", "LoadWatcher"])
-def test_one_source_does_not_stand_in_for_another(source):
-    prometheus = {"prometheus": {"query": "up"}} if source == "Prometheus" else {}
-    with pytest.raises(StrategyError, match=f"{source} is not set up"):
-        measure(metrics(2), source=source, **prometheus)

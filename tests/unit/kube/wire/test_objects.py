@@ -8,7 +8,7 @@ import pytest
 from rebalancer.cluster.measured import NodeMetrics, PodMetrics
 from rebalancer.cluster.taints import Taint
 from tests.make import NOW
-from tests.unit.kube.wire.documents import read, read_lists
+from tests.unit.kube.wire.documents import read
 
 
 def test_a_node() -> None:
@@ -123,12 +123,3 @@ def test_a_pods_usage_is_the_sum_over_its_containers(containers, usage):
     for more in ({}, {"timestamp": None}, {"window": "20s", "more": 1}):
         assert read("PodMetrics", of_pod(*containers, **more)).pod_metrics == (PodMetrics("x", "a", usage),)
     assert read("PodMetrics", of_pod(containers=None)).pod_metrics == (PodMetrics("x", "a", {}),)
-
-
-def test_samples_tell_the_time_of_a_file():
-    """A file without a recorded time is as old as most of them, if nothing else tells more."""
-    node = {"metadata": {"name": "n1"}, "timestamp": "2026-01-15T11:00:00Z"}
-
-    for pods in ([], [of_pod(timestamp="2026-01-15T11:30:00Z")]):
-        found = read_lists(NodeMetrics=[node], PodMetrics=pods)
-        assert found.newest() == datetime(2026, 1, 15, 11, tzinfo=UTC)
