@@ -1,7 +1,5 @@
 """A node's mark is set and taken off, whatever else is written to the node; nothing of others is changed."""
 
-import copy
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -10,7 +8,7 @@ import pytest
 
 from rebalancer.errors import ClusterError, Forbidden, Interrupted
 from rebalancer.kube.answers import Rejected
-from rebalancer.kube.marks import ANNOTATION, Mark, SteeringMarks, without_run
+from rebalancer.kube.marks import Mark, SteeringMarks, without_run
 from rebalancer.kube.node_marks import NodeMarks, on_each
 from rebalancer.kube.tries import Deadline
 from tests.fake_http import Reply, failure
@@ -54,26 +52,7 @@ def of_run(run):
     return lambda found: without_run(found, run)
 
 
-ALONE = node()
 AMONG_OTHERS = node(SPOT, **{"example.com/owner": "team"})
-
-
-@pytest.mark.parametrize("before", [ALONE, AMONG_OTHERS, node(SPOT), node(**{"example.com/owner": "team"})])
-@pytest.mark.parametrize("off", [STEERING.off, of_run("run-1")], ids=["by anybody", "by its run"])
-def test_a_mark_comes_and_goes_and_leaves_no_trace(change, server, before, off):
-    """With or without other taints and annotations, which stay where they are."""
-    server.add(copy.deepcopy(before))
-
-    change(setting(HOT))
-
-    assert server.node("n1")["spec"]["taints"] == [*before["spec"].get("taints", []), *ours("avoid", "avoid-more")]
-    assert json.loads(server.node("n1")["metadata"]["annotations"][ANNOTATION]) == {
-        "run": "run-1",
-        "keys": ["kube-rebalancer/avoid", "kube-rebalancer/avoid-more"],
-        "expires": "2026-01-15T12:07:00Z",
-    }
-    change(off)
-    assert server.node("n1") == before
 
 
 def test_the_patch_names_nothing_but_taints_and_our_annotation(change, server):
@@ -118,16 +97,6 @@ def test_an_answer_that_is_lost_is_looked_for_at_the_node(change, server, proces
 
     assert server.node("n1")["spec"]["taints"] == [SPOT, *ours("avoid", "avoid-more")]
     assert len(server.sent("PATCH", NODE)) == (1 if processed else 2)
-
-
-@pytest.mark.parametrize(("status", "times"), [(429, 1), (500, 1), (503, 1), (409, 2)])
-def test_a_server_that_is_busy_is_asked_again(change, server, status, times):
-    """As for every other request; it answers 409 where it could not apply a patch five times in a row."""
-    server.fail("PATCH", NODE, status=status, times=times)
-
-    change(setting(MIDDLING))
-
-    assert server.node("n1")["spec"]["taints"] == ours("avoid")
 
 
 def test_a_page_of_a_proxy_in_place_of_the_node_ends_nothing(change, server):
