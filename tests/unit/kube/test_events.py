@@ -80,17 +80,6 @@ def test_notes_begin_with_the_words_of_the_descheduler(said, rest):
     assert note_of("n1", *said) == f"pod eviction from n1 node by sigs.k8s.io/descheduler{rest}"
 
 
-@pytest.mark.parametrize("hurry", [(), (False, False), (False,)], ids=["no time", "a signal", "a signal soon"])
-def test_what_is_not_delivered_in_time_is_counted(events, server, hurry):
-    """Closing ends when its time is up, whatever the server does; a signal in these last seconds leaves less of it."""
-    release = begin_and_stall(server, events)
-    asked = iter(hurry)
-
-    assert (events.close(1e6, lambda: next(asked, True), 0.05) if hurry else events.close(0.05)) == 2
-    assert events.problem == "there was no time left"
-    release.set()
-
-
 def test_nothing_is_sent_and_no_credentials_are_loaded_once_the_time_is_up(connection, server):
     """The thread ends with the request in flight; a plugin would be begun while the program ends, and left behind."""
     loads = []

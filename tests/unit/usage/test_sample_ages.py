@@ -113,11 +113,3 @@ def test_the_oldest_of_a_cycle_is_told_last(told, by_prometheus):
         by_prometheus(of_cpu(query, "10m"), **{query: age})
 
     assert told == [("Prometheus", 45), ("Prometheus", 400)]
-
-
-@pytest.mark.parametrize(
-    ("age", "missing"), [(180, {}), (-60, {}), (-61, {"n2": "cpu: its sample is from the future, 1m1s ahead"})]
-)
-def test_a_sample_from_the_future_does_not_count(by_prometheus, age, missing):
-    """A minute is forgiven."""
-    assert by_prometheus(of_cpu(), cpu_ratio=age).missing == missing
