@@ -39,21 +39,6 @@ def test_active_pods_have_neither_succeeded_nor_failed() -> None:
     assert len(on.pods_on(on.nodes[0])) == 6
 
 
-def test_a_removed_pod_is_gone_from_every_answer() -> None:
-    first, second = pod("a", cpu="1", memory="1Gi"), pod("b", cpu="2")
-    on = cluster([node("n1", cpu="4", pods=2)], [first, second])
-    owner = first.owners[0].uid
-
-    on.evicted(first)
-
-    assert not on.contains(first)
-    assert on.contains(second)
-    assert on.siblings(owner) == 1
-    assert dict(on.used(on.nodes[0])) == {"cpu": 2000, "memory": 0, "pods": 1}
-    assert [on.free(on.nodes[0])(name) for name in ("cpu", "pods", "unheard-of")] == [2000, 1, 0]
-    assert on.pods() == (second,)
-
-
 def test_siblings_count_in_every_phase_and_everywhere() -> None:
     """As the descheduler counts replicas."""
     pods = [pod("a"), pod("b", phase="Failed"), pod("c", node=""), pod("d", terminating=True), pod("e", owners="other")]
