@@ -44,9 +44,10 @@ def test_a_write_may_have_less_time_than_the_others(anew, server):
 def test_what_was_written_is_read(anew, server):
     """Once deleted it is not made anew: for the API server, a PUT that names no UID may create a Lease."""
     assert anew.read() is None
-    written = anew.write(replace(FREE, transitions=3))
+    written = anew.write(replace(FREE, transitions=3, acquired=NOW, renewed=NOW + timedelta(microseconds=1)))
 
     assert (written.holder, written.duration, written.transitions) == ("one", 60.0, 3)
+    assert (written.acquired, written.renewed) == (NOW, NOW + timedelta(microseconds=1))
     assert written.version
     assert anew.read() == written
     assert anew.write(replace(written, version="")) is None

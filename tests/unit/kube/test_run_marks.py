@@ -172,6 +172,7 @@ def test_what_went_wrong_is_said_beside_a_doubt(of_run, server):
     assert list(marks.adjust({"n1": 1, "n2": 1})) == ["n1"]
     server.heal()
     server.fail("PATCH", "/api/v1/nodes/n2", status=400)
+    server.fail("GET", "/api/v1/nodes/n1", status=403, times=1)
 
     assert list(marks.take_off()) == ["n2"]
     assert keys_on(server, "n1") == [[]]
