@@ -11,7 +11,7 @@ from rebalancer.errors import StrategyError
 from rebalancer.usage.metrics_server import Metrics
 from tests.fake_http import Reply
 from tests.fake_servers import FakeLoadWatcher
-from tests.make import NOW, cluster, node
+from tests.make import NOW, cluster, node, pod
 from tests.unit.usage.settings import Sources, nodes
 
 GI = 1 << 30
@@ -19,13 +19,13 @@ BUSY = {"CPU": 50, "Memory": 25}
 BOTH = {"n1": BUSY, "n2": BUSY}
 
 
-def measure(hosts, *others, count=2, metrics=None, min_fresh=80, ended=NOW, reply=None, on=None, **wanted):
+def measure(hosts, *others, count=2, metrics=None, min_fresh=80, ended=NOW, reply=None, on=None, pods=(), **wanted):
     """What is measured by a load-watcher that knows these hosts, or gives this reply."""
     with FakeLoadWatcher(hosts, ended=ended) as server:
         server.answers = (lambda _: reply) if reply else server.answers
         provider = {"source": "LoadWatcher", "loadWatcher": {"url": server.url}}
         return Sources(provider, *others, metrics=metrics).measure(
-            cluster(on or nodes(count), []), source="LoadWatcher", minFreshNodes=min_fresh, **wanted
+            cluster(on or nodes(count), pods), source="LoadWatcher", minFreshNodes=min_fresh, **wanted
         )
 
 
@@ -96,13 +96,14 @@ def test_a_node_without_figures_is_missing_and_not_idle():
 
 
 def test_pods_come_from_metrics_server_where_there_is_one():
+    """More of them than an average of their node is no contradiction: the two are not about the same moment."""
     metrics = Metrics(
-        [NodeMetrics("n1", {"cpu": 1, "memory": 1})], [PodMetrics("default", "a", {"cpu": 7, "memory": 8}, NOW)]
+        [NodeMetrics("n1", {"cpu": 1, "memory": 1})], [PodMetrics("default", "a", {"cpu": 5000, "memory": 8}, NOW)]
     )
-    found = measure(BOTH, {"source": "KubernetesMetrics"}, metrics=metrics)
+    found = measure(BOTH, {"source": "KubernetesMetrics"}, metrics=metrics, pods=[pod("a", node="n1")])
     without = measure(BOTH, {"source": "KubernetesMetrics"})
 
-    assert found.pods == {("default", "a"): {"cpu": 7, "memory": 8}}
+    assert found.pods == {("default", "a"): {"cpu": 5000, "memory": 8}}
     assert found.nodes["n1"]["cpu"] == 2000
     assert without.pods is None
     assert without.warnings == ("what pods use is unknown: it was not meant to be read",)

@@ -236,6 +236,14 @@ def test_pods_are_measured_too(ask, query, more, used):
     assert found.pod_nodes == (dict.fromkeys(found.pods, "n1") if "node" in query else {})
 
 
+@pytest.mark.parametrize(("window", "believed"), [(None, False), ("15m", True)])
+def test_a_node_and_its_pods_may_differ_in_a_window(ask, window, believed):
+    """Quantiles of the two are not about the same moment; present values are, and one of them is wrong."""
+    low = {**RATIO, "query": "cpu_ratio * 0.01"}
+
+    assert ("n1" in ask(cpu=low, pods={"cpu": CORES}, window=window).nodes) is believed
+
+
 def test_two_series_for_one_pod_are_an_error(ask):
     with pytest.raises(StrategyError, match=r"two series for pod default/a: .*sum by \(namespace, pod\)"):
         ask(cpu=RATIO, pods={"cpu": {"query": "container_cores", "unit": "cores"}})
