@@ -146,6 +146,14 @@ def test_the_last_look_is_tried_more_than_once(evict, server, time):
     assert evict() == GRANTED
 
 
+def test_a_doubt_outlasts_a_busy_server(evict, server):
+    """It has done nothing, but that is about the latest request."""
+    server.reset("POST", EVICTION)
+    server.fail("POST", EVICTION, status=429)
+
+    assert isinstance(evict(), Unknown)
+
+
 def test_credentials_that_end_while_an_answer_is_lost_leave_the_doubt(evict, connection, server, time):
     """Without new ones nothing can be looked at: the pod may have gone, so it is not said to have stayed."""
     good = connection.access()
