@@ -146,8 +146,12 @@ class Destinations:
                 if isinstance(nodes, Refused):
                     return nodes
             shares = self._worlds.shares(pod)
-        expected = likely[0] if fills or not shares else self.known[next(iter(shares))].node
-        return expected, tuple(node.name for node in likely), shares
+        if fills or not shares:
+            return likely[0], tuple(node.name for node in likely), shares
+        # Where it lands most often, unless the plan has others there already, which land elsewhere in most histories.
+        often = [self.known[name].node for name in shares]
+        fine = (node for node in often if not self._harm(pod, node, usage))
+        return next(fine, often[0]), tuple(node.name for node in likely), shares
 
     def expect(self, pod: Pod, node: Node, names: Iterable[str]) -> dict[str, Any]:
         """Place a pod on a node, in the present scope, and return how full that node becomes (see `arrival`)."""

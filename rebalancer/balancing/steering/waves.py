@@ -280,7 +280,7 @@ class Waves:
         shares = self._lands_well(draft, pod, fine, answers)
         if not shares:
             return None
-        expected = next(iter(shares))
+        expected = next((name for name in shares if self._is_fine(draft, name, pod, answers)), next(iter(shares)))
         others = [name for name in gains if name not in shares and self._is_fine(draft, name, pod, answers)]
         node = planning.cluster.node(expected)
         if node is None or planning.evict.try_out(pod):
