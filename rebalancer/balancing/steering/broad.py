@@ -53,8 +53,6 @@ _SPARE_THERE = 2.5
 #: So many nodes are looked at as sources for each move of a wave; if none of their pods may go, so many in all.
 _SOURCES_PER_MOVE = 2
 _MOST_SOURCES = 200
-#: A pod joins a wave if it brings at least this share of what the first one brings.
-_WORTH_JOINING = 0.5
 #: All destinations together, among the places that receive.
 _ALL = ""
 #: A wave is started at most so many times, with other destinations each time.
@@ -176,7 +174,7 @@ class BroadWaves:
         waiting: set[Owner | None] = set()
         for offer in offers:
             pod = offer.candidate.pod
-            if len(draft.offers) >= most or (draft.offers and offer.gain < _WORTH_JOINING * draft.offers[0].gain):
+            if len(draft.offers) >= most:
                 break
             owner = pod.controller.uid if pod.controller and planning.zones.matter else ""
             if pod.node in gave or owner in gave or pod.controller in waiting:
