@@ -1,6 +1,6 @@
 """How much the simulator has to look at for each pod: told by counts, since a clock tells more of the machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,30 +9,23 @@ import pytest
 
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import HostPort, Placement, Pod, SpreadConstraint
+from rebalancer.cluster.pod import HostPort, IscsiDisk, Placement, Pod, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.scheduling.simulator.plugin import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit
-from rebalancer.scheduling.simulator.profile import Profile, profiles
+from rebalancer.scheduling.simulator.profile import Profile
 from rebalancer.scheduling.simulator.simulator import Simulator
 from rebalancer.scheduling.simulator.state import State
 from tests import make
-from tests.strategies.test_growth import work
+from tests.strategies.test_growth import MOST_GROWTH, work
 from tests.unit.scheduling.simulator.scheduler import READ, simulator
 
 SCHEDULER = "default-scheduler"
-GOLD = (NodeSelectorTerm((Requirement("tier", "In", ("gold",)),)),)
+TIERED = (NodeSelectorTerm((Requirement("tier", "Exists"),)),)
 
 
-class Read(dict[str, str]):
-    """Labels of a node that count how often they are read."""
-
-    times = 0
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self.times += 1
-        return super().get(key, default)
+Act = Callable[[], object]
 
 
 def state_of(nodes: Sequence[Node], pods: Sequence[Pod] = ()) -> State:
@@ -76,38 +69,77 @@ def test_to_ask_about_a_replacement_scores_no_node_anew() -> None:
     assert scored == [200]
 
 
-def test_labels_are_read_once_for_all_specs_that_ask_the_same() -> None:
-    """Node selector, required and preferred affinity, and constraints that count by affinity: 50 specs are as one."""
-    labels = [Read({"tier": ("gold", "silver")[number % 2], "zone": "a"}) for number in range(60)]
-    nodes = [msgspec.structs.replace(make.node(f"n{number:02}"), labels=each) for number, each in enumerate(labels)]
-    state = state_of(nodes)
-    simulator = Simulator(state, profiles)
+def tiers(size: int) -> Act:
+    """Specs that ask the same of labels, in node selector, affinity and constraints, differ in what they request."""
+    nodes = [make.node(f"n{each}", labels={"tier": f"t{each}", "zone": "a"}) for each in range(size)]
     spread = (SpreadConstraint(1, "zone", "DoNotSchedule", make.selector(app="web")),)
-
-    def ask(cpu: int) -> int:
-        pod = make.pod(f"p{cpu}", cpu=f"{cpu}m", node_selector={"tier": "gold"}, node_terms=GOLD, spread=spread)
-        assert len(simulator.ask(pod).feasible_nodes()) == 30
-        return sum(each.times for each in labels)
-
-    first = ask(1)
-    assert [ask(cpu) for cpu in range(2, 50)] == [first] * 48
+    wish = {"node_selector": {"zone": "a"}, "node_terms": TIERED, "spread": spread}
+    return asking(nodes, [make.pod(f"p{each}", cpu=f"{each}m", **wish) for each in range(size)])
 
 
-def test_each_constraint_looks_at_the_others_but_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pod may declare ten thousand, each with a label of its own: twice as many are twice the work."""
-    looked = []
-    domains = State.domains
-    monkeypatch.setattr(State, "domains", lambda state, key: looked.append(key) or domains(state, key))
+def constraints(size: int) -> Act:
+    keys = [f"zone{each}" for each in range(size)]
+    spread = tuple(SpreadConstraint(1, key, "DoNotSchedule", make.selector(app="web")) for key in keys)
+    return asking([make.node("n1", labels=dict.fromkeys(keys, "a"))], [make.pod("p", spread=spread)])
 
-    def looks(number: int) -> int:
-        keys = [f"zone{each}" for each in range(number)]
-        simulator = Simulator(state_of([make.node("n1", labels=dict.fromkeys(keys, "a"))]), profiles)
-        spread = tuple(SpreadConstraint(1, key, "DoNotSchedule", make.selector(app="web")) for key in keys)
-        looked.clear()
-        assert len(simulator.ask(make.pod("p", spread=spread)).feasible_nodes()) == 1
-        return len(looked)
 
-    assert looks(20) == 2 * looks(10)
+def of_both(kind: str, made: Callable[[int], object]) -> Callable[[int], Act]:
+    """As many of a kind at a pod that runs as at one that comes."""
+
+    def scene(size: int) -> Act:
+        numbers = (range(size), range(size, 2 * size))
+        there, wanted = (
+            make.pod(f"p{each[0]}", placement=Placement(**{kind: tuple(map(made, each))})) for each in numbers
+        )
+        return asking([make.node("n1")], [wanted], [there])
+
+    return scene
+
+
+def plain_pods(size: int) -> Act:
+    """Nearly all pods of a large cluster have no port."""
+    port = Placement(host_ports=(HostPort(80),))
+    pods = [make.pod(f"p{each}", cpu="1m", placement=port) for each in range(size)]
+    return asking(
+        [make.node("n1"), make.node("n2", pods=size + 1)], pods, [make.pod(f"r{each}") for each in range(size)]
+    )
+
+
+def attachments(size: int) -> Act:
+    """They are the same for each node and pod."""
+    nodes = [f"n{each}" for each in range(size)]
+    claim = Claim(namespace="default", name="c", volume="new", bound=True)
+    read = msgspec.structs.replace(
+        READ,
+        claims={("default", "c"): claim},
+        volumes={name: Volume(name=name, driver="d", handle=name) for name in ("new", *nodes)},
+        csi_nodes={name: CsiNode(name=name, limits={"d": 2}) for name in nodes},
+        attachments=tuple(Attachment(node=name, driver="d", volume=name) for name in nodes),
+    )
+    return asking([make.node(name) for name in nodes], [make.pod("p", claims=("c",))], read=read)
+
+
+SCENES: Mapping[str, Callable[[int], Act]] = {
+    "specs that ask the same of labels": tiers,
+    "constraints, each over a label of its own": constraints,
+    "ports": of_both("host_ports", HostPort),
+    "disks": of_both("disks", lambda number: IscsiDisk(str(number))),
+    "pods without ports": plain_pods,
+    "attached volumes": attachments,
+}
+
+
+def asking(nodes: Sequence[Node], pods: Sequence[Pod], there: Sequence[Pod] = (), **fields: Any) -> Act:
+    asked = simulator(nodes, there, **fields)
+    return lambda: [asked.ask(pod) for pod in pods]
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+def test_twice_as_much_is_about_twice_the_work(scene: Callable[[int], Act]) -> None:
+    """Whoever creates pods may ask for ten thousand of what these scenes have."""
+    few, some, many = (work(scene(40 * size)) for size in (1, 2, 4))
+
+    assert many - some <= MOST_GROWTH * (some - few)
 
 
 def test_labels_that_no_node_has_take_memory_once() -> None:
@@ -123,85 +155,13 @@ def test_labels_that_no_node_has_take_memory_once() -> None:
     assert ZoneSpread(make.cluster(nodes, [pod])).by_place(["n1", "n2"]).keys() == {("a",), (None,)}
 
 
-class Looked:
-    """A port or disk that counts how often one is looked at."""
-
-    protocol, address, read_only = "TCP", "0.0.0.0", False
-    times = 0
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    @property
-    def port(self) -> int:
-        Looked.times += 1
-        return self._number
-
-    iqn = port
-
-
-@pytest.mark.parametrize("kind", ["host_ports", "disks"])
-def test_ports_and_disks_are_looked_at_one_by_one(kind: str) -> None:
-    """A pod may have ten thousand, and so may those that run there: twice as many are twice the work."""
-
-    def looks(number: int) -> int:
-        Looked.times = 0
-        numbers = (range(number), range(number, 2 * number))
-        there, wanted = (Placement(**{kind: tuple(map(Looked, each))}) for each in numbers)
-        running = make.pod("old", node="n1", placement=there)
-        assert simulator([make.node("n1")], [running]).ask(make.pod("new", placement=wanted)).nodes
-        return Looked.times
-
-    assert looks(20) == 2 * looks(10)
-
-
-def test_pods_without_ports_are_not_looked_at_for_one() -> None:
-    """As nearly all of a large cluster."""
-
-    def lines(number: int) -> int:
-        plain = [make.pod(f"p{each}", cpu="1m") for each in range(number)]
-        asked = simulator([make.node("n1"), make.node("n2", pods=number + 1)], plain)
-        return work(lambda: asked.ask(make.pod("new", placement=Placement(host_ports=(HostPort(80),)))))
-
-    assert lines(50) == lines(5)
-
-
 def test_of_pods_nominated_for_a_node_as_many_are_placed_as_it_has_room_for() -> None:
     """Thousands may be: to go through them is a line for each, to place them and take them back is dozens."""
 
     def lines(number: int) -> int:
-        named = [make.pod(f"p{each}", node="", cpu="1m", nominated_node="n1") for each in range(number)]
+        named = [make.pod(f"p{number}", node="", cpu="1m", nominated_node="n1") for number in range(number)]
         asked = simulator([make.node("n1", pods=9)], named)
         assert asked.ask(make.pod("first")).reason == "0/1 nodes are available: 1 Too many pods."
         return work(lambda: asked.ask(make.pod("new")))
 
     assert lines(400) - lines(200) < 200 * 9
-
-
-class Counted(tuple[Attachment, ...]):
-    """Attachments that count how often they are gone through."""
-
-    __slots__ = ()
-
-    times = 0
-
-    def __iter__(self) -> Iterator[Attachment]:
-        Counted.times += 1
-        return super().__iter__()
-
-
-def test_attachments_are_gone_through_once_for_all_nodes() -> None:
-    """In a large cluster there are tens of thousands, and they are the same for each pod."""
-    nodes = [f"n{number}" for number in range(4)]
-    read = msgspec.structs.replace(
-        READ,
-        claims={("default", "c"): Claim(namespace="default", name="c", volume="new", bound=True)},
-        volumes={name: Volume(name=name, driver="d", handle=name) for name in ("old", "new")},
-        csi_nodes={name: CsiNode(name=name, limits={"d": 1}) for name in nodes},
-        attachments=Counted((Attachment(node="n2", driver="d", volume="old"),)),
-    )
-    asked = simulator([make.node(name) for name in nodes], read=read)
-
-    for name in ("p", "q"):
-        assert asked.ask(make.pod(name, claims=("c",))).nodes == ("n0", "n1", "n3")
-    assert Counted.times == 1
