@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.outcome.policies import Bounds
+from tests.outcome.scenarios import Bounds
 from tests.outcome.state import RESOURCES, Shares, deviation
 
 EVENNESS = 0.003

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from tests.e2e.binaries import BinariesError, provide
 from tests.outcome.load import NODES
-from tests.outcome.program import Program, ours
 from tests.outcome.result import Result, calibration, table
 from tests.outcome.scenarios import SCENARIOS, Scenario
-from tests.outcome.trial import play
+from tests.outcome.trial import Program, ours, play
 from tests.outcome.verdict import verdicts
 
 ROOT = Path(__file__).resolve().parents[2]

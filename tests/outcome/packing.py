@@ -16,9 +16,8 @@ from strategies.high_node_utilization import HighNodeUtilization, HighNodeUtiliz
 from tests import make
 from tests.measured import PACKS
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODE_PODS, Workload, make_load
-from tests.outcome.policies import bounds_of, configured, in_reference_words
 from tests.outcome.result import Result
-from tests.outcome.scenarios import SCENARIOS, Scenario
+from tests.outcome.scenarios import SCENARIOS, Scenario, bounds_of, configured, in_reference_words
 from tests.outcome.simulation import AGENT_REQUESTS, NAMES, OLD, Simulation
 
 OFFERED = (NODE_CPU, NODE_MEMORY)

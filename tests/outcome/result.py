@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.outcome.greedy import Greedy, greedy
 from tests.outcome.load import Workload, nodes_needed, points
-from tests.outcome.policies import Bounds
+from tests.outcome.scenarios import Bounds
 from tests.outcome.state import Moved, State, below_band, moved_twice, over
 from tests.outcome.zones import skews, worse
 

@@ -1,10 +1,51 @@
 """The situations that the outcome is measured in."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.api import Object
+
+STRATEGIES = ("LowNodeUtilization", "HighNodeUtilization")
+#: What only this project knows.
+OURS = ("selection", "keepFree", "nodeGroups", "destinationThresholds")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What nodes should be within, in percent of allocatable or, by deviation, in points from the mean of all nodes."""
+
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+    deviation: bool
+
+
+def bounds_of(policy: Object) -> Bounds:
+    """Return what the policy's strategy aims at; where nodes are emptied, what pods may fill, or else 100 %."""
+    args = configured(policy, *STRATEGIES)
+    high = args.get("targetThresholds") or args.get("destinationThresholds") or dict.fromkeys(args["thresholds"], 100)
+    return Bounds(args["thresholds"], high, args.get("useDeviationThresholds", False))
+
+
+def in_reference_words(policy: Object) -> Object:
+    """Return the policy without what only this project knows: of metricsUtilization the source stays."""
+    plain = copy.deepcopy(policy)
+    plain.pop("steering", None)
+    args = configured(plain, *STRATEGIES)
+    for name in OURS:
+        args.pop(name, None)
+    if "metricsUtilization" in args:
+        args["metricsUtilization"] = {"source": args["metricsUtilization"]["source"]}
+    return plain
+
+
+def configured(policy: Object, *names: str) -> Object:
+    """Return the arguments of the first plugin with one of these names."""
+    entries = [entry for profile in policy["profiles"] for entry in profile["pluginConfig"]]
+    found: Object = next(entry["args"] for entry in entries if entry["name"] in names)
+    return found
+
 
 Percents = Mapping[str, int]
 
@@ -13,15 +54,11 @@ def _policy(strategy: str, args: Object, *sources: str, **top: Any) -> Object:
     """Return a policy of one strategy that remembers nothing: here cycles have no time between them."""
     configs = [{"name": "DefaultEvictor", "args": {"nodeFit": True}}, {"name": strategy, "args": args}]
     profile = {"name": "outcome", "pluginConfig": configs, "plugins": {"balance": {"enabled": [strategy]}}}
-    providers: list[Object] = [{"source": each} for each in sources]
-    for each in providers:
-        if each["source"] == "LoadWatcher":
-            each["loadWatcher"] = {"url": "http://the.real.address.is.put.here"}
     return {
         "apiVersion": "descheduler/v1alpha2",
         "kind": "DeschedulerPolicy",
         "trust": {"enabled": False},
-        "metricsProviders": providers,
+        "metricsProviders": [{"source": each} for each in sources],
         "profiles": [profile],
         **top,
     }
@@ -48,7 +85,6 @@ USAGE = "KubernetesMetrics"
 HALF = _low(_both(35), _both(55), USAGE)
 DEVIATION = _low(_both(10), _both(10), USAGE, useDeviationThresholds=True)
 HOT = _low({"cpu": 44, "memory": 58}, {"cpu": 51, "memory": 68}, USAGE)
-TRIMARAN = _low(_both(35), _both(55), "LoadWatcher", USAGE)
 BY_USAGE = {"destinationThresholds": _both(70), "metricsUtilization": {"source": USAGE}}
 #: A scheduler that packs.
 STRATEGY = {"type": "MostAllocated", "resources": [{"name": name, "weight": 1} for name in ("cpu", "memory")]}
@@ -73,7 +109,6 @@ class Scenario:
     cycles: int = 6  # how many, unless configured otherwise
     varies: float = 0.0  # by which share what pods use varies from cycle to cycle
     zones: bool = False  # whether there are zones, and pods that wish something of them; see `zones`
-    load_aware: bool = False  # whether a second scheduler, which knows load, places the pods
     # Whether they begin on nodes drawn at random, which no scheduler has chosen; see `scattered`.
     scattered: bool = False
     scheduler: Object | None = None  # the scheduler's KubeSchedulerConfiguration; None for its defaults
@@ -101,7 +136,6 @@ SCENARIOS = {
             zones=True,
             **OPEN,
         ),
-        Scenario("trimaran", "as half, with a scheduler that knows load (Trimaran)", TRIMARAN, load_aware=True),
         Scenario(
             "balanced",
             "even by requests and by load; 10 points around the mean",

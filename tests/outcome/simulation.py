@@ -28,9 +28,8 @@ from tests import make
 from tests.measured import KEYS
 from tests.outcome import zones
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, NODES, Workload, make_load, varied
-from tests.outcome.policies import Bounds, bounds_of, configured
 from tests.outcome.result import Cycle, Result, result_of
-from tests.outcome.scenarios import Scenario
+from tests.outcome.scenarios import Bounds, Scenario, bounds_of, configured
 from tests.outcome.state import Moved, Shares, State
 from tests.outcome.zones import NO_WISH, ZONE, Wish, make_wishes, zone_of
 

@@ -1,16 +1,19 @@
 """The cluster that a trial is played on: set up, opened, varied, and waited for until it is at rest."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
+from kubernetes.utils.quantity import parse_quantity
+
+from rebalancer.policy.arguments import parse_duration
 from tests.e2e.api import Api, Object
 from tests.e2e.builders import daemonset, node, pdb, pod, replicaset, storage_class
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.waiting import wait_for
-from tests.outcome import figures
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, Workload
-from tests.outcome.state import State
+from tests.outcome.state import RESOURCES, Shares, State
 from tests.outcome.zones import NO_WISH, Wish, volume_in, wished, zone_of
 
 # The nodes of each pod of each owner.
@@ -32,9 +35,8 @@ class Stage:
     changed_at: When what pods use, or where they are, has changed last.
     """
 
-    def __init__(self, api: Api, nodes: int, scheduler: str = "", wishes: Mapping[str, Wish] | None = None) -> None:
+    def __init__(self, api: Api, nodes: int, wishes: Mapping[str, Wish] | None = None) -> None:
         self.api = api
-        self.scheduler = scheduler
         self.wishes = wishes or {}
         self.names = [f"node-{number:02}" for number in range(nodes)]
         self._load: Sequence[Workload] = ()
@@ -103,14 +105,12 @@ class Stage:
 
         def settled() -> list[Object] | None:
             nodes, of_pods = self.api.list("NodeMetrics"), self.api.list("PodMetrics", self._namespace.name)
-            late = figures.unsettled(nodes, self.names, self.changed_at)
-            late |= figures.unsettled(of_pods, running, self.changed_at)
-            return None if late else nodes
+            fresh = {each["metadata"]["name"] for each in (*nodes, *of_pods) if _began(each) >= self.changed_at}
+            return nodes if fresh.issuperset((*self.names, *running)) else None
 
         metrics = wait_for(settled, "figures of all nodes and pods after the last change", FIGURES_DEADLINE, INTERVAL)
-        nodes = self.api.list("Node")
-        told = figures.told([*pods, *self._agents.pods()])
-        return State(figures.shares(nodes, figures.measured(metrics)), figures.shares(nodes, told), places)
+        nodes, measured = self.api.list("Node"), {each["metadata"]["name"]: each["usage"] for each in metrics}
+        return State(_shares(nodes, measured), _shares(nodes, _said([*pods, *self._agents.pods()])), places)
 
     def _adopted(self, load: Iterable[Workload], placement: Placement) -> None:
         """Create the pods where they are to be; the ReplicaSets that come then take them for their own."""
@@ -131,7 +131,6 @@ class Stage:
             memory=f"{workload.memory}Mi",
             usage=f"{workload.uses_cpu}m",
             memory_usage=f"{workload.uses_memory}Mi",
-            **({"schedulerName": self.scheduler} if self.scheduler else {}),
             **wished(workload.name, self.wishes.get(workload.name, NO_WISH)),
         )
 
@@ -170,3 +169,30 @@ def _app(pod: Object) -> str:
 def _unschedulable(pod: Object) -> bool:
     conditions = pod["status"].get("conditions", ())
     return any(each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable" for each in conditions)
+
+
+def _began(metrics: Object) -> datetime:
+    """When the window began that a NodeMetrics or PodMetrics is about: CPU is a rate between two readings."""
+    return datetime.fromisoformat(metrics["timestamp"]) - parse_duration(metrics["window"])
+
+
+def _said(pods: Iterable[Object]) -> Mapping[str, Mapping[str, float]]:
+    """What nodes use by their pods' annotations."""
+    used: dict[str, Counter[str]] = defaultdict(Counter)
+    for item in pods:
+        told = {name: _number(item["metadata"]["annotations"][f"usage.test/{name}"]) for name in RESOURCES}
+        used[item["spec"].get("nodeName", "")].update(told)
+    return used
+
+
+def _shares(nodes: Iterable[Object], used: Mapping[str, Mapping[str, Any]]) -> Shares:
+    """What each node uses of each resource, in percent of what it has allocatable."""
+    offered = {item["metadata"]["name"]: item["status"]["allocatable"] for item in nodes}
+    return {
+        node: {name: 100 * _number(used[node][name]) / _number(amounts[name]) for name in RESOURCES}
+        for node, amounts in offered.items()
+    }
+
+
+def _number(quantity: Any) -> float:
+    return float(parse_quantity(quantity))  # type: ignore[no-untyped-call] # the client ships no types

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.outcome.policies import Bounds
+from tests.outcome.scenarios import Bounds
 
 RESOURCES = ("cpu", "memory")
 Shares = Mapping[str, Mapping[str, float]]

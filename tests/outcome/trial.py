@@ -1,70 +1,60 @@
 """One trial: a cluster is built, and one program works on it for some cycles."""
 
-import copy
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import yaml
 
-from rebalancer.policy.usage import LoadWatcher
-from rebalancer.usage import load_watcher
+from tests.commands import run
 from tests.e2e.api import Object
-from tests.e2e.binaries import provide_trimaran
 from tests.e2e.harness import ControlPlane
-from tests.e2e.load_aware import LoadAware
-from tests.e2e.waiting import wait_for
 from tests.outcome.load import NODES, make_load, scattered, varied
-from tests.outcome.policies import bounds_of
-from tests.outcome.program import Program
 from tests.outcome.result import Cycle, Result, as_foreseen, result_of, shares_told
-from tests.outcome.scenarios import Scenario
+from tests.outcome.scenarios import Scenario, bounds_of, in_reference_words
 from tests.outcome.stage import Placement, Stage
 from tests.outcome.state import Moved, State
 from tests.outcome.zones import make_wishes
 
+# Seconds until a run that hangs is killed.
+TIMEOUT = 300
+OURS = f"{shlex.quote(sys.executable)} -m rebalancer run --yes --kubeconfig {{kubeconfig}} --policy {{policy}} -o json"
+# What our program is made of.
+PARTS = ("rebalancer", "strategies", "policies")
 REFUSED = 429
-EXAMPLE = Path(__file__).parents[2] / "examples/trimaran-scheduler.yaml"
-#: How long it counts a pod by what it is expected to use, and a little more.
-NEW = timedelta(seconds=65)
-# load-watcher measures once a minute.
-FIGURES_DEADLINE = 300.0
 
 
-class SecondScheduler(LoadAware):
-    """Trimaran and load-watcher beside a control plane that runs, with metrics-server."""
+@dataclass(frozen=True)
+class Program:
+    """A program under measurement."""
 
-    name = "trimaran"
-
-    def __init__(self, plane: ControlPlane, binary: Path) -> None:
-        super().__init__(plane, binary, yaml.safe_load(EXAMPLE.read_text()))
-        file = plane.directory / "schedulers.json"
-        file.write_text(json.dumps(self.configuration))
-        #: What tells our program about it.
-        self.options = ("--scheduler-config", str(file))
-        self._watches = False
+    name: str  # in the tables
+    command: str  # a command line; {kubeconfig} and {policy} stand for files
+    # Where ours is run; another program gets its policies in the descheduler's words, and no options of ours.
+    tree: Path | None = None
 
     def policy(self, policy: Object) -> Object:
-        """Return a policy with load-watcher's address."""
-        made = copy.deepcopy(policy)
-        for provider in made["metricsProviders"]:
-            if "loadWatcher" in provider:
-                provider["loadWatcher"]["url"] = self.url
-        return made
+        """Return a policy as this program gets it."""
+        return policy if self.tree else in_reference_words(policy)
 
-    def settle(self, changed: datetime) -> None:
-        """Wait until the scheduler has figures in which all pods count as measured that were bound by that time."""
-        if not self._watches:
-            wait_for(lambda: datetime.now(UTC) > changed + NEW, "pods that are no longer new", interval=1)
-            self.watch()
-            self._watches = True
-            return
-        watcher = partial(load_watcher.ask, LoadWatcher(url=self.url))
-        wait_for(lambda: watcher().ended > changed + NEW, "figures of load-watcher", FIGURES_DEADLINE, interval=1)
-        self.wait_answered()
+    def run(self, kubeconfig: Path, policy: Path, options: Sequence[str] = ()) -> "CompletedProcess[str]":
+        """Run it to its end, with these options if it is ours."""
+        files = {"kubeconfig": shlex.quote(str(kubeconfig)), "policy": shlex.quote(str(policy))}
+        command = [*shlex.split(self.command.format(**files)), *(options if self.tree else ())]
+        return run(*command, cwd=self.tree, code=None, timeout=TIMEOUT)
+
+
+def ours(root: Path, copy: Path, *, steer: bool) -> Program:
+    """Return our program as it is now in a tree: it is copied, so that editing it meanwhile changes nothing."""
+    for part in PARTS:
+        shutil.copytree(root / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return Program("rebalancer", f"{OURS} --steer" if steer else OURS, copy)
 
 
 def play(
@@ -92,12 +82,8 @@ def play(
             options = ("--scheduler-config", str(given))
         stack.enter_context(plane)
         plane.start_metrics_server()
-        second = None
-        if scenario.load_aware:
-            second = stack.enter_context(SecondScheduler(plane, provide_trimaran()))
-            policy, options = second.policy(policy), second.options
         wishes = make_wishes(load, seed) if scenario.zones else None
-        stage = Stage(plane.api, nodes, second.name if second else "", wishes)
+        stage = Stage(plane.api, nodes, wishes)
         if scenario.scattered and placement is None:
             placement = scattered(load, seed, stage.names)
         placed = stage.set_up(load, placement, half=scenario.half)
@@ -111,8 +97,6 @@ def play(
             if scenario.varies:
                 stage.vary(varied(load, seed, number, scenario.varies))
                 state = stage.state()
-            if second:
-                second.settle(stage.changed_at)
             done.append(_cycle(plane, stage, program, written, state, options))
             state = done[-1].end
             told(f"cycle {number + 1} of {cycles}: {len(done[-1].moved.evicted)} evictions")

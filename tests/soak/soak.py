@@ -26,7 +26,7 @@ from rebalancer.policy.moving import Trust
 from rebalancer.run.memory import Recalled, past_move, readings, recollect
 from strategies.low_node_utilization import LowNodeUtilization, LowNodeUtilizationArgs
 from tests import make
-from tests.outcome.policies import Bounds
+from tests.outcome.scenarios import Bounds
 from tests.outcome.simulation import PlayedSteer, Replaced
 from tests.outcome.state import over
 from tests.soak.days import CYCLE, DAYS, PODS, Days
