@@ -42,11 +42,10 @@ from urllib.parse import unquote
 
 from rebalancer.kube.answers import verb_and_resource
 from rebalancer.kube.wire.pages import PATHS
-from tests.fake_budgets import covers, spend
 from tests.fake_http import HttpServer, Reply, Request, failure
 from tests.fake_kinds import RESOURCES, path_of
 from tests.fake_leases import MAPS, PATH, FakeLeases
-from tests.fake_patches import FailedError, patched
+from tests.fake_rules import FailedError, covers, patched, spend
 
 Object = dict[str, Any]
 

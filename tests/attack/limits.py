@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.fake_budgets import covers
+from tests.fake_rules import covers
 
 Object = dict[str, Any]
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from tests.fidelity.clusters import NAMESPACES, random_nodes
-from tests.fidelity.pods import random_template
+from tests.fidelity.clusters import NAMESPACES, random_nodes, random_template
 from tests.functional.objects import DAY, node_usage, pdb, pod, pod_usage
 
 Object = dict[str, Any]

@@ -1,12 +1,16 @@
-"""What a ServiceAccount may do, as the API server sees it; a rule works about a second after it was made."""
+"""What a ServiceAccount may do, as the API server sees it, and the chart that allows it.
+
+A rule works about a second after it was made.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from tests.chart.helm import every
+from tests.chart.helm import CHART, every, helm
 from tests.e2e.api import Api, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import Namespace
@@ -93,3 +97,38 @@ def admission(api: Api, rendered: list[Object]) -> Iterator[None]:
     yield
     for each in policies:
         api.request("DELETE", f"{ADMISSIONS[each['kind']]}/{each['metadata']['name']}")
+
+
+@dataclass
+class Release:
+    """An installation of the chart; also a context manager, which installs and uninstalls it."""
+
+    controlplane: ControlPlane
+    values: str
+    name: str = "rebalancer"
+    namespace: str = "kube-system"
+    notes: str = ""
+
+    def __enter__(self) -> Self:
+        self.notes = self._helm("install", "--values", "-")
+        wait_for(self._in_force, "the permissions in force")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._helm("uninstall")
+
+    def upgrade(self, values: str) -> None:
+        self.values = values
+        self._helm("upgrade", "--values", "-")
+        wait_for(self._in_force, "the permissions in force")
+
+    def _in_force(self) -> bool:
+        api, account = self.controlplane.api, f"{self.namespace}:{self.name}"
+        own = {"labelSelector": f"app.kubernetes.io/instance={self.name}"}
+        roles = [*api.list("ClusterRole", **own), *api.list("Role", **own)]
+        return bool(roles) and all_in_force(api, account, roles)
+
+    def _helm(self, verb: str, *options: str) -> str:
+        chart = () if verb == "uninstall" else (str(CHART),)
+        where = ("--namespace", self.namespace, "--kubeconfig", self.controlplane.kubeconfig)
+        return helm(verb, self.name, *chart, *options, *where, text=self.values).stdout

@@ -1,12 +1,11 @@
-"""What scenarios do to pods and nodes, and what they read off them."""
+"""What scenarios do to pods and nodes, and what they read off them; metrics-server measures every ten seconds."""
 
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from tests.e2e.api import Api, Object
-from tests.e2e.canary import wait_cordoned
-from tests.e2e.namespace import Namespace
+from tests.e2e.api import Api, ApiError, Object
+from tests.e2e.namespace import Namespace, wait_cordoned
 from tests.e2e.waiting import wait_for
 
 
@@ -65,3 +64,31 @@ def wait_older(pods: Iterable[Object], seconds: float) -> None:
     youngest = max(pod["metadata"]["creationTimestamp"] for pod in pods)
     born = datetime.fromisoformat(youngest)
     wait_for(lambda: (datetime.now(UTC) - born).total_seconds() > seconds, f"pods {seconds:g} s old")
+
+
+def figures(api: Api, kind: str, namespace: str = "") -> dict[str, Object]:
+    """The figures by name; none while the metrics API is away, as it is for seconds after the API server was."""
+    try:
+        return {each["metadata"]["name"]: each for each in api.list(kind, namespace)}
+    except ApiError as error:
+        if error.status < 500:
+            raise
+        return {}
+
+
+def wait_round(api: Api, *nodes: str) -> None:
+    """Wait until metrics-server has just measured these nodes.
+
+    What is asked for in the next seconds has the same figures: what it says of a busy machine swings from one round to
+    the next.
+    """
+    seen: list[dict[str, str]] = []
+
+    def new() -> bool:
+        found = figures(api, "NodeMetrics")
+        if not set(nodes) <= found.keys():
+            return False
+        seen.append({name: found[name]["timestamp"] for name in nodes})
+        return len(seen) > 1 and all(seen[-1][name] != seen[-2][name] for name in nodes)
+
+    wait_for(new, f"new figures of {', '.join(nodes)}")

@@ -9,12 +9,10 @@ import pytest
 import yaml
 
 from tests.chart.helm import CHART, needed
-from tests.e2e.access import HOME, NAME
-from tests.e2e.acts import cordon, set_old, set_restarts, uids
+from tests.e2e.access import HOME, NAME, Release
+from tests.e2e.acts import cordon, figures, set_old, set_restarts, uids
 from tests.e2e.builders import daemonset, deployment, node
 from tests.e2e.container import IMAGE_USER, Container, Privileges, at_work, ended, needs_kubelet, pod_of, privileges_of
-from tests.e2e.figures import figures
-from tests.e2e.release import Release
 from tests.e2e.waiting import wait_for
 from tests.fake_http import HttpServer, Reply
 from tests.ports import free_port

@@ -10,11 +10,10 @@ import yaml
 from rebalancer.kube.marks import ANNOTATION
 from tests.chart.helm import ADMISSION, every, needed, one, template
 from tests.e2e.access import HOME, NAME, Permission, account, permissions
-from tests.e2e.acts import set_old, set_restarts
+from tests.e2e.acts import figures, set_old, set_restarts
 from tests.e2e.api import Api, Object
 from tests.e2e.binaries import found
 from tests.e2e.builders import daemonset, deployment, node
-from tests.e2e.figures import figures
 from tests.e2e.program import Program, policy
 from tests.e2e.proxy import Lose, Proxy
 from tests.e2e.test_admission_policy import probed

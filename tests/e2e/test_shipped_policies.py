@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.acts import cordon, set_failed, set_old, set_restarts, set_taints, uids
+from tests.e2e.acts import cordon, figures, set_failed, set_old, set_restarts, set_taints, uids, wait_round
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node, taint
-from tests.e2e.figures import figures, wait_round
 from tests.e2e.waiting import wait_for
 
 

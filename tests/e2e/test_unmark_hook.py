@@ -10,11 +10,10 @@ from rebalancer.kube.run_marks import RUNS
 from rebalancer.policy.moving import HOLD_KEY
 from rebalancer.policy.moving import PRESSURE_KEY as PRESSURE
 from tests.chart.helm import needed
-from tests.e2e.access import HOME
+from tests.e2e.access import HOME, Release
 from tests.e2e.api import Object
 from tests.e2e.builders import node
 from tests.e2e.container import Container, needs_kubelet, pod_of
-from tests.e2e.release import Release
 
 pytestmark = [needed, needs_kubelet]
 

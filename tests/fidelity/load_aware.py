@@ -20,10 +20,8 @@ from tests.e2e.builders import pod
 from tests.e2e.harness import ControlPlane
 from tests.e2e.load_aware import LoadAware
 from tests.e2e.waiting import wait_for
-from tests.fidelity.clusters import APPS
-from tests.fidelity.comparison import Comparison
-from tests.fidelity.pods import random_template
-from tests.fidelity.scheduler_log import SchedulerLog
+from tests.fidelity.clusters import APPS, random_template
+from tests.fidelity.comparison import Comparison, SchedulerLog
 from tests.fidelity.trial import TEMPLATES, Plan, Trial, read
 
 #: The version of the scheduler.

@@ -20,8 +20,7 @@ from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import is_schedulable
 from tests.e2e.waiting import DeadlineError, wait_for
-from tests.fidelity.clusters import APPS, NAMESPACES, random_nodes, service
-from tests.fidelity.pods import random_template
+from tests.fidelity.clusters import APPS, NAMESPACES, random_nodes, random_template, service
 from tests.fidelity.trial import INVALID, KINDS, decided, read
 from tests.outcome.result import calibration
 

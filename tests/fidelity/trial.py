@@ -26,10 +26,8 @@ from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.namespace import is_schedulable
 from tests.e2e.waiting import wait_for
-from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes
-from tests.fidelity.comparison import Comparison
-from tests.fidelity.pods import random_template
-from tests.fidelity.scheduler_log import OPTIONS, SchedulerLog
+from tests.fidelity.clusters import APPS, NAMESPACES, owners, random_nodes, random_template
+from tests.fidelity.comparison import OPTIONS, Comparison, SchedulerLog
 from tests.fidelity.volumes import VolumeStage
 
 KINDS = (

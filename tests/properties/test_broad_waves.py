@@ -11,8 +11,7 @@ from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.engine.limits import Limits
 from tests import make
 from tests.attack.seeds import examples
-from tests.measured import cluster, node, pod
-from tests.planner import planner
+from tests.measured import cluster, node, planner, pod
 
 ZONE = "topology.kubernetes.io/zone"
 OWNERS = ("red", "green", "blue")

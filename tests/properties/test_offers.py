@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.attack.seeds import examples
-from tests.measured import cluster, node, pod, points
-from tests.planner import planner
+from tests.measured import cluster, node, planner, pod, points
 
 LOW, HIGH = {"cpu": 10, "memory": 10}, {"cpu": 12, "memory": 15}
 LEAST = 1.5

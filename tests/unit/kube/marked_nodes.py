@@ -3,7 +3,7 @@
 import msgspec
 
 from rebalancer.kube.node_marks import NodeObject, patch
-from tests.fake_patches import patched
+from tests.fake_rules import patched
 
 
 def on_server(name, *taints, uid="", **metadata):

@@ -13,7 +13,7 @@ from rebalancer.kube.node_marks import patch
 from rebalancer.kube.pressure_marks import Occupied, PressureMark, PressureMarks, Shown, standing
 from rebalancer.marking.evaluation import Pressure
 from rebalancer.marking.rules import Sign, Signs
-from tests.fake_patches import FailedError, patched
+from tests.fake_rules import FailedError, patched
 from tests.unit.kube.marked_nodes import after, as_object
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ from rebalancer.kube.rollouts import RESTARTED_AT, Rollouts
 from rebalancer.kube.tries import Halt
 from tests import make
 from tests.fake_http import Reply
-from tests.fake_patches import patched
+from tests.fake_rules import patched
 
 POD = make.pod("web-1", owners="web-5d9")
 PATH, POD_PATH = "/apis/apps/v1/namespaces/default/deployments/web", "/api/v1/namespaces/default/pods/web-1"

@@ -9,8 +9,7 @@ from rebalancer.balancing.steering.broad import BroadWaves
 from rebalancer.engine.limits import Limits
 from rebalancer.eviction.steering import HOT
 from tests import make
-from tests.measured import cluster, node, pod, points
-from tests.planner import planner
+from tests.measured import cluster, node, planner, pod, points
 
 ZONE = "topology.kubernetes.io/zone"
 

@@ -3,11 +3,12 @@
 Nodes have a hundred points of cpu, targets are 50 %.  The least gain is 1.5 points.
 """
 
+from datetime import timedelta
+
 import pytest
 
 from rebalancer.balancing.steering.waves import Waves
-from tests.measured import cluster, node, pod
-from tests.planner import planner
+from tests.measured import cluster, node, planner, pod
 
 ZONE = "topology.kubernetes.io/zone"
 EMPTY = [f"empty-{number:02}" for number in range(20)]
@@ -52,3 +53,38 @@ def test_pods_that_can_go_nowhere_do_not_keep_those_behind_them():
     second = waves.next_wave({})
 
     assert [[each.name for each in wave.pods] if wave else [] for wave in (first, second)] == [["a"], ["b"]]
+
+
+WINDOW = timedelta(minutes=15)
+
+
+@pytest.mark.parametrize(("window", "left"), [(timedelta(0), 20), (WINDOW, 50)])
+def test_a_pod_that_goes_makes_room_only_where_the_figures_are_of_one_moment(window, left):
+    """Over a window the peak of 50 points may have been made without the pod of 30."""
+    a = pod("a", "n1")
+    on = cluster([node("n1"), node("n2")], [a, pod("b", "n1")], {"a": 30, "b": 20}, measured={"window": window})
+    fullness = planner(on, {"cpu": 20}, {"cpu": 50}).fullness
+
+    with on.scope():
+        on.remove(a)
+        on.place(a, on.node("n2"))
+        assert fullness.peak_fills(["n1", "n2"]).tolist() == [[left, 30]]
+        assert fullness.fills(["n1", "n2"]).tolist() == [[20, 30]]
+    assert fullness.peak_fills(["n1", "n2"]).tolist() == [[50, 0]]
+
+
+def test_a_pod_that_is_tried_is_no_candidate_until_it_is_back() -> None:
+    """Other pods tried meanwhile change nothing of it."""
+    pods = [pod("a", "n1", owners="red"), pod("b", "n1", owners="blue")]
+    on = cluster([node("n1"), node("n2")], pods, {"a": 30, "b": 30})
+    pool = planner(on, {"cpu": 20}, {"cpu": 50}).pool
+
+    def names() -> list[str]:
+        return sorted(each.pod.name for each in pool.on(["n1"]))
+
+    seen = [names()]
+    for tried in pods:
+        with on.scope():
+            on.remove(tried)
+            seen.append(names())
+    assert [*seen, names()] == [["a", "b"], ["b"], ["a"], ["a", "b"]]

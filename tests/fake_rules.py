@@ -1,5 +1,6 @@
-"""PodDisruptionBudgets for `FakeApiServer`, by the rules of the real server."""
+"""PodDisruptionBudgets and JSON patches (RFC 6902) for `FakeApiServer`, by the rules of the real server."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,3 +56,48 @@ def _agrees(expression: Object, labels: Mapping[str, str]) -> bool:
         "Exists": key in labels,
         "DoesNotExist": key not in labels,
     }[expression["operator"]]
+
+
+Object = dict[str, Any]
+
+
+class FailedError(Exception):
+    """The patch cannot be applied: the server answers 422, and names no field."""
+
+
+def patched(before: Object, operations: list[Object]) -> Object:
+    """Return the object with the operations done, and without the maps and lists that they have emptied."""
+    after = copy.deepcopy(before)
+    for each in operations:
+        _apply(after, each)
+    return _without_empty(after)
+
+
+def _apply(document: Object, operation: Object) -> None:
+    *parents, last = [_unescaped(part) for part in operation["path"].split("/")[1:]]
+    place: Any = document
+    for part in parents:
+        if not isinstance(place, dict) or part not in place:
+            raise FailedError(f"missing path {operation['path']}")
+        place = place[part]
+    match operation["op"]:
+        case "test":
+            if place.get(last) != operation["value"]:
+                raise FailedError(f"testing value {operation['path']} failed")
+        case "add":
+            place[last] = copy.deepcopy(operation["value"])
+        case "remove" if last in place:
+            del place[last]
+        case _:
+            raise FailedError(f"{operation['op']} of {last} cannot be done")
+
+
+def _unescaped(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+def _without_empty(document: Object) -> Object:
+    for part in ("metadata", "spec"):
+        for key in [key for key, value in document.get(part, {}).items() if value in ({}, [])]:
+            del document[part][key]
+    return document
