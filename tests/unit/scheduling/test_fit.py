@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from rebalancer.cluster.cluster import Cluster
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
+from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
 from rebalancer.eviction.causes import Code, cause
 from rebalancer.report.words import text
 from rebalancer.scheduling.eligibility import EligibleNodes
-from tests.make import cluster, node, pod, selector
+from tests.make import cluster, node, pod, selector, snapshot
 
 APART_FROM_DB = PodAffinityTerm("kubernetes.io/hostname", selector(app="db"))
 
@@ -118,3 +120,19 @@ def test_on_an_overcommitted_node_not_even_a_request_of_zero_fits() -> None:
     obstacle = on.index(EligibleNodes).why_not(asks_nothing, on.nodes[0])
 
     assert obstacle == cause(Code.INSUFFICIENT, resource="cpu", requested=0, free=-1000)
+
+
+def test_a_node_that_the_policy_does_not_select_takes_pods_however_many_others_are_full() -> None:
+    """An evictor may look at all ready nodes; of these the first 64 are asked one by one."""
+    full = [node(f"n{number:03}", labels={"pool": "x"}, pods=1) for number in range(100)]
+    pods = [pod(f"p{number}", node=each.name) for number, each in enumerate(full)]
+    on = Cluster(snapshot([*full, node("other")], pods), selector(pool="x"))
+
+    assert on.index(EligibleNodes).among(on.ready_nodes).first_for(pods[0]) == "other"
+
+
+def test_a_term_that_names_a_node_tells_it_from_others_like_it() -> None:
+    by_name = NodeSelectorTerm((), (Requirement("metadata.name", "In", ("n1",)),))
+    on = cluster([node("n1"), node("n2")], [])
+
+    assert on.index(EligibleNodes).by_constraints(pod("a", node_terms=(by_name,)).spec) == {"n1"}

@@ -1,4 +1,4 @@
-"""How much the simulator has to look at for each pod: told by counts, since a clock tells more of the machine."""
+"""How much there is to look at for each pod: told by counts, since a clock tells more of the machine."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,9 +9,10 @@ import pytest
 
 from rebalancer.balancing.steering.zones import ZoneSpread
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.pod import HostPort, IscsiDisk, Placement, Pod, SpreadConstraint
+from rebalancer.cluster.pod import HostPort, IscsiDisk, Placement, Pod, PodAffinityTerm, SpreadConstraint
 from rebalancer.cluster.scheduler_inputs import Attachment, Claim, CsiNode, Volume
 from rebalancer.cluster.selectors import NodeSelectorTerm, Requirement
+from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 from rebalancer.scheduling.simulator.plugin import ByNode
 from rebalancer.scheduling.simulator.plugins.resources import Column, FitArgs, NodeResourcesFit
 from rebalancer.scheduling.simulator.profile import Profile
@@ -22,6 +23,7 @@ from tests.strategies.test_growth import MOST_GROWTH, work
 from tests.unit.scheduling.simulator.scheduler import READ, simulator
 
 SCHEDULER = "default-scheduler"
+APART = (PodAffinityTerm("kubernetes.io/hostname", make.selector(app="web")),)
 TIERED = (NodeSelectorTerm((Requirement("tier", "Exists"),)),)
 
 
@@ -119,6 +121,29 @@ def attachments(size: int) -> Act:
     return asking([make.node(name) for name in nodes], [make.pod("p", claims=("c",))], read=read)
 
 
+def elsewhere(pods: Callable[[int], Sequence[Pod]], **size: Any) -> Callable[[int], Act]:
+    """Another node is looked for, for each of so many pods, among as many nodes."""
+
+    def scene(number: int) -> Act:
+        nodes = [make.node(f"n{each}", **size) for each in range(number)]
+        on = make.cluster(nodes, pods(number))
+        others, obstacles = on.index(EligibleNodes).among(nodes), Obstacles(on, nodes)
+        return lambda: [others.any_for(pod) or obstacles.of(pod) for pod in on.snapshot.pods]
+
+    return scene
+
+
+def replicas(number: int) -> Sequence[Pod]:
+    """They keep apart, and are larger than any node."""
+    template = make.pod("big", cpu="2", labels={"app": "web"}, anti_affinity=APART)
+    return [msgspec.structs.replace(template, name=f"p{each}", node=f"n{each}") for each in range(number)]
+
+
+def namesakes(number: int) -> Sequence[Pod]:
+    """Of as many namespaces."""
+    return [make.pod("web-0", namespace=f"ns{each}", node=f"n{each}", anti_affinity=APART) for each in range(number)]
+
+
 SCENES: Mapping[str, Callable[[int], Act]] = {
     "specs that ask the same of labels": tiers,
     "constraints, each over a label of its own": constraints,
@@ -126,6 +151,8 @@ SCENES: Mapping[str, Callable[[int], Act]] = {
     "disks": of_both("disks", lambda number: IscsiDisk(str(number))),
     "pods without ports": plain_pods,
     "attached volumes": attachments,
+    "replicas that are too large": elsewhere(replicas, cpu="1"),
+    "pods of one name": elsewhere(namesakes),
 }
 
 
@@ -165,3 +192,13 @@ def test_of_pods_nominated_for_a_node_as_many_are_placed_as_it_has_room_for() ->
         return work(lambda: asked.ask(make.pod("new")))
 
     assert lines(400) - lines(200) < 200 * 9
+
+
+def test_for_replicas_another_node_is_looked_for_once() -> None:
+    """No node takes one: after the first, each costs less than to look at every node."""
+    nodes = [make.node(f"n{each}", cpu="1") for each in range(60)]
+    on = make.cluster(nodes, replicas(60))
+    others, (first, *more) = on.index(EligibleNodes).among(nodes), on.snapshot.pods
+    assert not others.any_for(first)
+
+    assert work(lambda: [others.any_for(pod) for pod in more]) < len(more) * 2 * len(nodes)
