@@ -4,7 +4,7 @@ import pytest
 
 from rebalancer.balancing.cause_details import above_caps, underutilized
 from rebalancer.balancing.relief import furthest_first
-from rebalancer.balancing.utilization import Excess, NodeUtilization
+from rebalancer.balancing.utilization import NodeUtilization
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.resources import parse_resources
 from rebalancer.report.words import text as words_of
@@ -15,20 +15,6 @@ def load(used, taints=(), **offered):
     """A node that offers and uses these quantities."""
     extra = {"cpu": "4", "memory": "16Gi", "pods": "110", **offered}
     return NodeUtilization(node("n1", taints=taints, extra=extra), parse_resources(used))
-
-
-@pytest.mark.parametrize(
-    ("used", "offered", "percent"),
-    [
-        ("100m", "1", 10.0),
-        ("1", "3", 1000 / 3000 * 100),
-        ("5", "4", 125.0),
-        ("100m", "0", 0.0),
-    ],
-)
-def test_a_percentage_is_a_share_of_what_the_node_offers(used, offered, percent):
-    """Usage by capacity times a hundred, in this order; nothing of nothing is nothing."""
-    assert load({"cpu": used}, cpu=offered).percent("cpu") == percent
 
 
 def test_what_is_not_offered_or_not_used_has_no_percentage():
@@ -85,17 +71,6 @@ def test_slack_in_words():
         words_of(underutilized(some, {"memory": 20, "cpu": 25, "pods": 1}))
         == "n1 at cpu 25 % <= 25 %, memory 12.5 % <= 20 %, pods 0 % <= 1 %"
     )
-
-
-def test_points_above_target_are_summed():
-    """70 and 65 with targets of 50 and 60 are 25 over; 10 of cpu and 9 of memory leave 10."""
-    excess = load({"cpu": "7", "memory": "65"}, cpu="10", memory="100").above({"cpu": 50, "memory": 60})
-
-    assert excess == Excess({"cpu": 20.0, "memory": 5.0})
-    assert excess.total == 25
-    assert excess.left({"cpu": 10.0, "memory": 9.0}) == 10
-    assert excess.left({"cpu": 21.0, "memory": 7.0, "pods": 1.0}) == 0
-    assert excess.beyond({"cpu": 21.0, "memory": 7.0, "pods": 1.0}) == 3
 
 
 @pytest.mark.parametrize("percent", range(1, 100))
