@@ -80,8 +80,6 @@ class Rule:
 
 
 class FakeApiServer:
-    """See the module."""
-
     def __init__(
         self,
         objects: Iterable[Object] = (),
@@ -165,12 +163,10 @@ class FakeApiServer:
             nodes[:] = [node for node in nodes if _key(node) != ("", name)]
 
     def node(self, name: str) -> Object:
-        """Return a node as it is now."""
         with self._lock:
             return next(node for node in self._objects["/api/v1/nodes"] if _key(node) == ("", name))
 
     def pod(self, name: str, namespace: str = "default") -> Object:
-        """Return a pod as it is now."""
         with self._lock:
             return next(pod for pod in self._objects["/api/v1/pods"] if _key(pod) == (namespace, name))
 
@@ -179,7 +175,6 @@ class FakeApiServer:
             return ["/".join(_key(pod)) for pod in self._objects["/api/v1/pods"]]
 
     def sent(self, method: str, pattern: str) -> list[Request]:
-        """Return the requests that came for a method and a path pattern."""
         with self._lock:
             return [each for each in self.requests if each.method == method and fnmatchcase(each.path, pattern)]
 
@@ -264,7 +259,6 @@ class FakeApiServer:
     # Serving
 
     def reply(self, request: Request) -> Reply:
-        """Answer one request."""
         with self._lock:
             self.requests.append(request)
             scheme, _, token = request.headers.get("authorization", "").partition(" ")

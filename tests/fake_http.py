@@ -199,7 +199,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def failure(code: int, message: str, *, reason: str = "", kind: str = "") -> dict[str, Any]:
-    """Return a Status as the API server answers a request that it refuses."""
     return {
         "kind": "Status",
         "apiVersion": "v1",

@@ -53,13 +53,11 @@ class FakeLeases:
             self._store(self.held, ("kube-system", name), lease, 200)
 
     def remember(self, data: dict[str, str], name: str = "kube-rebalancer-memory") -> None:
-        """Put texts into the ConfigMap of the memory."""
         with self.lock:
             body = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "kube-system"}, "data": data}
             self._store(self.maps, ("kube-system", name), body, 200)
 
     def memory(self, name: str = "kube-rebalancer-memory") -> dict[str, str] | None:
-        """Return what the ConfigMap of the memory holds; None where there is none."""
         found = self.maps.get(("kube-system", name))
         return None if found is None else found.get("data") or {}
 
@@ -69,12 +67,10 @@ class FakeLeases:
         return found["spec"].get("holderIdentity") if found else None
 
     def note(self, annotation: str, text: str, name: str = "rebalancer", namespace: str = "kube-system") -> None:
-        """Annotate a Lease."""
         with self.lock:
             self.held[namespace, name]["metadata"].setdefault("annotations", {})[annotation] = text
 
     def serve(self, request: Request) -> Reply:
-        """Answer a request; the path is one of a Lease or a ConfigMap."""
         with self.lock:
             return self._serve(request)
 

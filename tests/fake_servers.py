@@ -47,7 +47,6 @@ class FakeServer:
 
 
 def sample(node: str, value: float | str, label: str = "instance", time: float = 0.0, **labels: str) -> dict[str, Any]:
-    """Return an element of an instant vector."""
     return {"metric": {label: node, **labels}, "value": [time, str(value)]}
 
 

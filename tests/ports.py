@@ -29,7 +29,6 @@ def free_ports() -> Iterator[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on a port of 127.0.0.1."""
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -52,7 +51,6 @@ def serving(command: Sequence[str], ready: str, log: Path) -> Iterator[None]:
 
 
 def answers(url: str) -> bool:
-    """Whether a server says that all is well at this address."""
     try:
         with urllib.request.urlopen(url, timeout=60) as response:
             return bool(response.status == 200)

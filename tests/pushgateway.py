@@ -24,6 +24,5 @@ def running(folder: Path) -> Iterator[str]:
 
 
 def pushed(url: str) -> str:
-    """All that was pushed, as Prometheus would scrape it."""
     with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
         return answer.read().decode()

@@ -97,7 +97,6 @@ class RealPrometheus:
         return self.ask(f"query?{urlencode({'query': query, **at})}")["result"]
 
     def ask(self, path: str) -> Any:
-        """Return what its API answers."""
         with urllib.request.urlopen(f"{self.url}/api/v1/{path}", timeout=_TIMEOUT) as answer:
             return json.load(answer)["data"]
 
@@ -140,7 +139,6 @@ class RealPrometheus:
 
 
 def install() -> None:
-    """Install the programs if they are missing."""
     if missing():
         environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (["update"], ["install", "--yes", "--no-install-recommends", "prometheus"]):

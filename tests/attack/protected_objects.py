@@ -187,7 +187,6 @@ def at(document: Any, path: Path) -> Any:
 
 
 def spoiled(document: Document, path: Path, new: Any) -> Document:
-    """Return a copy with another value at a path, or without one there."""
     changed = copy.deepcopy(document)
     place = at(changed, path[:-1])
     if new is MISSING:

@@ -50,7 +50,6 @@ _EVICTOR: tuple[Object, ...] = (
 
 
 def policy(dice: Random) -> Object:
-    """Return a policy of one or two profiles, with limits or without."""
     limits = {
         f"maxNoOfPodsToEvict{each}": dice.randint(0, 6)
         for each in ("PerNode", "PerNamespace", "Total")

@@ -212,7 +212,6 @@ WEIRD = (
 
 
 def mutated(chance, value):
-    """Return a document with something hostile somewhere in it."""
     return spoiled(value, chance.choice(list(paths(value))), chance.choice(WEIRD))
 
 

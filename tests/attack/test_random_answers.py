@@ -25,8 +25,6 @@ Object = dict[str, Any]
 
 
 class Scene(NamedTuple):
-    """A cluster, limits for it, and a deadline."""
-
     objects: list[Object]
     pods: list[Object]
     limits: Mapping[str, int]
@@ -45,7 +43,6 @@ def scene(choice):
 
 
 def rules(limits):
-    """Two strategies, in two profiles."""
     made = policy(OLD, ("RemovePodsHavingTooManyRestarts", {"podRestartThreshold": 1}), **limits)
     return {**made, "profiles": [{**made["profiles"][0], "name": name} for name in ("tidy", "again")]}
 

@@ -33,7 +33,6 @@ def memory_after(port: int, cycles: int) -> float:
 
 
 def measure(folder: Path) -> tuple[float, float]:
-    """Run a loop of dry runs; return resident bytes when warm and in the end."""
     port = free_port()
     with FakeApiServer(cluster(NODES, PODS)["items"]) as server:
         config = server.kubeconfig(folder)

@@ -165,7 +165,6 @@ def measured(row: Row) -> Measured:
 
 @contextmanager
 def _server(row: Row, folder: str) -> Iterator[str]:
-    """Serve the row's cluster, and yield the path of a kubeconfig."""
     command = [sys.executable, "-m", "tests.bench.large_server", str(row.nodes), str(row.pods), folder]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin

@@ -20,8 +20,6 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class Value:
-    """A value: its path, like `image.tag`, its default, and the comment above it."""
-
     path: str
     default: object
     comment: str

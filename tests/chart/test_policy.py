@@ -53,7 +53,6 @@ def granted(found, kind="ClusterRole", ending=""):
 
 
 def profile(evictor="{}", strategy="PodLifeTime", args="{}", top=""):
-    """Values with a policy of one profile."""
     return f"""
 deschedulerPolicy:
   {top}

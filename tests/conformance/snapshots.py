@@ -69,7 +69,6 @@ def cluster(case: Case, selector: LabelSelector = EVERYTHING) -> Cluster:
 
 
 def pod(case: Case) -> Pod:
-    """Return the single pod that a case is about."""
     return snapshot({"now": case["now"], "pods": [case["pod"]]}).pods[0]
 
 

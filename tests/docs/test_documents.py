@@ -136,7 +136,6 @@ def test_the_strategies_that_evict_at_once_are_those_that_list_their_pods():
 
 
 def anchors(path):
-    """The anchors that GitHub gives a page's headings."""
     headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 

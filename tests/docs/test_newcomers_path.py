@@ -62,7 +62,6 @@ GOES_ON = "from pkgutil import extend_path\n__path__ = extend_path(__path__, __n
 
 @pytest.fixture
 def tree(tmp_path):
-    """A copy of the files that the page changes."""
     for file in {Path(block.file) for heading in HEADINGS for block in blocks(heading)}:
         for package in file.parents[:-1]:
             (tmp_path / package).mkdir(parents=True, exist_ok=True)
@@ -95,7 +94,6 @@ print(metrics.exposition().decode())
 
 
 def printed(tree):
-    """Run it with the copy before the checkout."""
     environment = {"PYTHONPATH": f"{tree}:{ROOT}"}
     report, *more = run(sys.executable, "-c", PROGRAM, cwd=tree, env=environment).stdout.split("---")
     return json.loads(report), *more

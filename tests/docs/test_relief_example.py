@@ -33,7 +33,6 @@ THREE = cluster("three-nodes.json")
 
 
 def points(used, node):
-    """Percent of a node's cores."""
     return used[CPU] * 100 / node.allocatable[CPU]
 
 

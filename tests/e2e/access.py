@@ -101,8 +101,6 @@ def admission(api: Api, rendered: list[Object]) -> Iterator[None]:
 
 @dataclass
 class Release:
-    """An installation of the chart; also a context manager, which installs and uninstalls it."""
-
     controlplane: ControlPlane
     values: str
     name: str = "rebalancer"

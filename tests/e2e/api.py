@@ -20,8 +20,6 @@ NO_QUERY: Query = MappingProxyType({})
 
 
 class ApiError(Exception):
-    """The API server answered with a status of 400 or more."""
-
     def __init__(self, request: str, status: int, message: str) -> None:
         super().__init__(f"{request}: {status} {message}")
         self.status = status

@@ -194,7 +194,6 @@ def _say(text: str) -> None:
 
 
 def main() -> int:
-    """Provide the executables, and those named on the command line."""
     asked = set(sys.argv[1:])
     unknown = asked - INSTALLED.keys() - {TRIMARAN}
     if unknown:

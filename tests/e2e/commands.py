@@ -57,7 +57,6 @@ def openssl(directory: Path, command: str) -> None:
 
 
 def write_kubeconfig(path: Path, server: str, authority: Path, token: str) -> Path:
-    """Write a kubeconfig with one cluster, named "e2e", and one user, known by a token."""
     document = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -72,8 +72,6 @@ def _request(entry: Object) -> Request:
 
 
 class ControlPlane:
-    """One control plane, from `start` to `stop`; also a context manager."""
-
     def __init__(self, binaries: Path, scheduler_options: Sequence[str] = (), stages: Sequence[Path] = ()) -> None:
         # Everything it writes: logs, keys, etcd's data; removed by `stop`.
         self.directory = Path(tempfile.mkdtemp(prefix="rebalancer-e2e-"))

@@ -75,7 +75,6 @@ class Processes:
         os.killpg(self._running[name].pid, signal.SIGCONT)
 
     def close(self, first: str) -> None:
-        """Kill all, ``first`` first; the directory goes too."""
         self.kill(first, *[name for name in self._running if name != first])
         if self._reaper.poll() is None:
             self._reaper.communicate()  # closes its input: its signal to clear up and end

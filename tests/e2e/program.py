@@ -21,8 +21,6 @@ TIMEOUT = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to; the report is empty if it printed none."""
-
     exit_code: int
     report: Object
     stderr: str

@@ -82,12 +82,10 @@ class Proxy(HttpServer):
         super().__init__(self._forward, identity)
 
     def stop(self) -> None:
-        """Let go of what is held, and stop."""
         self.hold.release()
         super().stop()
 
     def kubeconfig(self, direct: Path) -> Path:
-        """Write a kubeconfig like another one, but by way of this proxy."""
         document = yaml.safe_load(direct.read_text())
         document["clusters"][0]["cluster"]["server"] = self.url
         path = self._directory / f"proxy-{urlsplit(self.url).port}-{direct.name}"

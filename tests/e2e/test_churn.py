@@ -78,7 +78,6 @@ def run_until_evicted(program, namespace):
 
 
 def half_of(namespace, half):
-    """A policy by which every running pod with a label should go."""
     selector = {"matchLabels": {"half": half}}
     within = {"include": [namespace.name]}
     return policy({"PodLifeTime": {"states": ["Running"], "namespaces": within, "labelSelector": selector}})

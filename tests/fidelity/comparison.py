@@ -69,8 +69,6 @@ _ELSEWHERE = frozenset(("DynamicResources",))  # scores nothing for pods without
 
 @dataclass
 class Comparison:
-    """What came of many placements."""
-
     counts: Counter[str] = field(default_factory=Counter)  # by kind of placement or judgement
     # By plugin, how many scores of nodes agree and how many there are.
     plugins: dict[str, Counter[str]] = field(default_factory=dict)

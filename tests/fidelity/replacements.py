@@ -39,8 +39,6 @@ FEW = 0.02
 
 @dataclass(frozen=True)
 class Foreseen:
-    """Where a replacement was expected."""
-
     in_turn: Answer  # if it came after those that were chosen before it
     named: Mapping[str, float]  # what a report names: where it lands in some possible history
 
@@ -98,8 +96,6 @@ def run(binaries: Path, seed: int, nodes: int, evictions: int, placements: Landi
 
 
 class Stage:
-    """A cluster with controllers at work."""
-
     def __init__(self, api: Api, random: Random, placements: Landings) -> None:
         self._api = api
         self._random = random

@@ -27,7 +27,6 @@ class Greedy:
     end: Shares
 
     def deviation(self, resource: str) -> float:
-        """The standard deviation of the nodes' shares afterwards, in points."""
         return deviation(self.end, resource)
 
 

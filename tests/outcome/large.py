@@ -14,12 +14,10 @@ from tests.outcome.simulation import play
 
 
 def play_large(nodes: int, seed: int) -> Result:
-    """Play one steered cycle."""
     return play(SCENARIOS["open"], seed, 300.0, min_gain=1.5, cycles=1, nodes=nodes)
 
 
 def main(nodes: int = 1000, seed: int = 1) -> None:
-    """Play one steered cycle, and print what came of it."""
     played = play_large(nodes, seed)
     (steer,), (start, end) = played.steers, played.rows
     sys.stdout.write(

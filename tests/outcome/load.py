@@ -42,11 +42,9 @@ class Workload:
 
     @property
     def guarded(self) -> bool:
-        """Whether a PDB stands over it: it has more than two pods."""
         return self.replicas > 2
 
     def times(self, factor: float) -> "Workload":
-        """Return the same workload, using so many times as much."""
         return replace(self, uses_cpu=round(self.uses_cpu * factor), uses_memory=round(self.uses_memory * factor))
 
 

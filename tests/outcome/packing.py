@@ -30,7 +30,6 @@ class PackedCluster(Simulation):
     packs: bool = False
 
     def cluster(self) -> Cluster:
-        """Return the cluster as a strategy gets it, with what the scheduler is told."""
         built = super().cluster().snapshot
         configuration = PACKS if self.packs else None
         agents = [pod for pod in built.pods if pod.owners[0].kind == "DaemonSet"]
@@ -101,7 +100,6 @@ def play_packing(
 
 
 def _median_share(simulation: PackedCluster) -> float:
-    """Return the median of the nodes' larger share, in percent."""
     shares = (
         max(100 * cpu / NODE_CPU, 100 * memory / NODE_MEMORY) for cpu, memory, _ in requested(simulation).values()
     )
@@ -109,7 +107,6 @@ def _median_share(simulation: PackedCluster) -> float:
 
 
 def main(seeds: Sequence[int]) -> None:
-    """Print a line for each rule, scheduler and load."""
     for seed in seeds:
         for half in (False, True):
             for plain, packs in ((True, False), (True, True), (False, False), (False, True)):

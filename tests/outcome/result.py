@@ -35,8 +35,6 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Cycle:
-    """One cycle."""
-
     start: State  # the cluster before it
     end: State  # the cluster after it, when all pods are at rest
     moved: Moved  # the pods that went and came
@@ -70,14 +68,11 @@ class Row:
 
     @property
     def outside(self) -> int:
-        """How many nodes are outside their band, or over target."""
         return self.over + self.below
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a trial came to."""
-
     rows: Sequence[Row]
     start: State
     bounds: Bounds
@@ -102,7 +97,6 @@ class Result:
 
     @property
     def by_cycle(self) -> list[int]:
-        """Evictions by cycle."""
         return [row.evictions for row in self.rows[1:]]
 
     @property
@@ -113,12 +107,10 @@ class Result:
 
     @property
     def end(self) -> Row:
-        """The last row."""
         return self.rows[-1]
 
     @property
     def evictions(self) -> int:
-        """All of them."""
         return sum(row.evictions for row in self.rows)
 
     @property
@@ -158,7 +150,6 @@ class Result:
 
 
 def result_of(cycles: Sequence[Cycle], bounds: Bounds, load: Sequence[Workload], **more: Any) -> Result:
-    """Return a trial in numbers."""
     start = cycles[0].start
     first = skews(start.by_owner)
     rows = [Row(0, **_figures(start, bounds))]

@@ -41,7 +41,6 @@ def in_reference_words(policy: Object) -> Object:
 
 
 def configured(policy: Object, *names: str) -> Object:
-    """Return the arguments of the first plugin with one of these names."""
     entries = [entry for profile in policy["profiles"] for entry in profile["pluginConfig"]]
     found: Object = next(entry["args"] for entry in entries if entry["name"] in names)
     return found
@@ -98,8 +97,6 @@ MOST_ALLOCATED: Object = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """One situation."""
-
     name: str  # on the command line
     about: str  # what it is, in a line
     policy: Object  # the policy of the program

@@ -116,7 +116,6 @@ class Simulation:
         return ledger, found
 
     def shares(self) -> Shares:
-        """Return what each node uses, in percent."""
         offered = {"cpu": NODE_CPU, "memory": NODE_MEMORY * MEBIBYTE}
         return {
             node: {name: 100 * amount / offered[name] for name, amount in amounts.items()}
@@ -124,7 +123,6 @@ class Simulation:
         }
 
     def cluster(self) -> Cluster:
-        """Return the cluster as a strategy gets it."""
         pods = {pod.name: self._pod(pod) for pod in self.pods.values()}
         usage = {each.key: self._uses(self.pods[name].workload) for name, each in pods.items()}
         nodes = self._usage()
@@ -136,7 +134,6 @@ class Simulation:
         return Cluster(snapshot, measure=lambda *_: Measured(nodes=nodes, peaks=nodes, pods=usage))
 
     def state(self) -> State:
-        """Return the cluster as figures."""
         shares = self.shares()
         return State(shares, shares, {pod.name: pod.node for pod in self.pods.values()})
 
@@ -245,7 +242,6 @@ def _in_zone(zone: str) -> NodeSelectorTerm:
 
 
 def _wishing(name: str, wish: Wish) -> dict[str, Any]:
-    """Return the fields of a pod that say what it wishes."""
     selector = make.selector(app=name)
     return {
         "spread": (SpreadConstraint(1, ZONE, wish.spread, selector),) if wish.spread else (),
@@ -320,7 +316,6 @@ def play(
     cycles: int | None = None,  # how many, if not as many as the scenario has
     nodes: int = NODES,  # how many; there are as many pods for each as in the scenario
 ) -> Result:
-    """Play a scenario's cycles."""
     policy = scenario.policy
     args, evictor = dict(configured(policy, "LowNodeUtilization")), configured(policy, "DefaultEvictor")
     # Not the policy's rest, which is for cycles half a minute apart, but that of life.

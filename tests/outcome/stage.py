@@ -92,7 +92,6 @@ class Stage:
         return pods
 
     def pods(self) -> list[Object]:
-        """All pods of the load, also those on their way out."""
         return self.api.list("Pod", self._namespace.name)
 
     def state(self) -> State:

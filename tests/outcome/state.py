@@ -23,7 +23,6 @@ class State:
 
     @property
     def pending(self) -> int:
-        """How many pods are Pending."""
         return sum(not node for node in self.places.values())
 
     @property
@@ -44,16 +43,13 @@ class State:
         )
 
     def deviation(self, resource: str) -> float:
-        """The standard deviation of the nodes' shares, in points."""
         return deviation(self.shares, resource)
 
     def highest(self, resource: str) -> float:
-        """The highest share of a node, in percent."""
         return max(share[resource] for share in self.shares.values())
 
 
 def deviation(shares: Shares, resource: str) -> float:
-    """Return the standard deviation of the nodes' shares, in points."""
     return statistics.pstdev(share[resource] for share in shares.values())
 
 

@@ -32,15 +32,12 @@ REFUSED = 429
 
 @dataclass(frozen=True)
 class Program:
-    """A program under measurement."""
-
     name: str  # in the tables
     command: str  # a command line; {kubeconfig} and {policy} stand for files
     # Where ours is run; another program gets its policies in the descheduler's words, and no options of ours.
     tree: Path | None = None
 
     def policy(self, policy: Object) -> Object:
-        """Return a policy as this program gets it."""
         return policy if self.tree else in_reference_words(policy)
 
     def run(self, kubeconfig: Path, policy: Path, options: Sequence[str] = ()) -> "CompletedProcess[str]":

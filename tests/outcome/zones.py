@@ -31,7 +31,6 @@ NO_WISH = Wish()
 
 
 def zone_of(node: str) -> str:
-    """Return the zone of a node by its name, which ends in its number."""
     return ZONES[int(node[-2:]) % len(ZONES)]
 
 
@@ -90,7 +89,6 @@ def skews(places: Iterable[tuple[str, str]]) -> Mapping[str, int]:
 
 
 def worse(before: Mapping[str, int], after: Mapping[str, int]) -> set[str]:
-    """Return the owners whose pods are spread less evenly than before."""
     return {owner for owner, skew in after.items() if skew > before.get(owner, 0)}
 
 
@@ -121,7 +119,6 @@ def _raw(
 
 
 def preference(name: str, wish: Wish) -> int:
-    """Return what NodeAffinity scores."""
     return 200 if wish.prefers and wish.prefers == zone_of(name) else 0
 
 

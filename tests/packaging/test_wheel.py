@@ -46,7 +46,6 @@ def _third_party(home):
 
 
 def rebalancer(installed, *arguments):
-    """Run the program of the wheel, with dependencies as they are compiled beside themselves."""
     command = (installed / "bin/python", "-m", "rebalancer", *arguments)
     return run(*command, cwd=installed, env={"PYTHONPYCACHEPREFIX": ""}).stdout
 

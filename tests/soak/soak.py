@@ -223,8 +223,6 @@ REQUIREMENTS = {"hours": 0.5, "evictions": 0.25, "undone": 0.01}
 
 @dataclass(frozen=True)
 class Soaked:
-    """What two weeks came to."""
-
     hours: float  # nodes x hours over target
     evictions: int = 0  # by the program
     undone: int = 0  # evictions that were for nothing

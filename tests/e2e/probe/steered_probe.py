@@ -23,7 +23,6 @@ class MoveInWaves(Balance[MoveInWavesArgs]):
     Args = MoveInWavesArgs
 
     def run(self, cluster: Cluster, evict: Evict) -> None:
-        """Move the pods of other nodes."""
         elsewhere = [pod for pod in cluster.pods() if pod.node != self.args.to and self.args.selects(pod)]
         of_owners = {owner.uid: pod for pod in elsewhere for owner in pod.owners}
         pods = sorted(of_owners.values(), key=lambda pod: pod.age_order)
