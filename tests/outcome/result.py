@@ -25,7 +25,6 @@ COLUMNS = {
     "mem stddev": "memory_deviation",
     "highest cpu": "highest_cpu",
     "highest mem": "highest_memory",
-    "noise": "noise",
     "Pending": "pending",
     "moved twice": "twice",
     "landed over": "landed_over",
@@ -56,7 +55,6 @@ class Row:
     memory_deviation: float = 0.0  # the same of memory
     highest_cpu: float = 0.0  # the highest node's, in percent
     highest_memory: float = 0.0  # the same of memory
-    noise: float = 0.0  # how far off the metrics API's figures are at most, in points
     pending: int = 0  # pods without a node
     empty: int = 0  # nodes without a pod
     evictions: int = 0  # how many were granted
@@ -87,7 +85,7 @@ class Result:
     @cached_property
     def yardstick(self) -> Greedy:
         """What a greedy plan comes to from the same start."""
-        return greedy(self.start.truth, self.points, self.bounds)
+        return greedy(self.start.shares, self.points, self.bounds)
 
     @property
     def foreseen(self) -> float:
@@ -182,7 +180,6 @@ def _figures(state: State, bounds: Bounds) -> dict[str, Any]:
         "memory_deviation": state.deviation("memory"),
         "highest_cpu": state.highest("cpu"),
         "highest_memory": state.highest("memory"),
-        "noise": state.noise,
         "pending": state.pending,
         "empty": state.empty,
     }

@@ -134,8 +134,7 @@ class Simulation:
         return Cluster(snapshot, measure=lambda *_: Measured(nodes=nodes, peaks=nodes, pods=usage))
 
     def state(self) -> State:
-        shares = self.shares()
-        return State(shares, shares, {pod.name: pod.node for pod in self.pods.values()})
+        return State(self.shares(), {pod.name: pod.node for pod in self.pods.values()})
 
     def played(
         self,

@@ -1,9 +1,8 @@
 """The cluster that a trial is played on: set up, opened, varied, and waited for until it is at rest."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from kubernetes.utils.quantity import parse_quantity
 
@@ -13,7 +12,7 @@ from tests.e2e.builders import daemonset, node, pdb, pod, replicaset, storage_cl
 from tests.e2e.namespace import Namespace, is_ready
 from tests.e2e.waiting import wait_for
 from tests.outcome.load import NODE_CPU, NODE_MEMORY, Workload
-from tests.outcome.state import RESOURCES, Shares, State
+from tests.outcome.state import Shares, State
 from tests.outcome.zones import NO_WISH, Wish, volume_in, wished, zone_of
 
 # The nodes of each pod of each owner.
@@ -108,8 +107,7 @@ class Stage:
             return nodes if fresh.issuperset((*self.names, *running)) else None
 
         metrics = wait_for(settled, "figures of all nodes and pods after the last change", FIGURES_DEADLINE, INTERVAL)
-        nodes, measured = self.api.list("Node"), {each["metadata"]["name"]: each["usage"] for each in metrics}
-        return State(_shares(nodes, measured), _shares(nodes, _said([*pods, *self._agents.pods()])), places)
+        return State(_shares(metrics), places)
 
     def _adopted(self, load: Iterable[Workload], placement: Placement) -> None:
         """Create the pods where they are to be; the ReplicaSets that come then take them for their own."""
@@ -175,23 +173,11 @@ def _began(metrics: Object) -> datetime:
     return datetime.fromisoformat(metrics["timestamp"]) - parse_duration(metrics["window"])
 
 
-def _said(pods: Iterable[Object]) -> Mapping[str, Mapping[str, float]]:
-    """What nodes use by their pods' annotations."""
-    used: dict[str, Counter[str]] = defaultdict(Counter)
-    for item in pods:
-        told = {name: _number(item["metadata"]["annotations"][f"usage.test/{name}"]) for name in RESOURCES}
-        used[item["spec"].get("nodeName", "")].update(told)
-    return used
-
-
-def _shares(nodes: Iterable[Object], used: Mapping[str, Mapping[str, Any]]) -> Shares:
-    """What each node uses of each resource, in percent of what it has allocatable."""
-    offered = {item["metadata"]["name"]: item["status"]["allocatable"] for item in nodes}
+def _shares(metrics: Iterable[Object]) -> Shares:
+    """What each node uses of each resource, in percent."""
+    offered = {"cpu": NODE_CPU / 1000, "memory": NODE_MEMORY * 2**20}
+    used = {each["metadata"]["name"]: each["usage"] for each in metrics}
     return {
-        node: {name: 100 * _number(used[node][name]) / _number(amounts[name]) for name in RESOURCES}
-        for node, amounts in offered.items()
+        node: {name: 100 * float(parse_quantity(usage[name])) / most for name, most in offered.items()}
+        for node, usage in used.items()
     }
-
-
-def _number(quantity: Any) -> float:
-    return float(parse_quantity(quantity))  # type: ignore[no-untyped-call] # the client ships no types

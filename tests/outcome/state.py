@@ -18,7 +18,6 @@ class State:
     """The cluster at one moment."""
 
     shares: Shares  # what each node uses of each resource, in percent of what it has allocatable, by the metrics API
-    truth: Shares  # the same by what its pods are said to use, without the jitter of measuring
     places: Mapping[str, str]  # the node of each pod, by the pod's name; "" while it is Pending
 
     @property
@@ -34,13 +33,6 @@ class State:
     def empty(self) -> int:
         """How many nodes run none of the pods."""
         return len(self.shares.keys() - set(self.places.values()))
-
-    @property
-    def noise(self) -> float:
-        """How far off the metrics API's figures are at most, in points."""
-        return max(
-            abs(share[name] - self.truth[node][name]) for node, share in self.shares.items() for name in RESOURCES
-        )
 
     def deviation(self, resource: str) -> float:
         return deviation(self.shares, resource)
