@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import msgspec
 import pytest
 
 from rebalancer.balancing.steering.foresight import Foresight
@@ -25,53 +24,35 @@ def cluster(more=(), **fields):
     return Cluster(snapshot.unmarked(KEYS, HOLD_KEY, PRESSURE_KEY)), pod
 
 
-@pytest.mark.parametrize(("taint", "held"), [(TAINT, {"n1"}), (PRESSURE, set())], ids=["held", "marked"])
-def test_the_taint_turns_the_scheduler_away_and_strategies_do_not_see_it(taint, held):
-    """Without it the pod goes to the node with more room."""
-    (plain, pod), (on, same) = cluster(), cluster(taints=[taint, "spot:PreferNoSchedule"], held_until=UNTIL)
-
-    assert plain.index(Simulation).ask(pod).nodes == ("n1",)
-    assert on.index(Simulation).ask(same).nodes == ("n2",)
-    assert [each.key for each in on.node("n1").taints] == ["spot"]
-    assert on.held == held
-
-
-@pytest.mark.parametrize("until", [None, make.NOW, make.NOW - timedelta(seconds=1)])
-def test_one_that_has_expired_holds_nothing(until):
-    """Nor does one that no annotation explains: a live run takes it off before it evicts."""
-    on, pod = cluster(taints=[TAINT], held_until=until)
-
-    assert on.index(Simulation).ask(pod).nodes == ("n1",)
-    assert (on.held, on.node("n1").taints, on.node("n1").held_until) == (set(), (), None)
-
-
-def test_a_node_that_has_lost_the_taint_is_not_held():
-    """Somebody wants it to receive pods."""
-    on, _ = cluster(held_until=UNTIL)
-
-    assert on.held == set()
+HARD, HARD_PRESSURE = f"{HOLD_KEY}:NoSchedule", f"{PRESSURE_KEY}=cpu:NoSchedule"
+SPOT = "spot:PreferNoSchedule"
+#: Of n1: its taints and until when it is held; where the pod goes, which has more room there; the taints that
+#: strategies see, those that the scheduler sees, and whether the node is held.
+NODES = {
+    "held": ([TAINT, SPOT], UNTIL, "n2", ["spot"], [HOLD_KEY, "spot"], True),
+    "marked": ([PRESSURE, SPOT], UNTIL, "n2", ["spot"], [PRESSURE_KEY, "spot"], False),
+    "held and marked": ([TAINT, PRESSURE], UNTIL, "n2", [], [HOLD_KEY, PRESSURE_KEY], True),
+    "neither": ([], None, "n1", [], [], False),
+    "held until now": ([TAINT], make.NOW, "n1", [], [], False),
+    "held until a second ago": ([TAINT], make.NOW - timedelta(seconds=1), "n1", [], [], False),
+    "no annotation explains the taint: a live run takes it off": ([TAINT], None, "n1", [], [], False),
+    "the taint is gone: somebody wants it to receive pods": ([], UNTIL, "n1", [], [], False),
+    "the taint is of a run that steered": ([f"{KEYS[0]}:PreferNoSchedule"], None, "n1", [], [], False),
+    "a hard taint of that key is not ours": ([HARD], UNTIL, "n2", [HOLD_KEY], [HOLD_KEY], False),
+    "nor is one of pressure": ([HARD_PRESSURE], None, "n2", [PRESSURE_KEY], [PRESSURE_KEY], False),
+}
 
 
-def test_the_taint_of_a_run_that_steered_is_gone_altogether():
-    on, pod = cluster(taints=[f"{KEYS[0]}:PreferNoSchedule"])
+@pytest.mark.parametrize(("taints", "until", "goes", "seen", "scheduled", "held"), NODES.values(), ids=NODES)
+def test_who_sees_which_taints(taints, until, goes, seen, scheduled, held):
+    """The scheduler is turned away, and strategies do not see it."""
+    on, pod = cluster(taints=taints, held_until=until)
+    node = on.node("n1")
 
-    assert on.index(Simulation).ask(pod).nodes == ("n1",)
-    assert on.node("n1").taints == ()
-
-
-def test_a_hard_taint_of_that_key_is_not_ours():
-    on, _ = cluster(taints=[f"{HOLD_KEY}:NoSchedule"], held_until=UNTIL)
-
-    assert len(on.node("n1").taints) == 1
-    assert on.held == set()
-
-
-def test_the_scheduler_sees_a_hold_and_pressure_together():
-    """Of a node that carries both."""
-    on, _ = cluster(taints=[TAINT, PRESSURE], held_until=UNTIL)
-
-    assert on.node("n1").taints == ()
-    assert [each.key for each in on.node("n1").as_scheduled.taints] == [HOLD_KEY, PRESSURE_KEY]
+    assert on.index(Simulation).ask(pod).nodes == (goes,)
+    assert [each.key for each in node.taints] == seen
+    assert [each.key for each in node.as_scheduled.taints] == scheduled
+    assert on.held == ({"n1"} if held else set())
 
 
 @pytest.mark.parametrize("level", [1, 2])
@@ -101,11 +82,3 @@ def test_a_label_and_taint_that_the_annotation_names_are_hidden_too() -> None:
     assert seen.as_scheduled.labels["status"] == "presure"
     assert others.node("n1").labels["status"] == "retired"
     assert len(others.node("n1").taints) == 1
-
-
-def test_a_hard_taint_of_that_key_is_nobody_elses_to_hide() -> None:
-    """Ours are soft."""
-    on, _ = cluster(taints=[f"{PRESSURE_KEY}=cpu:NoSchedule"])
-
-    assert len(on.node("n1").taints) == 1
-    assert msgspec.structs.asdict(on.node("n1"))["as_marked"] is None
