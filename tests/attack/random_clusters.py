@@ -1,4 +1,4 @@
-"""Random clusters as an API server holds them: nodes and pods as `make fidelity` draws them, PDBs and figures beside.
+"""Random clusters as an API server holds them, and policies: nodes and pods as `make fidelity` draws them, PDBs beside.
 
 All objects are well formed, and rules meet often: few apps, so that pods are siblings, dislike each other and share
 PDBs.  Ages are whole days, so that no answer hangs on when the test runs.
@@ -7,6 +7,8 @@ PDBs.  Ages are whole days, so that no answer hangs on when the test runs.
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
+
+import yaml
 
 from tests.fidelity.clusters import NAMESPACES, random_nodes, random_template
 from tests.functional.objects import DAY, node_usage, pdb, pod, pod_usage
@@ -116,3 +118,71 @@ def _metrics(dice: Random, nodes: list[Object], pods: list[Object]) -> list[Obje
         there = [each["metadata"]["name"] for each in pods if each["spec"]["nodeName"] == name]
         found.append(node_usage(name, f"{sum(used[each] for each in there)}m", **now))
     return found
+
+
+_STRATEGIES = [
+    (point, name, args)
+    for point, strategies in yaml.safe_load("""
+deschedule:
+  PodLifeTime: [{maxPodLifeTimeSeconds: 200000}, {states: [Pending, Failed]}]
+  RemoveFailedPods: [{minPodLifetimeSeconds: 60}, {reasons: [Evicted]}]
+  RemovePodsHavingTooManyRestarts: [{podRestartThreshold: 5}, {podRestartThreshold: 100}]
+  RemovePodsViolatingNodeTaints: [{}, {includePreferNoSchedule: true}]
+  RemovePodsViolatingNodeAffinity:
+    - nodeAffinityType: [requiredDuringSchedulingIgnoredDuringExecution]
+    - nodeAffinityType: [preferredDuringSchedulingIgnoredDuringExecution]
+  RemovePodsViolatingInterPodAntiAffinity: [{}]
+balance:
+  RemoveDuplicates: [{}, {excludeOwnerKinds: [Job]}]
+  RemovePodsViolatingTopologySpreadConstraint:
+    - constraints: [DoNotSchedule, ScheduleAnyway]
+    - topologyBalanceNodeFit: false
+  LowNodeUtilization:
+    - {thresholds: {cpu: 20, pods: 30}, targetThresholds: {cpu: 40, pods: 50}}
+    - thresholds: {cpu: 30}
+      targetThresholds: {cpu: 50}
+      metricsUtilization: &usage {source: KubernetesMetrics, selection: relief}
+    - {thresholds: {cpu: 10}, targetThresholds: {cpu: 10}, useDeviationThresholds: true, metricsUtilization: *usage}
+  HighNodeUtilization:
+    - thresholds: {cpu: 40}
+    - {thresholds: {cpu: 40}, metricsUtilization: *usage}
+    - {thresholds: {cpu: 60}, selection: compaction, keepFree: {cpu: 5}}
+""").items()
+    for name, args in strategies.items()
+]
+_EVICTOR: tuple[Object, ...] = (
+    {"nodeFit": True},
+    {"minReplicas": 3},
+    {"minPodAge": "48h"},
+    {"labelSelector": {"matchLabels": {"version": "v1"}}},
+    {"noEvictionPolicy": "Mandatory"},
+    {"priorityThreshold": {"value": 10}},
+    {"podProtections": {"defaultDisabled": ["PodsWithLocalStorage", "DaemonSetPods", "FailedBarePods"]}},
+    {"podProtections": {"extraEnabled": ["PodsWithoutPDB"]}},
+)
+
+
+def policy(dice: Random) -> Object:
+    limits = {
+        f"maxNoOfPodsToEvict{each}": dice.randint(0, 6)
+        for each in ("PerNode", "PerNamespace", "Total")
+        if dice.random() < 1 / 2
+    }
+    return {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "metricsProviders": [{"source": "KubernetesMetrics"}],
+        **limits,
+        "profiles": [_profile(dice, f"profile{number}") for number in range(dice.choice((1, 1, 2)))],
+    }
+
+
+def _profile(dice: Random, name: str) -> Object:
+    chosen = dice.sample(_STRATEGIES, dice.randint(1, 4))
+    evictor = {key: value for each in dice.sample(_EVICTOR, dice.randint(0, 3)) for key, value in each.items()}
+    configs = [{"name": strategy, "args": dice.choice(args)} for _, strategy, args in chosen]
+    points = {
+        point: {"enabled": [strategy for where, strategy, _ in chosen if where == point]}
+        for point in ("deschedule", "balance")
+    }
+    return {"name": name, "pluginConfig": [{"name": "DefaultEvictor", "args": evictor}, *configs], "plugins": points}

@@ -5,10 +5,9 @@ from random import Random
 
 import pytest
 
-from tests.attack.limits import exceeded
-from tests.attack.random_clusters import cluster
-from tests.attack.random_policies import policy
+from tests.attack.random_clusters import cluster, policy
 from tests.attack.seeds import seeds
+from tests.attack.whims import exceeded
 
 
 @pytest.mark.parametrize("seed", seeds(20))

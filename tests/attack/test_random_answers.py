@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from rebalancer.errors import ClusterError, Interrupted
-from tests.attack.limits import exceeded
 from tests.attack.seeds import seeds
-from tests.attack.whims import ANNOTATIONS, Time, Whims
+from tests.attack.whims import ANNOTATIONS, Time, Whims, exceeded
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import OLD, node, pdb, pod, policy
 from tests.functional.program import Program

@@ -9,12 +9,14 @@ do is look after limits and PDBs: whatever is asked for in time goes.
 """
 
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.fake_api_server import FakeApiServer
 from tests.fake_http import Reply, Request
+from tests.fake_rules import covers
 
 EVICTION = "*/eviction"
 ANNOTATIONS = "descheduler.alpha.kubernetes.io"
@@ -189,3 +191,32 @@ DEFINITE: tuple[Callable[[], Reply], ...] = (
     lambda: busy("Wed, 21 Oct 2015 07:28:00 GMT"),
     lambda: busy("0"),
 )
+
+
+_PLACES = {
+    "Total": lambda _: "",
+    "PerNode": lambda pod: pod["spec"]["nodeName"],
+    "PerNamespace": lambda pod: pod["metadata"]["namespace"],
+}
+
+
+def exceeded(
+    objects: Sequence[Object], limits: Mapping[str, Any], gone: Sequence[Object], before: Sequence[Object] = ()
+) -> Iterator[str]:
+    """Yield each limit and PDB that these pods exceed together.
+
+    More may have been on their way `before` than is allowed now; then nothing else may go.
+    """
+    for name, place in _PLACES.items():
+        limit = limits.get(f"maxNoOfPodsToEvict{name}")
+        counts, earlier = Counter(map(place, gone)), Counter(map(place, before))
+        if limit is not None and any(count > max(limit, earlier[where]) for where, count in counts.items()):
+            yield f"{name}: {dict(counts)} went, where {limit} may"
+    for pdb in (each for each in objects if each["kind"] == "PodDisruptionBudget"):
+        count, earlier_ones = (sum(covers(pdb, pod) and _is_ready(pod) for pod in pods) for pods in (gone, before))
+        if count > max(pdb["status"]["disruptionsAllowed"], earlier_ones):
+            yield f"{count} pods of PDB {pdb['metadata']['name']}"
+
+
+def _is_ready(pod: Object) -> bool:
+    return bool(pod["status"]["containerStatuses"][0]["ready"])

@@ -1,9 +1,11 @@
-"""What the documents say is true: commands run, tables are complete, figures come from the program."""
+"""What the documents say is true: commands run, tables are complete, figures come from the program.
+
+What docs/differences.md says is shown: each of its rows names a test, which runs with all others.
+"""
 
 import inspect
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,11 +13,11 @@ from click.testing import CliRunner
 from rebalancer.cli.main import main
 from rebalancer.policy.evictor import DEFAULT_EVICTOR
 from strategies import BUILTIN
+from tests.commands import ROOT
 from tests.fake_api_server import FakeApiServer
 from tests.functional.objects import old_pods, two_nodes_with
 from tests.terminal.screen import on_screen
 
-ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 #: Everything that is written for people.
 PAGES = [
@@ -121,7 +123,7 @@ def test_every_strategy_and_every_argument_of_the_evictor_is_named():
 
 def test_every_strategy_is_measured_and_attacked():
     """Those that a newcomer adds as well."""
-    texts = {name: (ROOT / name).read_text() for name in ("tests/bench/policy.yaml", "tests/attack/random_policies.py")}
+    texts = {name: (ROOT / name).read_text() for name in ("tests/bench/policy.yaml", "tests/attack/random_clusters.py")}
 
     assert [f"{each.name} in {name}" for each in BUILTIN for name in texts if each.name not in texts[name]] == []
 
@@ -149,3 +151,20 @@ def test_links_lead_somewhere(page):
 
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+_NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)` \|$")
+
+
+def rows():
+    lines = (ROOT / "docs/differences.md").read_text().splitlines()
+    return [line for line in lines if line.startswith("| ") and not line.startswith("| here |")]
+
+
+@pytest.mark.parametrize("row", rows())
+def test_each_difference_names_a_test(row):
+    """A row that names none, or one that is gone, is a claim without proof."""
+    named = _NAMED.search(row)
+
+    assert named
+    assert f"def {named[2]}(" in (ROOT / named[1]).read_text()

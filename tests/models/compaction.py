@@ -9,19 +9,15 @@ import msgspec
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from tests.models.kube_scheduler import UNSAID, Kube
-from tests.models.relief import LowRelief
+from tests.models.kube_scheduler import Kube
+from tests.models.relief import LowRelief, likely
 
 
 class PackingKube(Kube):
     """The same scheduler, but it likes full nodes: MostAllocated."""
 
-    def _least_allocated(self, pod: Pod, node: Node) -> int:
-        parts = []
-        for name, unsaid in UNSAID.items():
-            asked = sum(each.spec.requests.get(name, unsaid) for each in [*self.on(node), pod])
-            parts.append(min(asked, node.allocatable[name]) * 100 // node.allocatable[name])
-        return sum(parts) // 2
+    def _part(self, asked: int, offered: int) -> int:
+        return min(asked, offered)
 
 
 @dataclass
@@ -138,7 +134,8 @@ class Compacting(LowRelief):
         ]
         if not allowed or not self.scheduler_known:
             return sorted(allowed, key=lambda each: (self.unrequested(each), each.name))[:1]
-        expected = self.scheduled(pod)
+        rest = [each for each in self.left if each is not pod]
+        expected = likely(self.world, pod, rest, self.services, PackingKube if self.packs else Kube)
         harmless = all(
             each.name not in empty
             and not each.unschedulable
@@ -147,20 +144,3 @@ class Compacting(LowRelief):
             for each in expected
         )
         return expected if harmless else []
-
-    def scheduled(self, pod: Pod) -> list[Node]:
-        """The nodes that may win: soon, while all pods that went still end, and later, when only this one does.
-
-        Nobody knows whether a Job waits until its pod has ended, so its pod may be gone as well.
-        """
-        kind = PackingKube if self.packs else Kube
-        others = [each for node in self.world.nodes for each in self.world.active(node)]
-        ending = [msgspec.structs.replace(each, terminating=True) for each in self.left]
-        own = msgspec.structs.replace(pod, terminating=True)
-        rest = [each for each, left in zip(ending, self.left, strict=True) if left is not pod]
-        owns = ([own], []) if any(owner.kind == "Job" for owner in pod.owners) else ([own],)
-        winners = [self.winners(kind, [*others, *each, *more], pod) for each in owns for more in (rest, [])]
-        return [node for node in self.world.nodes if node.name in set().union(*winners)] if all(winners) else []
-
-    def winners(self, kind: type[Kube], pods: list[Pod], pod: Pod) -> set[str]:
-        return kind(self.world.nodes, pods, services=self.services).winners(pod)

@@ -151,8 +151,11 @@ class Kube:
         parts = []
         for name, unsaid in UNSAID.items():
             asked = sum(each.spec.requests.get(name, unsaid) for each in [*self.on(node), pod])
-            parts.append(max(node.allocatable[name] - asked, 0) * 100 // node.allocatable[name])
+            parts.append(self._part(asked, node.allocatable[name]) * 100 // node.allocatable[name])
         return sum(parts) // 2
+
+    def _part(self, asked: int, offered: int) -> int:
+        return max(offered - asked, 0)
 
     def _balanced(self, pod: Pod, nodes: list[Node]) -> dict[str, int] | None:
         if not any(pod.spec.requests.get(name) for name in UNSAID):

@@ -352,7 +352,9 @@ def within(percent: Fraction) -> Fraction:
     return min(max(percent, Fraction(0)), Fraction(100))
 
 
-def likely(world: World, pod: Pod, gone: list[Pod], services: list[tuple[str, LabelSelector]]) -> list[Node]:
+def likely(
+    world: World, pod: Pod, gone: list[Pod], services: list[tuple[str, LabelSelector]], kind: type[Kube] = Kube
+) -> list[Node]:
     """The nodes that may win while pods that went still end, or when they are gone; none if there may be none."""
     others = [each for node in world.nodes for each in world.active(node) if each is not pod]
     ending = [msgspec.structs.replace(each, terminating=True) for each in gone]
@@ -360,5 +362,5 @@ def likely(world: World, pod: Pod, gone: list[Pod], services: list[tuple[str, La
     states = [[*others, own], [*others, own, *ending]]
     if any(owner.controller and owner.kind == "Job" for owner in pod.owners):  # it may wait for the end
         states += [others, [*others, *ending]]
-    found = [Kube(world.nodes, pods, services=services).winners(pod) for pods in states]
+    found = [kind(world.nodes, pods, services=services).winners(pod) for pods in states]
     return [node for node in world.nodes if node.name in set.union(*found)] if all(found) else []

@@ -14,7 +14,7 @@ from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from rebalancer.scheduling.eligibility import EligibleNodes
 from tests import make
-from tests.properties.crowds import NODES, pods
+from tests.properties.clusters import NODES, pods
 
 
 class Future:

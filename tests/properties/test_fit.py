@@ -11,7 +11,7 @@ from rebalancer.cluster.pod import PodAffinityTerm
 from rebalancer.scheduling import eligibility, fit
 from rebalancer.scheduling.eligibility import EligibleNodes, Obstacles
 from tests import make
-from tests.properties.crowds import NODES, pods
+from tests.properties.clusters import NODES, pods
 
 HOST = "kubernetes.io/hostname"
 APART = PodAffinityTerm(HOST, make.selector(app="x"))

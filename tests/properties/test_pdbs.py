@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from tests import make
-from tests.properties.crowds import BUDGETS, NODES, pods
+from tests.properties.clusters import BUDGETS, NODES, pods
 from tests.unit.engine.stand_ins import Greedy
 
 LAX = {
