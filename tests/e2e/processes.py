@@ -67,6 +67,17 @@ class Processes:
             process.wait()
             self._tell_reaper(f"-{process.pid}")
 
+    def pid(self, name: str) -> int:
+        """Of one that runs; 0 if it does not."""
+        return self._running[name].pid if name in self._running else 0
+
+    def end(self, name: str) -> int:
+        """Ask one to end, and return its exit code."""
+        os.kill(self.pid(name), signal.SIGTERM)
+        exit_code = self._running[name].wait(300)
+        self.kill(name)
+        return exit_code
+
     def pause(self, name: str) -> None:
         """Let a process stand still, until `resume`: those who ask it something get no answer."""
         os.killpg(self._running[name].pid, signal.SIGSTOP)

@@ -3,8 +3,6 @@
 import itertools
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -30,49 +28,34 @@ PODS = 12
 #: Generous: spent only when a test fails, and the machine may be busy.
 TIMEOUT = 300.0
 #: Lease duration, renew deadline and retry period: as short as a busy machine allows.
-TIMING = ("3s", "2s", "400ms")
-LEASE = "e2e"
+TIMING = ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=400ms"]
 
 
 @dataclass
 class Replica:
-    """One process; started again it is the same account and another identity."""
+    """A process of the control plane's; started again it is the same account and another identity."""
 
     user: str
     kubeconfig: Path
     policy: Path
-    namespace: str
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    stage: "Stage"
 
     @property
     def pid(self):
-        return self.processes[-1].pid
+        return self.processes.pid(self.user)
 
     @property
-    def log(self):
-        return self.policy.with_name(f"{self.kubeconfig.stem}.log")
+    def processes(self):
+        return self.stage.controlplane.processes
 
     def start(self):
         command = [sys.executable, "-m", "rebalancer", "run", "--policy", str(self.policy), "--yes", "-v", "1"]
         command += ["--kubeconfig", str(self.kubeconfig), "--descheduling-interval", "500ms", "--leader-elect"]
-        command += ["--leader-elect-resource-namespace", self.namespace, "--leader-elect-resource-name", LEASE]
-        for name, seconds in zip(("lease-duration", "renew-deadline", "retry-period"), TIMING, strict=True):
-            command += [f"--leader-elect-{name}", seconds]
-        with self.log.open("ab") as log:
-            self.processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        command += ["--leader-elect-resource-namespace", self.stage.namespace.name, *TIMING]
+        self.processes.start(self.user, command)
 
-    def send(self, number):
-        os.kill(self.pid, number)
-
-    def end(self, number):
-        self.send(number)
-        return self.processes[-1].wait(300)
-
-    def close(self):
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+    def kill(self):
+        self.processes.kill(self.user)
 
 
 @contextmanager
@@ -83,7 +66,7 @@ def replicas(made):
         yield
     finally:
         for each in made:
-            each.close()
+            each.kill()
 
 
 @dataclass
@@ -98,11 +81,11 @@ class Stage:
     def leader(self):
         """The replica that holds the Lease, by what it calls itself."""
         try:
-            lease = self.controlplane.api.read("Lease", LEASE, self.namespace.name)
+            lease = self.controlplane.api.read("Lease", "rebalancer", self.namespace.name)
         except ApiError:
             return None
         pid = str(lease["spec"].get("holderIdentity") or "0_0").split("_")[1]
-        return next((each for each in self.made if each.processes and str(each.pid) == pid), None)
+        return next((each for each in self.made if each.pid == int(pid)), None)
 
     def wait_leader(self, besides=None):
         def another():
@@ -161,15 +144,12 @@ def stage(controlplane, namespace, tmp_path):
     namespace.wait_ready(PODS, "web")
     policy = tmp_path / "policy.json"
     policy.write_text(json.dumps(everything_in(namespace.name, maxNoOfPodsToEvictTotal=4)))
-    made = []
+    made = Stage(controlplane, namespace, [], controlplane.audit_offset())
     for each in names:
         token = controlplane.api.token(each, namespace.name, seconds=3600)
         config = controlplane.kubeconfig_for(f"{namespace.name}-{each}", token)
-        user = f"system:serviceaccount:{namespace.name}:{each}"
-        made.append(Replica(user, config, policy, namespace.name))
-    yield Stage(controlplane, namespace, made, controlplane.audit_offset())
-    for each in made:
-        each.close()
+        made.made.append(Replica(f"system:serviceaccount:{namespace.name}:{each}", config, policy, made))
+    return made
 
 
 def admin(account, namespace):
@@ -184,21 +164,21 @@ def admin(account, namespace):
 
 def killed(stage, leader):
     """The leader dies without a word, and comes back after another has taken over."""
-    leader.end(signal.SIGKILL)
+    leader.kill()
     stage.wait_leader(besides=leader)
     leader.start()
 
 
 def stopped(stage, leader):
     """The leader stands still, another takes over, and it goes on where it was."""
-    leader.send(signal.SIGSTOP)
+    leader.processes.pause(leader.user)
     stage.wait_leader(besides=leader)
-    leader.send(signal.SIGCONT)
+    leader.processes.resume(leader.user)
 
 
 def ended(stage, leader):
     """The leader is asked to end: it gives the Lease back, and exits with 0."""
-    assert leader.end(signal.SIGTERM) == 0
+    assert leader.processes.end(leader.user) == 0
     stage.wait_leader(besides=leader)
     leader.start()
 
