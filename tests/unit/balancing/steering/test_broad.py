@@ -180,6 +180,15 @@ def test_a_pod_that_would_spread_its_owner_less_evenly_goes_within_its_zone():
     assert (moved(draft), draft.destinations) == (["a"], ("n2",))
 
 
+def test_where_there_are_zones_a_wave_has_one_pod_of_each_owner():
+    """Though all twelve of `web` are in zone a: nobody knows where both land."""
+    labels = {f"n{number}": {ZONE: "a" if number < 4 else "b"} for number in range(10)}
+    more = [(pod(f"w{number}", f"n{2 + number % 2}", owners="web"), 0) for number in range(10)]
+    pods = [(pod("a", "n0", owners="web"), 20), (stays("b", "n0"), 45), (pod("c", "n1", owners="web"), 15)]
+
+    assert moved(drafted(hot(*pods, (stays("d", "n1"), 47), *more, labels=labels))) == ["a"]
+
+
 def test_what_fits_later_alone_is_judged_by_the_scores_of_that_time():
     """`z` has gone from n1 and filled it till then: `a` fits on nine nodes soon, and on ten later."""
     pods = [(pod("a", "n0"), 20), (stays("b", "n0"), 60), (pod("z", "n1", cpu="9900m"), 20), (stays("c", "n1"), 30)]
