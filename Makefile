@@ -80,7 +80,6 @@ schema: $(READY) ## write the JSON schemas of policies anew, in policies/schema 
 chart: $(READY) ## write what the chart's templates and values.yaml tell: its README's table, examples/kubernetes
 	@$(VENV)/bin/python tests/e2e/binaries.py helm
 	@$(VENV)/bin/python -m tests.chart.described
-	@$(VENV)/bin/python -m tests.chart.examples
 
 pictures: $(READY) ## draw the README's pictures of the terminal anew
 	@$(VENV)/bin/python -m tests.terminal.pictures

@@ -1,16 +1,16 @@
-"""The values of the chart as values.yaml describes them, and what is written from them.
+"""The values of the chart as values.yaml describes them, and what is written from them and from the templates.
 
-`python -m tests.chart.described` writes the table of chart/README.md anew.
+`python -m tests.chart.described` writes the table of chart/README.md and the manifests in examples/kubernetes anew.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import yaml
 
-from tests.chart.helm import CHART
+from tests.chart.helm import CHART, ROOT, rendered
 
 VALUES = CHART / "values.yaml"
 README = CHART / "README.md"
@@ -77,8 +77,32 @@ def shown_table() -> str:
     return found[0]
 
 
+FOLDER = ROOT / "examples" / "kubernetes"
+_IMAGE = "image: {repository: registry.example/kube-rebalancer}\n"
+#: kubectl does not keep it up to date.
+_CHECKSUM = re.compile(r"^ +annotations:\n +checksum/config:.*\n", re.MULTILINE)
+_OF_HELM = ("app.kubernetes.io/managed-by:", "helm.sh/chart:", "# Source:")
+
+
+def examples() -> Mapping[str, str]:
+    return {
+        "rbac.yaml": _of("", "serviceaccount", "rbac"),
+        "policy.yaml": _of("", "configmap"),
+        **{f"{kind.lower()}.yaml": _of(f"kind: {kind}", kind.lower()) for kind in ("CronJob", "Job", "Deployment")},
+    }
+
+
+def _of(values: str, *templates: str) -> str:
+    shown = [part for name in templates for part in ("--show-only", f"templates/{name}.yaml")]
+    lines = _CHECKSUM.sub("", rendered(f"{_IMAGE}{values}", *shown)).splitlines()
+    kept = [line for line in lines if not line.strip().startswith(_OF_HELM)]
+    return "\n".join([*kept[1:], ""])
+
+
 def main() -> None:
     README.write_text(_TABLE.sub(lambda _: table(), README.read_text()))
+    for name, text in examples().items():
+        (FOLDER / name).write_text(text)
 
 
 if __name__ == "__main__":

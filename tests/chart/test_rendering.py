@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from rebalancer import __version__
 from rebalancer.policy.scheduler_configuration import load_scheduler_configuration
-from tests.chart.examples import FOLDER, examples
+from tests.chart.described import FOLDER, examples
 from tests.chart.helm import (
     CHART,
     CI,

@@ -7,7 +7,7 @@ import yaml
 
 from rebalancer.cli.main import main
 from rebalancer.run.doctor import _TRIED
-from tests.chart.examples import FOLDER
+from tests.chart.described import FOLDER
 from tests.chart.helm import objects
 from tests.unit.kube.wire.test_kubernetes_versions import VERSIONS
 
