@@ -1,10 +1,10 @@
 """RemovePodsViolatingTopologySpreadConstraint as strategies.md 9 tells it.
 
 Left open there: which of equal domains comes first (here: by value) and which of equal pods goes first (here: the
-youngest).  The order of priorities is an argument.
+youngest).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -13,14 +13,9 @@ from rebalancer.cluster.pod import Pod, SpreadConstraint
 from tests.models.placement import World, counts_there, selected
 
 
-def kept_longest_as_documented(pod: Pod) -> tuple[int, int]:
+def kept_longest(pod: Pod) -> tuple[int, int]:
     """High priority before low, pods without priority at the end."""
     return (1, 0) if pod.spec.priority is None else (0, -pod.spec.priority)
-
-
-def kept_longest_as_in_the_reference(pod: Pod) -> tuple[int, int]:
-    """Pods without priority before any, low before high."""
-    return (0, 0) if pod.spec.priority is None else (1, pod.spec.priority)
 
 
 @dataclass
@@ -28,7 +23,6 @@ class Spreading:
     world: World
     kinds: Collection[str] = ("DoNotSchedule",)
     balance_node_fit: bool = True
-    kept_longest: Callable[[Pod], tuple[int, int]] = kept_longest_as_documented
 
     def evictions(self) -> list[str]:
         """Return the pods that go, sorted; the world loses them."""
@@ -100,7 +94,7 @@ class Spreading:
     def _sorted(self, pods: list[Pod]) -> list[Pod]:
         """9.5: head is kept longest."""
         by_age = sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name))
-        by_priority = sorted(by_age, key=self.kept_longest)
+        by_priority = sorted(by_age, key=kept_longest)
         return sorted(by_priority, key=lambda pod: pod.spec.node_selector is None and not pod.spec.node_affinity)
 
 

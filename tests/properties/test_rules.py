@@ -21,7 +21,7 @@ from tests.attack.seeds import examples
 from tests.models import inter_pod_anti_affinity
 from tests.models.node_utilization import High, Low
 from tests.models.placement import World
-from tests.models.topology_spread import Spreading, kept_longest_as_in_the_reference
+from tests.models.topology_spread import Spreading
 from tests.properties import clusters
 
 
@@ -164,12 +164,8 @@ def template(dice):
             node_taints_policy=dice.choice(("Honor", "Ignore")),
         )
 
-    return with_affinity(dice, spread=dice.some(2, constraint))
-
-
-def with_affinity(dice, **fields):
-    terms = dice.often(None, (dice.node_term(),))
-    return dice.template(node_terms=terms, node_affinity=terms is not None, **fields)
+    spread, terms = dice.some(2, constraint), dice.often(None, (dice.node_term(),))
+    return dice.template(node_terms=terms, node_affinity=terms is not None, spread=spread)
 
 
 KINDS = st.sampled_from(([], [HARD], [SOFT], [HARD, SOFT]))
@@ -188,24 +184,6 @@ def test_the_same_pods_go_as_in_the_model(drawn, kinds, balance_node_fit, node_f
 
     expected = Spreading(World(nodes, pods, node_fit=node_fit), kinds or [HARD], balance_node_fit).evictions()
     assert sorted(str(each.pod) for each in ledger.evictions) == expected
-
-
-@st.composite
-def with_one_constraint(draw):
-    """A cluster all of whose pods declare the same constraint, which looks at no policy of theirs."""
-    key, max_skew = draw(st.sampled_from(TOPOLOGY_KEYS)), draw(st.integers(1, 3))
-    constraint = SpreadConstraint(max_skew, key, HARD, make.selector(), (), None, "Ignore", "Ignore")
-    return constraint, *draw(clusters.clusters(lambda dice: with_affinity(dice, spread=(constraint,))))
-
-
-@given(with_one_constraint(), st.booleans())
-def test_as_many_pods_go_as_in_the_reference_whatever_their_priorities(drawn, balance_node_fit):
-    """The descheduler lets the highest priority go first and we the lowest; the number does not depend on it."""
-    _, nodes, pods = drawn
-    ledger = make.decide(make.cluster(nodes, pods), strategy([HARD], balance_node_fit))
-
-    reference = Spreading(World(nodes, pods), [HARD], balance_node_fit, kept_longest_as_in_the_reference).evictions()
-    assert len(ledger.evictions) == len(reference)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=12).map(sorted), st.integers(1, 5))
