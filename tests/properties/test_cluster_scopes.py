@@ -19,9 +19,9 @@ from tests.properties.clusters import NODES, pods
 class Future:
     """A cluster whose indices all exist from the start, and a plain list of what should be there."""
 
-    def __init__(self, nodes: list[Node], crowd: list[Pod]) -> None:
+    def __init__(self, nodes: list[Node], crowd: list[Pod], **fields: Any) -> None:
         self.nodes, self.crowd = nodes, crowd
-        self.cluster = make.cluster(nodes, crowd)
+        self.cluster = make.cluster(nodes, crowd, **fields)
         self.others = self.cluster.index(EligibleNodes).among(nodes)
         self.sources = requested(self.cluster, ["cpu"]).sources(self.cluster)
         self.present = list(crowd)  # the pods that are there
