@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import cos, pi
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
 
+from tests import fake_http
 from tests.bench.performance import ROOT, machine, took
+from tests.fake_http import HttpServer, Reply, Request
 
 PAGE = ROOT / "docs/measurements/history.md"
 RULES = ("peak-mean", "quantile", "target")
@@ -61,42 +61,31 @@ class Past:
 
 
 def serve(containers: int) -> None:
-    """Answer range queries; print the port first, and serve the counts of requests and bytes at /counts."""
+    """Answer range queries; print the address first, and serve the counts of requests and bytes at /counts."""
     past, counts = Past(containers), {"queries": 0, "bytes": 0}
+    fake_http.SHORT = 1 << 40  # to pack an answer would take longer than all that is measured
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(request: Request) -> Reply:
+        if request.path == "/counts":
+            return Reply(200, counts)
+        asked = request.query
+        body = past.answer(asked["query"], int(asked["start"]), int(asked["end"]))
+        counts["queries"] += 1
+        counts["bytes"] += len(body)
+        return Reply(200, body)
 
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            asked = dict(parse_qsl(parts.query))
-            if parts.path == "/counts":
-                body = json.dumps(counts).encode()
-            else:
-                body = past.answer(asked["query"], int(asked["start"]), int(asked["end"]))
-                counts["queries"] += 1
-                counts["bytes"] += len(body)
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    sys.stdout.write(f"{server.server_address[1]}\n")
-    sys.stdout.flush()
-    server.serve_forever()
+    with HttpServer(answer) as server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
 
 
 def measure(containers: int, rule: str) -> dict[str, float]:
     serving = [sys.executable, "-m", "tests.bench.history", "--serve", "--containers", str(containers)]
-    server = subprocess.Popen(serving, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(serving, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        url = server.stdout.readline().strip()
         command = [sys.executable, "-m", "rebalancer", "recommend", "--prometheus", url, "--rule", rule, "-v", "1"]
         command += ["--now", "2026-01-01T00:00:00Z", "--history", f"{DAYS * 24}h"]
         command += ["--min-days", str(DAYS), "-o", "table"]
