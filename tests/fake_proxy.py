@@ -7,71 +7,47 @@ with FakeProxy(password="me:secret") as proxy:
 
 import base64
 import socket
-import socketserver
 import threading
-from typing import Self
+
+from tests.fake_http import HttpServer, Reply, Request, _Handler
 
 #: How long an end of a tunnel may be silent; only a broken program comes near it.
 _TIMEOUT_SECONDS = 120.0
-_END = b"\r\n\r\n"
-_ASKS = (
-    b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n"
-    b"Connection: close\r\n\r\n"
-)
 
 
-class FakeProxy(socketserver.ThreadingTCPServer):
-    """See the module; without a password everybody is let through."""
-
-    allow_reuse_address = True
-    daemon_threads = True
+class FakeProxy(HttpServer):
+    """Without a password everybody is let through."""
 
     def __init__(self, password: str = "") -> None:
         self.heads: list[str] = []
-        self._password = password
-        super().__init__(("127.0.0.1", 0), _Tunnel)
-        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
+        right = base64.b64encode(password.encode()).decode()
+        self.wanted = f"Proxy-Authorization: Basic {right}\n" if password else ""
+        super().__init__(self._asks_for_password)
+        self.RequestHandlerClass = _Tunnel
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shutdown()
-        self.server_close()
-        self._thread.join()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def lets_in(self, head: str) -> bool:
-        right = base64.b64encode(self._password.encode()).decode()
-        return not self._password or f"Proxy-Authorization: Basic {right}\r\n" in head
+    def _asks_for_password(self, request: Request) -> Reply:
+        self.heads.append(f"{request.method} {request.path}\n{request.headers}")
+        return Reply(407, "", {"Proxy-Authenticate": "Basic realm=x", "Connection": "close"})
 
 
-class _Tunnel(socketserver.BaseRequestHandler):
+class _Tunnel(_Handler):
     server: FakeProxy
-    request: socket.socket
+    timeout = _TIMEOUT_SECONDS
 
-    def handle(self) -> None:
-        self.request.settimeout(_TIMEOUT_SECONDS)
-        head = b""
-        while _END not in head:
-            if not (more := self.request.recv(4096)):
-                return
-            head += more
-        self.server.heads.append(head.decode())
-        method, target, _ = head.decode().split(" ", 2)
-        if method != "CONNECT" or not self.server.lets_in(head.decode()):
-            self.request.sendall(_ASKS)
+    def do_CONNECT(self) -> None:  # noqa: N802  as its base calls it
+        self.close_connection = True
+        if self.server.wanted not in str(self.headers):
+            self._answer()
             return
-        host, _, port = target.rpartition(":")
+        self.server.heads.append(f"{self.requestline}\n{self.headers}")
+        host, _, port = self.path.rpartition(":")
         with socket.create_connection((host, int(port)), _TIMEOUT_SECONDS) as server:
-            self.request.sendall(b"HTTP/1.1 200 Connection established" + _END)
-            back = threading.Thread(target=_pass_on, args=(server, self.request), daemon=True)
+            self.send_response_only(200, "Connection established")
+            self.end_headers()
+            self.wfile.flush()
+            back = threading.Thread(target=_pass_on, args=(server, self.connection), daemon=True)
             back.start()
-            _pass_on(self.request, server)
+            _pass_on(self.connection, server)
             back.join()
 
 
