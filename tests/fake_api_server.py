@@ -84,11 +84,10 @@ class FakeApiServer:
         self,
         objects: Iterable[Object] = (),
         *,
-        token: str = "the-token",
         tls: bool = False,
         asks_for_certificate: bool = False,
     ) -> None:
-        self.token = token
+        self.token = "the-token"
         self.requests: list[Request] = []
         self.events: list[Object] = []
         self.evicted: list[str] = []

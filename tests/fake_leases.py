@@ -52,10 +52,11 @@ class FakeLeases:
             lease = {"kind": "Lease", "metadata": {"name": name, "namespace": "kube-system"}, "spec": spec}
             self._store(self.held, ("kube-system", name), lease, 200)
 
-    def remember(self, data: dict[str, str], name: str = "kube-rebalancer-memory") -> None:
+    def remember(self, data: dict[str, str]) -> None:
+        namespace, name = key = ("kube-system", "kube-rebalancer-memory")
         with self.lock:
-            body = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "kube-system"}, "data": data}
-            self._store(self.maps, ("kube-system", name), body, 200)
+            body = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+            self._store(self.maps, key, body, 200)
 
     def memory(self, name: str = "kube-rebalancer-memory") -> dict[str, str] | None:
         found = self.maps.get(("kube-system", name))

@@ -29,13 +29,12 @@ class ApiError(Exception):
 class Api:
     """An API server as seen through a kubeconfig that `write_kubeconfig` has written."""
 
-    def __init__(self, kubeconfig: Path, request_timeout: float = 30.0) -> None:
+    def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         (cluster,), (user,) = config["clusters"], config["users"]
         self._token = str(user["user"]["token"])
         self._server = str(cluster["cluster"]["server"])
         self._pool = urllib3.PoolManager(ca_certs=cluster["cluster"]["certificate-authority"])
-        self._timeout = request_timeout
 
     def request(
         self,
@@ -125,7 +124,7 @@ class Api:
             f"{self._server}{path}" + (f"?{urlencode(query)}" if query else ""),
             body=None if body is None else json.dumps(body).encode(),
             headers={"authorization": f"Bearer {token or self._token}", "content-type": content_type},
-            timeout=urllib3.Timeout(connect=5, read=self._timeout + int(query.get("timeoutSeconds", 0))),
+            timeout=urllib3.Timeout(connect=5, read=30 + int(query.get("timeoutSeconds", 0))),
             retries=False,
             preload_content=not stream,
         )

@@ -46,12 +46,11 @@ def daemonset(name: str, **template: Any) -> Object:
     return _workload("apps/v1", "DaemonSet", name, template)
 
 
-def job(name: str, completions: int = 1, **template: Any) -> Object:
+def job(name: str, **template: Any) -> Object:
     """A Job that never tries again; kwok lets its pods succeed at once."""
     made = _template(name, **template)
     made["spec"]["restartPolicy"] = "Never"
-    spec = {"completions": completions, "parallelism": completions, "backoffLimit": 0, "template": made}
-    return _object("batch/v1", "Job", name, spec=spec)
+    return _object("batch/v1", "Job", name, spec={"backoffLimit": 0, "template": made})
 
 
 def pdb(

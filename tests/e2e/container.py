@@ -3,12 +3,9 @@
 import os
 import shlex
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +21,7 @@ from tests.e2e.api import Api, Object
 from tests.e2e.harness import ControlPlane
 from tests.e2e.proxy import Hold, Proxy
 from tests.e2e.waiting import wait_for
+from tests.functional.probing import Answer, ask
 
 #: The user that the image names.
 IMAGE_USER = 1000
@@ -54,7 +52,6 @@ class Container:
     controlplane: ControlPlane
     pod: Object
     server: str = ""  # where it finds the API server; that of the control plane unless it is given
-    address: str = "127.0.0.1"  # the pod's own; every address of 127.0.0.0/8 is this machine's
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="rebalancer-pod-")))
 
     @property
@@ -90,22 +87,17 @@ class Container:
 
     def probe(self, name: str) -> bool:
         asked = self.spec[name]["httpGet"]
-        return self._get(asked["port"], asked["path"])[0] == HTTPStatus.OK
+        return self._asked(asked["port"], asked["path"]).status == HTTPStatus.OK
 
     def metrics(self) -> str:
         """What is served for Prometheus; empty as long as nothing is."""
-        return self._get(self.spec["livenessProbe"]["httpGet"]["port"], "/metrics")[1]
+        return self._asked(self.spec["livenessProbe"]["httpGet"]["port"], "/metrics").body
 
-    def _get(self, port: int, path: str) -> tuple[int, str]:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # as a kubelet does
+    def _asked(self, port: int, path: str) -> Answer:
         try:
-            with urllib.request.urlopen(f"https://{self.address}:{port}{path}", timeout=20, context=context) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, ""
+            return ask(port, path)
         except OSError:
-            return 0, ""
+            return Answer(0, "")
 
     def _environment(self) -> Mapping[str, str]:
         server = urlsplit(self.server or self.controlplane.server)
@@ -134,7 +126,7 @@ class Container:
             lines.append(f"mount -o remount,ro {root}")
         command = [*self.spec.get("command", ["rebalancer"]), *self.spec.get("args", ())]
         if "ports" in self.spec:
-            command.append(f"--bind-address={self.address}")  # all of a pod's addresses would be all of this machine's
+            command.append("--bind-address=127.0.0.1")  # all of a pod's addresses would be all of this machine's
         return "\n".join([*lines, f"exec chroot {root} setpriv {shlex.join([*self._privileges(), *command])}"])
 
     @property

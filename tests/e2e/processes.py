@@ -13,8 +13,8 @@ class ProcessDiedError(Exception):
     """A process ended that should be running; the message has the end of its log."""
 
 
-def tail(log: Path, lines: int = 15, width: int = 160) -> str:
-    return "\n".join(line[:width] for line in log.read_text(errors="replace").splitlines()[-lines:])
+def tail(log: Path) -> str:
+    return "\n".join(line[:160] for line in log.read_text(errors="replace").splitlines()[-15:])
 
 
 class Processes:

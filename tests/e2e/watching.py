@@ -12,6 +12,7 @@ from tests.e2e.waiting import wait_for
 from tests.fake_kinds import path_of
 
 LABEL = "app"
+SECONDS = 3600
 
 
 class ReadyWatch:
@@ -22,14 +23,11 @@ class ReadyWatch:
     the `with` block raises, since something may have been missed.
     """
 
-    def __init__(
-        self, api: Api, namespace: str, labels: Mapping[str, str] = MappingProxyType({}), seconds: int = 3600
-    ) -> None:
+    def __init__(self, api: Api, namespace: str, labels: Mapping[str, str] = MappingProxyType({})) -> None:
         self._api = api
         self._namespace = namespace
         self._labels = dict(labels)
         self._selector = ",".join([LABEL, *(f"{key}={value}" for key, value in labels.items())])
-        self._seconds = seconds
         self._ready: dict[str, str] = {}
         self._version = ""
         self._stop = threading.Event()
@@ -74,11 +72,11 @@ class ReadyWatch:
     def _follow(self) -> None:
         query = {"labelSelector": self._selector, "resourceVersion": self._version}
         try:
-            for event in self._api.watch("Pod", self._namespace, self._seconds, **query):
+            for event in self._api.watch("Pod", self._namespace, SECONDS, **query):
                 if self._stop.is_set():
                     return
                 self._take(event)
-            self._problem = AssertionError(f"the watch ended within {self._seconds} s")
+            self._problem = AssertionError(f"the watch ended within {SECONDS} s")
         except Exception as error:  # noqa: BLE001  raised again in the test's own thread
             self._problem = error
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rebalancer.cluster.measured import NodeLoads
+from rebalancer.cluster.resources import parse_resources
 from rebalancer.policy.usage import LoadWatcher
 from rebalancer.scheduling.simulator.configuration import read_configuration
 from rebalancer.scheduling.simulator.profile import profiles
@@ -118,4 +119,4 @@ class LoadAwareTrial(Trial):
 
 
 def _millicores(quantity: str) -> int:
-    return int(quantity.removesuffix("m")) if quantity.endswith("m") else 1000 * int(quantity)
+    return parse_resources({"cpu": quantity})["cpu"]

@@ -87,13 +87,13 @@ class Moved:
         return (self.before - self.after) ^ (self.evicted & self.before)
 
 
-def moved_twice(cycles: Sequence[Moved], within: int = CYCLES) -> list[frozenset[str]]:
+def moved_twice(cycles: Sequence[Moved]) -> list[frozenset[str]]:
     """Return for each cycle the pods evicted in it that replaced another in the cycles just before, or in itself."""
     return [
         frozenset(
             pod
             for pod in moved.evicted
-            if pod not in moved.before or any(pod in earlier.replacements for earlier in cycles[max(0, k - within) : k])
+            if pod not in moved.before or any(pod in earlier.replacements for earlier in cycles[max(0, k - CYCLES) : k])
         )
         for k, moved in enumerate(cycles)
     ]

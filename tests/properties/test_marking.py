@@ -25,14 +25,14 @@ def rules(share=50, names=NAMES):
 
 
 @st.composite
-def standings(draw, names=NAMES):
+def standings(draw):
     """Marks as earlier evaluations have left them, expired ones too."""
     found = {}
     for node in draw(st.sets(st.sampled_from(NODES))):
-        minutes = {name: draw(st.integers(-5, 10)) for name in draw(st.sets(st.sampled_from(names), min_size=1))}
+        minutes = {name: draw(st.integers(-5, 10)) for name in draw(st.sets(st.sampled_from(NAMES), min_size=1))}
         found[node] = tuple(
             Pressure(name, NOW - timedelta(hours=1), NOW + timedelta(minutes=minutes[name]), 85.0)
-            for name in names
+            for name in NAMES
             if name in minutes
         )
     return found

@@ -24,10 +24,10 @@ def moved(draft):
     return [pod.name for pod in draft.pods] if draft else []
 
 
-def hot(*pods, receivers=8, requests="100m", labels=None, **snapshot):
+def hot(*pods, receivers=8, labels=None, **snapshot):
     """n0 and n1 with these pods, given with their points, and so many other nodes at 5 points."""
     others = [f"n{number}" for number in range(2, 2 + receivers)]
-    pods = [*pods, *((pod(f"on-{name}", name, cpu=requests), 5) for name in others)]
+    pods = [*pods, *((pod(f"on-{name}", name), 5) for name in others)]
     nodes = [node(name, labels=(labels or {}).get(name)) for name in ("n0", "n1", *others)]
     return cluster(nodes, [each for each, _ in pods], {each.name: points for each, points in pods}, snapshot=snapshot)
 
