@@ -103,9 +103,12 @@ def pod_spec(found: list[Object]) -> Object:
 
 def pod_template(found: list[Object]) -> Object:
     (workload,) = workloads(found)
+    return template_of(workload)
+
+
+def template_of(workload: Object) -> Object:
     spec = workload["spec"]
-    spec = spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec
-    return spec["template"]
+    return (spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec)["template"]
 
 
 def container(found: list[Object]) -> Object:

@@ -5,7 +5,7 @@ import pytest
 from rebalancer.marking.rules import load_marking_rules
 from rebalancer.policy.load import load_policy
 from rebalancer.run.policies import known_plugins
-from tests.chart.helm import Object, kinds, needed, one, pod_spec, policy_text, template
+from tests.chart.helm import Object, kinds, needed, one, pod_spec, policy_text, template, template_of
 
 pytestmark = needed
 
@@ -80,12 +80,6 @@ WATCHED: Object = {
 }
 
 
-def pod_template_of(found):
-    spec = found["spec"]
-    template: Object = (spec["jobTemplate"]["spec"] if found["kind"] == "CronJob" else spec)["template"]
-    return template
-
-
 def selected(selector, labelled):
     return [each["name"] for each in labelled if selector.items() <= each["labels"].items()]
 
@@ -96,7 +90,7 @@ def test_what_watches_it_finds_it_alone(kind):
     found = template({**MARKED, **WATCHED, "kind": kind})
     services = [each["metadata"] for each in found if each["kind"] == "Service"]
     pods = [
-        {"name": name, "labels": pod_template_of(each)["metadata"]["labels"]}
+        {"name": name, "labels": template_of(each)["metadata"]["labels"]}
         for each in found
         for name in [each["metadata"]["name"]]
         if each["kind"] in {"Deployment", "CronJob"}

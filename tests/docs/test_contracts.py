@@ -20,14 +20,19 @@ from tests.docs.test_documents import DOCUMENTS, blocks
 ROOT = Path(__file__).parents[2]
 
 
-def policies():
-    """Every policy that people copy: presets, those of the examples, also inside of ConfigMaps, those of documents."""
+def shipped():
+    """Each policy among presets and examples, also inside of ConfigMaps, with where it is from."""
     for path in (*sorted((ROOT / "policies/presets").iterdir()), *sorted((ROOT / "examples").rglob("*.yaml"))):
         for document in yaml.safe_load_all(path.read_text()):
             if document.get("kind") == "DeschedulerPolicy":
-                yield pytest.param(path.read_text(), id=path.name)
+                yield path.name, path.read_text()
             if document.get("kind") == "ConfigMap":
-                yield from (pytest.param(text, id=path.name) for text in document.get("data", {}).values())
+                yield from ((f"{path.name}:{key}", text) for key, text in document.get("data", {}).items())
+
+
+def policies():
+    """Every policy that people copy: those that are shipped, and those of documents."""
+    yield from (pytest.param(text, id=name) for name, text in shipped())
     for path in DOCUMENTS:
         for number, body in enumerate(blocks(path, "yaml")):
             if re.search(r"^kind: DeschedulerPolicy", body, re.MULTILINE):

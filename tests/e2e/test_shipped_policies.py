@@ -2,32 +2,19 @@
 
 from collections import Counter
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.docs.test_contracts import shipped
 from tests.e2e.acts import cordon, figures, set_failed, set_old, set_restarts, set_taints, uids, wait_round
 from tests.e2e.api import Object
 from tests.e2e.builders import daemonset, deployment, node, taint
 from tests.e2e.waiting import wait_for
 
-
-def shipped():
-    """Each policy in the presets' folder and among the examples, also inside a ConfigMap, with where it is from."""
-    for file in sorted([*Path("policies/presets").glob("*.yaml"), *Path("examples").rglob("*.yaml")]):
-        for document in yaml.safe_load_all(file.read_text()):
-            if document.get("kind") == "DeschedulerPolicy":
-                yield file.name, document
-            elif document.get("kind") == "ConfigMap":
-                yield from (
-                    (f"{file.name}:{key}", yaml.safe_load(text)) for key, text in document.get("data", {}).items()
-                )
-
-
 #: Nodes are seconds old here, and cycles follow each other.
 HASTE: Object = {"trust": {"youngNodes": "0s", "backOff": {"first": "0s"}, "undone": "0s", "movePrice": 0}}
-SHIPPED = {name: each | (HASTE if "selection" in str(each) else {}) for name, each in shipped()}
+SHIPPED = {name: yaml.safe_load(text) | (HASTE if "selection" in text else {}) for name, text in shipped()}
 SOURCES = {
     name: {provider["source"] for provider in shipped.get("metricsProviders", ())} for name, shipped in SHIPPED.items()
 }
