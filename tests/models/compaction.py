@@ -10,6 +10,7 @@ import msgspec
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
 from tests.models.kube_scheduler import Kube
+from tests.models.placement import age
 from tests.models.relief import LowRelief, likely
 
 
@@ -69,7 +70,7 @@ class Compacting(LowRelief):
             amounts = {**self.takes(pod), "pods": 1}
             return sum((self.percent(node, name, amount) for name, amount in amounts.items()), Fraction(0))
 
-        return sorted(self.occupants(node), key=lambda pod: (-size(pod), pod.created, pod.namespace, pod.name))
+        return sorted(self.occupants(node), key=lambda pod: (-size(pod), age(pod)))
 
     def leaves_enough(self, node: Node, pods: list[Pod]) -> bool:
         in_use = [each for each in self.world.nodes if each.name in self.in_use]

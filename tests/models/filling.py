@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod
-from tests.models.placement import matches_node, tolerates
+from tests.models.placement import age, matches_node, tolerates
 
 if TYPE_CHECKING:
     from tests.models.relief import LowRelief
@@ -62,7 +62,7 @@ class Filling:
     def donate(self, node: Node, least: Fraction, wanted: Percents) -> None:
         candidates = [pod for pod in self.relief.world.active(node) if self.relief.is_candidate(pod)]
         for cost in sorted({self.relief.cost(pod) for pod in candidates}):
-            group = self.relief.by_age([pod for pod in candidates if self.relief.cost(pod) == cost])
+            group = sorted([pod for pod in candidates if self.relief.cost(pod) == cost], key=age)
             expected = {pod.key: self.gain(pod, node) for pod in group}
             group = [pod for pod in group if expected[pod.key] > 0]
             while self.low(wanted) and self.moves_left > 0:

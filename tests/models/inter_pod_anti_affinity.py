@@ -10,7 +10,7 @@ import msgspec
 
 from rebalancer.cluster.node import Node
 from rebalancer.cluster.pod import Pod, PodAffinityTerm
-from tests.models.placement import World, cheapest_first, selected
+from tests.models.placement import World, cheapest_first, importance, selected
 
 
 def evictions(world: World) -> list[str]:
@@ -96,15 +96,10 @@ def best(world: World) -> set[str]:
     for number in range(len(free) + 1):
         cures = [set(some) for some in combinations(free, number) if all(not pair.isdisjoint(some) for pair in curable)]
         if cures:
-            return {str(pod) for pod in min(cures, key=lambda some: cost(some, order))}
+            return {str(pod) for pod in min(cures, key=lambda some: dearest(some, order))}
     raise AssertionError("all of them together end all conflicts that can be ended")
 
 
-def cost(pods: Iterable[Pod], order: dict[Pod, int]) -> tuple[list[tuple[bool, int, int, bool]], list[int]]:
+def dearest(pods: Iterable[Pod], order: dict[Pod, int]) -> tuple[object, ...]:
     """The classes of the pods, the costliest first, and then their places."""
-    return sorted(map(pod_class, pods), reverse=True), sorted((order[pod] for pod in pods), reverse=True)
-
-
-def pod_class(pod: Pod) -> tuple[bool, int, int, bool]:
-    qos = ["BestEffort", "Burstable", "Guaranteed"].index(pod.qos)
-    return (pod.spec.priority is not None, pod.spec.priority or 0, qos, pod.prefer_no_eviction)
+    return sorted(map(importance, pods), reverse=True), sorted((order[pod] for pod in pods), reverse=True)

@@ -22,7 +22,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.nodes = sorted(self.nodes, key=lambda node: node.name)
-        self.pods = sorted(self.pods, key=lambda pod: (pod.created, pod.namespace, pod.name))
+        self.pods = sorted(self.pods, key=age)
 
     def active(self, node: Node) -> list[Pod]:
         return [pod for pod in self.pods if pod.node == node.name and pod.phase not in ("Succeeded", "Failed")]
@@ -111,14 +111,19 @@ def tolerated(toleration: Toleration, taint: Taint) -> bool:
     )
 
 
+def age(pod: Pod) -> tuple[object, ...]:
+    """The oldest first, then by namespace and name."""
+    return pod.created, pod.namespace, pod.name
+
+
+def importance(pod: Pod) -> tuple[object, ...]:
+    """2.4."""
+    qos = ["BestEffort", "Burstable", "Guaranteed"].index(pod.qos)
+    return pod.spec.priority is not None, pod.spec.priority or 0, qos, pod.prefer_no_eviction
+
+
 def cheapest_first(pods: list[Pod]) -> list[Pod]:
-    """2.4, ties by age, namespace and name."""
-    classes = ["BestEffort", "Burstable", "Guaranteed"]
-    by_age = sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name))
-    by_annotation = sorted(by_age, key=lambda pod: pod.prefer_no_eviction)
-    by_qos = sorted(by_annotation, key=lambda pod: classes.index(pod.qos))
-    by_priority = sorted(by_qos, key=lambda pod: pod.spec.priority or 0)
-    return sorted(by_priority, key=lambda pod: pod.spec.priority is not None)
+    return sorted(pods, key=lambda pod: (importance(pod), age(pod)))
 
 
 def counts_there(spec: PodSpec, constraint: SpreadConstraint, node: Node) -> bool:

@@ -16,7 +16,7 @@ from rebalancer.cluster.selectors import LabelSelector
 from rebalancer.scheduling.worlds import Worlds
 from tests.models.filling import Filling
 from tests.models.kube_scheduler import Kube
-from tests.models.placement import World
+from tests.models.placement import World, age, importance
 
 Amounts = Mapping[str, int]
 Percents = Mapping[str, Fraction]
@@ -218,17 +218,11 @@ class LowRelief:
         return pod.created not in first or len(first) <= ceil(Fraction(len(created), 4))
 
     def cost(self, pod: Pod) -> tuple[object, ...]:
-        priority = pod.spec.priority
-        classes = ["BestEffort", "Burstable", "Guaranteed"]
-        of_job = any(owner.kind == "Job" for owner in pod.owners)
-        return (priority is not None, priority or 0, classes.index(pod.qos), pod.prefer_no_eviction, of_job)
-
-    def by_age(self, group: list[Pod]) -> list[Pod]:
-        return sorted(group, key=lambda pod: (pod.created, pod.namespace, pod.name))
+        return *importance(pod), any(owner.kind == "Job" for owner in pod.owners)
 
     def best(self, group: list[Pod], node: Node, first: Fraction) -> Pod | None:
         over = self.points_over(node)
-        by_age = self.by_age(group)
+        by_age = sorted(group, key=age)
         if self.usage is None:
             return by_age[0] if by_age and over else None
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil
 
 from rebalancer.cluster.pod import Pod, SpreadConstraint
-from tests.models.placement import World, counts_there, selected
+from tests.models.placement import World, age, counts_there, selected
 
 
 def kept_longest(pod: Pod) -> tuple[int, int]:
@@ -93,7 +93,7 @@ class Spreading:
 
     def _sorted(self, pods: list[Pod]) -> list[Pod]:
         """9.5: head is kept longest."""
-        by_age = sorted(pods, key=lambda pod: (pod.created, pod.namespace, pod.name))
+        by_age = sorted(pods, key=age)
         by_priority = sorted(by_age, key=kept_longest)
         return sorted(by_priority, key=lambda pod: pod.spec.node_selector is None and not pod.spec.node_affinity)
 
