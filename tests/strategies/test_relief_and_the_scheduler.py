@@ -149,6 +149,18 @@ def test_both_nodes_are_named_where_the_one_evicted_later_may_come_first():
     assert named(decide(hot("db-a", "db-b"), low())) == {"db-a": ("n2", "n3"), "db-b": ("n2", "n3")}
 
 
+@pytest.mark.parametrize("number", range(12))
+def test_two_that_fill_a_node_together_are_not_expected_on_one(number):
+    """Either lands on n0 or n2, as chance has it, and both on one node in few histories."""
+    first, second = small_pod(f"a{number}", owners=f"x{number}"), small_pod(f"b{number}", owners=f"y{number}")
+    used = {first.name: points(10, 12), second.name: points(0, 19), "stay": points(40, 60)}
+    on = cluster([node("n0"), *NODES[:2]], [first, second, small_pod("stay", owners=None)], used)
+
+    ledger = decide(on, low(20, 30))
+
+    assert {*lands(ledger).values()} == {"n0", "n2"}
+
+
 def test_how_often_a_pod_may_land_nowhere_is_told():
     """b has to be near a, which moves with it from a cordoned node; in some orders it comes first, and fits nowhere."""
     near = Placement(affinity=(PodAffinityTerm("kubernetes.io/hostname", make.selector(app="a")),))
