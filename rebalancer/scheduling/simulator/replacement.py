@@ -5,8 +5,11 @@ ReplicaSet, and so a Deployment, makes the replacement while the old pod still t
 ports and affinity count until it is gone; only spreading ignores it.  A StatefulSet makes the replacement when the old
 pod is gone, with the same name and claims; a Job that replaces failed pods only waits as well.  Any other Job may do it
 while the old pod terminates, or later: to go counts as a failure, after which a Job waits (10 s, and longer after each
-further one).  The replacement follows the owner's template: labels that binding added are not in it.  Where the pod
-requests more, it stands in for it: each pod gets sidecars of a mesh, and requests by its limits, a LimitRange or a VPA.
+further one).
+
+The replacement has the labels of the owner's template, without those that binding added.  Otherwise it is like the old
+pod, since admission does the same to it: sidecars of a mesh, requests by limits, a LimitRange or a VPA, selectors and
+tolerations of a RuntimeClass or a namespace.  A pod that was given less in place counts with its template.
 """
 
 from collections.abc import Mapping
@@ -80,16 +83,22 @@ def unbound(labels: Labels) -> Labels:
 
 def _made(pod: Pod, template: Template, *, keeps: bool) -> Pod:
     labels = {**template.labels, **_identity(pod)} if keeps else template.labels  # shared by replicas, not copied
-    grown = any(amount > template.spec.requests.get(name, 0) for name, amount in pod.spec.requests.items())
     return Pod(
         namespace=pod.namespace,
         name=pod.name if keeps else f"{pod.name}'s replacement",
         labels=labels,
         owners=pod.owners,
-        spec=merged(pod.spec if grown and not template.spec.placement.gated else template.spec, labels),
+        spec=merged(_spec(pod.spec, template.spec), labels),
         claims=pod.claims if keeps else template.claims,
         own_claims=pod.own_claims if keeps else (),
     )
+
+
+def _spec(old: PodSpec, template: PodSpec) -> PodSpec:
+    """Return what a replacement is like: as the old pod, unless that lost its gates, or was given less in place."""
+    lowered = any(amount > old.requests.get(name, 0) for name, amount in template.requests.items())
+    grown = any(amount > template.requests.get(name, 0) for name, amount in old.requests.items())
+    return template if template.placement.gated or (lowered and not grown) else old
 
 
 def _identity(pod: Pod) -> dict[str, str]:

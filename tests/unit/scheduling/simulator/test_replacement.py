@@ -43,6 +43,16 @@ def test_what_admission_adds_to_a_pod_is_added_to_its_replacement(template: Reso
     assert (found.pod.spec.requests, found.pod.labels) == (requests, {"app": "web"})
 
 
+def test_where_admission_lets_a_pod_run_its_replacement_may_run() -> None:
+    """A RuntimeClass and a namespace may have a node selector and tolerations for all pods."""
+    pod = make.pod("web-1", cpu="100m", owners=(make.owner("web", "ReplicaSet"),), node_selector={"pool": "gpu"})
+
+    found = replacement(pod, {("ReplicaSet", "ReplicaSet-web"): Template(labels={"app": "web"}, spec=SPEC)})
+
+    assert found.pod is not None
+    assert found.pod.spec.node_selector == {"pool": "gpu"}
+
+
 def test_the_gates_of_a_template_stay() -> None:
     """The pod that runs has none any more."""
     found = replaced("ReplicaSet", cpu="900m", spec=PodSpec(requests={}, placement=Placement(gated=True)))
