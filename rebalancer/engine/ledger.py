@@ -74,6 +74,7 @@ class Ledger:
     observed: Observation = field(default_factory=Observation)  # what the strategy that runs has looked at
     waves: list[SteeredWaves] = field(default_factory=list)  # those that it has made, in order
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
+    _warned: set[str] = field(default_factory=set)  # a cause cannot be hashed, and one pod may cause thousands
 
     @property
     def refusals(self) -> list[Entry]:
@@ -101,7 +102,8 @@ class Ledger:
     def warn(self, cause: Cause, who: str = "") -> None:
         """Record a warning unless it is there already."""
         notice = Notice(cause, who)
-        if notice not in self.warnings:
+        if (said := repr(notice)) not in self._warned:
+            self._warned.add(said)
             self.warnings.append(notice)
 
     def close_run(

@@ -10,6 +10,7 @@ import pytest
 from rebalancer.engine.ledger import Ledger
 from rebalancer.engine.limits import Limits
 from rebalancer.errors import CycleStopped
+from rebalancer.eviction.causes import Code, cause
 from rebalancer.eviction.steering import Held
 from rebalancer.eviction.verdict import GRANTED, Failed, Granted, Unknown, Verdict
 from rebalancer.report.words import notice_text
@@ -95,6 +96,25 @@ def test_a_warning_names_its_profile_and_strategy_and_is_given_once() -> None:
     ledger = decide(cluster(ON, []), Scripted(lambda _, evict: [evict.warn("look out") for _ in range(2)]))
 
     assert [notice_text(each) for each in ledger.warnings] == ["test/Scripted: look out"]
+
+
+def test_of_thousands_of_warnings_none_is_compared_with_all_others() -> None:
+    """A pod may have as many spread constraints, each of which is worth one."""
+    compared = []
+
+    class Text(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return str.__eq__(self, other)
+
+    ledger = Ledger()
+    for number in range(100):
+        ledger.warn(cause(Code.CUSTOM, message=Text(number)))
+
+    assert (len(ledger.warnings), len(compared) < 100) == (100, True)
 
 
 def moving(name: str, **fields: Any) -> Any:
