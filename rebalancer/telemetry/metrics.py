@@ -82,7 +82,7 @@ class ProcessMetrics:
             self._refused.labels(entry.profile, entry.strategy, by, self._dry_run).inc()
             if by in _LIMITS or by in _ERRORS:
                 self._count_evicted(entry, _LIMITS.get(by, "error"))
-        for entry in (*ledger.evictions, *ledger.refusals, *ledger.failures):
+        for entry in (*ledger.evictions, *ledger.unknown, *ledger.refusals, *ledger.failures):
             self._considered.labels(entry.profile, entry.strategy, self._dry_run).inc()
         for run in ledger.runs:
             for histogram in self._strategy_durations:

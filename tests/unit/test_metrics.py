@@ -10,6 +10,8 @@ from rebalancer.telemetry.metrics import ProcessMetrics
 from tests.functional.probing import samples
 from tests.make import pod
 
+CONSIDERED = 'rebalancer_pods_considered_total{dry_run="false",profile="profile",strategy="Strategy"}'
+
 
 def entry(verdict, name="p", namespace="ns", node="n"):
     return Entry(
@@ -90,14 +92,15 @@ def test_a_protection_is_a_refusal_and_no_eviction():
 
     labels = 'by="DaemonSetPods",dry_run="false",profile="profile",strategy="Strategy"'
     assert values[f"rebalancer_pods_refused_total{{{labels}}}"] == 1
-    considered = 'rebalancer_pods_considered_total{dry_run="false",profile="profile",strategy="Strategy"}'
-    assert values[considered] == 1
+    assert values[CONSIDERED] == 1
     assert not [series for series in values if series.startswith("descheduler_pods_evicted")]
 
 
 def test_an_eviction_without_an_answer_is_unknown():
-    labels = 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
-    assert counted(Unknown("lost"))[f"rebalancer_evictions_total{{{labels}}}"] == 1
+    """And a pod that was asked for."""
+    values, labels = counted(Unknown("lost")), 'dry_run="false",profile="profile",result="unknown",strategy="Strategy"'
+    assert values[f"rebalancer_evictions_total{{{labels}}}"] == 1
+    assert values[CONSIDERED] == 1
 
 
 def test_series_by_node_and_namespace_are_bounded(monkeypatch):
