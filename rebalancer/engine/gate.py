@@ -77,7 +77,7 @@ class Gate:
         if underway := [pod for pod in cluster.snapshot.pods if pod.evacuating]:  # taken over by another controller
             for pod in underway:
                 self._spend(pod)
-            ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=sorted(map(str, underway))))
+            ledger.warn(cause(Code.STILL_IN_PROGRESS, pods=_named(sorted(map(str, underway)))))
 
     def asked_by(self, evictor: Evictor, profile: str, strategy: str, *, balance: bool = False) -> Evict:
         """Return the gate as one strategy of one profile sees it; with `balance` patience has more rules."""

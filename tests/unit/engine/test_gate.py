@@ -134,6 +134,9 @@ def test_evictions_in_progress_count_as_the_cycle_begins() -> None:
     (warning,) = map(notice_text, ledger.warnings)
     assert warning.endswith("count against the limits of this cycle: default/m")
 
+    (warning,) = map(notice_text, after(GRANTED, *(moving(f"m{each}") for each in range(1000)))[0].warnings)
+    assert warning.endswith("default/m101 and 995 more")
+
 
 def test_a_pod_in_progress_leaves_the_cluster_when_it_is_asked_for() -> None:
     """Its node need not lose another one in its place; one that is protected is that first."""
