@@ -180,6 +180,8 @@ def load_policy(
         _check_enabled(part, plugins, findings)
     for profile, part in zip(policy.profiles, parts, strict=False):
         _check_sources(profile, policy.sources, part, findings)
+        if any(each.name == profile.name and each.schedule != profile.schedule for each in policy.profiles):
+            findings.error(part.place, "a profile of the same name has other windows: give each a name of its own")
     if runs and not any(profile.deschedule or profile.balance for profile in policy.profiles):
         findings.notice(node.place, "the policy enables no strategy: it will evict nothing")
     return LoadedPolicy(policy, findings.settle(source, strict=strict, live=live))

@@ -120,6 +120,17 @@ def test_wrong_types_are_errors_at_every_level(field, problem):
     assert [each for each in problems(HEAD + field) if each.startswith(f"line 3, {problem}")]
 
 
+def test_profiles_of_one_name_have_the_same_windows():
+    """A live run looks again whether the profile that asks is open, and knows its name."""
+    nights = "windows: [{cron: 0 22 * * *, for: 6h}]"
+    two = HEAD + "profiles: [{name: tidy, %s}, {name: %s, %s}]"
+
+    assert not problems(two % (nights, "tidy", nights))
+    assert not problems(two % (nights, "other", "freeze: []"))
+    told = problems(two % (nights, "tidy", "freeze: []"))
+    assert [each.partition(": ")[0] for each in told] == ["line 3, profiles[0]", "line 3, profiles[1]"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
