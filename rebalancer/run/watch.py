@@ -32,7 +32,7 @@ from rebalancer.engine.restarts import Restarted
 from rebalancer.errors import ClusterError, CycleStopped, Forbidden
 from rebalancer.eviction.causes import Cause, Code
 from rebalancer.eviction.verdict import Refused, Verdict, refused
-from rebalancer.kube.answers import NotFound
+from rebalancer.kube.answers import NotFound, Rejected
 from rebalancer.kube.client import Client, path_of
 from rebalancer.kube.lists import path_within, read_list
 from rebalancer.kube.node_marks import NODES
@@ -212,8 +212,8 @@ def ending_owners(client: Client, pods: Iterable[Pod], deadline: Deadline) -> se
     for namespace, kind, name in sorted(each for each in owners if each[1] in PATHS):
         try:
             found = _named(client, kind, namespace, name, deadline)
-        except Forbidden:
-            continue  # a run may steer without this permission; the version of the pod still protects it
+        except (Forbidden, Rejected):  # a run may steer without this permission, and a pod's owner may be a Node
+            continue  # the version of the pod still protects it
         if found.deletion_timestamp is not None:
             ending.add(found.uid)
     return ending

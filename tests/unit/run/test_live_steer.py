@@ -273,6 +273,16 @@ def test_without_the_permission_to_list_owners_a_run_steers_all_the_same(server,
     assert levels(server)["n1"] == 2
 
 
+@pytest.mark.parametrize("status", [404, 400])
+def test_an_owner_that_the_server_does_not_list_in_a_namespace_stops_no_other_pod(server, steer, status):
+    """Who creates a pod names its owner: a Node is in no namespace, and a name with a comma selects nothing."""
+    server.add(as_object("a", node="n1"))
+    server.fail("GET", "*/namespaces/default/nodes", status=status)
+
+    steer.begin(wave(move("a", [make.owner("n1", "Node")]), n1=2))
+    assert levels(server)["n1"] == 2
+
+
 def test_a_look_that_fails_is_tried_again(steer, server):
     server.add(as_object("a", node="n1"))
     steer.begin(wave(move("a")))
