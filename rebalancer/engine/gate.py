@@ -296,7 +296,11 @@ class _StrategyGate:
         """Return what keeps a pod as it is now, which has changed since the snapshot; limits do not depend on that."""
         evictor = self._evictor
         return (
-            evictor.protection(pod) or _in_progress(pod) or evictor.too_few_replicas(pod) or self._gate.over_budget(pod)
+            evictor.protection(pod)
+            or _in_progress(pod)
+            or evictor.too_few_replicas(pod)
+            or self._impatience(pod)
+            or self._gate.over_budget(pod)
         )
 
     def _forecast(self, pod: Pod) -> Refused | None:

@@ -47,11 +47,13 @@ BOTH = ("request-evict-only", "eviction-in-progress")
         ({"ownerReferences": []}, "FailedBarePods"),
         ({"ownerReferences": pod("z", owner="lonely")["metadata"]["ownerReferences"]}, "MinReplicas"),
         ({"annotations": {f"{ANNOTATIONS}/{each}": "" for each in BOTH}}, "InProgress"),
+        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "DoNotDisrupt"),
         ({"labels": {"app": "db"}}, "PDB"),
     ],
 )
 def test_a_pod_that_has_changed_meanwhile_is_asked_about_again(three, rebalancer, changed, by):
-    """Nothing would make it anew, too few are left, another controller moves it, or a PDB that allowed nothing has it.
+    """Nothing would make it anew, too few are left, another controller moves it, its user wants it left alone, or a PDB
+    that allowed nothing has it.
 
     The next one goes.
     """
@@ -64,7 +66,8 @@ def test_a_pod_that_has_changed_meanwhile_is_asked_about_again(three, rebalancer
 
     three.on("POST", eviction_of("a"), change, times=1)
 
-    outcome = rebalancer.run(three, policy(OLD, evictor={"minReplicas": 2}, **ONE))
+    trust = {"doNotDisrupt": "all", "waitReady": False}
+    outcome = rebalancer.run(three, policy(OLD, evictor={"minReplicas": 2}, trust=trust, **ONE))
 
     assert outcome.refused()["a"] == by
     assert three.evicted == ["default/b"]
