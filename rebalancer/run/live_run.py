@@ -8,6 +8,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -175,10 +176,13 @@ def _defer(ledger: Ledger, work: Work, view: LiveView, watch: Watch) -> None:
     if not (ledger.stopped and work.trust) or watch.halt.signalled.is_set():
         return
     asked = (*ledger.evictions, *ledger.unknown, *ledger.failures, *ledger.refusals)
-    reached = {entry.pod.key for entry in asked}
+    reached, deferred = {entry.pod.key for entry in asked}, Counter[tuple[str, str]]()
     for entry in plan(work.cluster(view.snapshot, view.measure), work, recollection=view.recollection).evictions:
         if entry.pod.key not in reached:
             ledger.record(msgspec.structs.replace(entry, verdict=refused(Code.DEFERRED, why=ledger.stopped)))
+            deferred[entry.profile, entry.strategy] += 1
+    runs = [(run, deferred.pop((run.profile, run.strategy), 0)) for run in ledger.runs]
+    ledger.runs[:] = [replace(run, refused=run.refused + more) for run, more in runs]
 
 
 def _exit_code(outcome: Outcome, interruption: Interruption) -> int:

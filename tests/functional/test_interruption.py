@@ -154,6 +154,7 @@ def test_what_is_not_reached_by_the_deadline_is_deferred(three, rebalancer):
     deferred = {each["name"]: each["reason"] for each in outcome.report["refusals"] if each["by"] == "Deferred"}
     words = "deferred to the next run: the deadline of 300 s after the snapshot has passed"
     assert deferred == {"b": words, "c": words}
+    assert outcome.report["strategies"][0]["refused"] == 2
 
 
 def test_the_deadline_counts_from_the_snapshot(three, rebalancer):
