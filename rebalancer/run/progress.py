@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from rebalancer.engine.ledger import Entry
+from rebalancer.eviction.verdict import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Progress:
 
     def observed(self, entry: Entry) -> None:
         """Count the pod if it is gone; a refusal does not count."""
-        if entry.verdict.gone:
+        if entry.verdict.gone and not isinstance(entry.verdict, Refused):
             self._gone += 1
             self._tell_strategy()
 

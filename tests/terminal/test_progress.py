@@ -8,10 +8,14 @@ import pyte
 import pytest
 
 from rebalancer.cli.terminal import MovingLine, progress_for
+from rebalancer.engine.ledger import Entry
+from rebalancer.eviction.causes import Code, as_cause
+from rebalancer.eviction.verdict import GRANTED, Unknown, refused
 from rebalancer.run.progress import Progress, Stage
 from tests.functional.conftest import rebalancer, server  # noqa: F401  fixtures
 from tests.functional.objects import OLD, old_pods, policy, two_nodes_with
 from tests.functional.terminal import Terminal
+from tests.make import pod
 from tests.terminal.screen import Screen
 
 #: More than a page of 500.
@@ -153,3 +157,15 @@ def test_a_short_run_shows_nothing(monkeypatch):
 )
 def test_a_standing_in_words(standing, words):
     assert standing.words == words
+
+
+@pytest.mark.parametrize(("verdict", "counted"), [(GRANTED, 1), (Unknown("lost"), 1), (refused(Code.IN_PROGRESS), 0)])
+def test_pods_are_counted_that_this_run_moves(monkeypatch, verdict, counted):
+    """Another controller moves those that are in progress: no plan has them."""
+    told, progress = [], Progress()
+    monkeypatch.setattr(progress, "tell", told.append)
+    with progress.stage("evict"):
+        progress.around("tidy", "S")
+        progress.observed(Entry("tidy", "S", pod("a"), as_cause("it should"), verdict))
+
+    assert told[-1].done == counted
