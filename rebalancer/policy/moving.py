@@ -75,7 +75,7 @@ class Share:
         return part if self.at_most is None else min(part, self.at_most)
 
     def __str__(self) -> str:
-        return f"{self.percent:g}%"
+        return f"{self.percent:g}%" + ("" if self.at_most is None else f" (at most {self.at_most})")
 
 
 def _count_or_share(value: Any, count: Callable[[Any], Any]) -> Any:

@@ -9,7 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rebalancer.engine.ledger import StrategyRun
+from rebalancer.engine.limits import Limits
 from rebalancer.eviction.observation import Observation
+from rebalancer.policy.moving import Share
 from rebalancer.report.document import CLOCKS, Finished, document, summary, timestamp
 from tests.make import cluster, decide, node, pod, snapshot
 from tests.unit.engine.stand_ins import Greedy
@@ -41,6 +43,16 @@ def test_the_schema_requires_every_key_it_knows() -> None:
 )
 def test_reports_keep_to_the_schema(document_: dict[str, Any]) -> None:
     assert list(Draft202012Validator(SCHEMA).iter_errors(json.loads(json.dumps(document_)))) == []
+
+
+def test_limits_in_percent_are_text_and_say_how_many_the_command_line_allows() -> None:
+    on = cluster([node("n1"), node("n2")], [])
+    ledger = decide(on, Greedy(), limits=Limits(per_node=Share(2.5), total=Share(10.0, at_most=5)))
+
+    found = document(Finished(ledger, on, True, FILE, "wall"))
+
+    assert found["overview"]["limits"] == {"total": "10% (at most 5)", "node": "2.5%", "namespace": None}
+    assert Draft202012Validator(SCHEMA).is_valid(json.loads(json.dumps(found)))
 
 
 def test_what_happened_is_in_the_report() -> None:
