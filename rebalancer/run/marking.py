@@ -104,19 +104,27 @@ class SeenNodes:
 
 
 def answers(
-    rules: MarkingRules, policy: Policy, providers: Providers, nodes: tuple[Node, ...], now: datetime
+    rules: MarkingRules,
+    policy: Policy,
+    providers: Providers,
+    nodes: tuple[Node, ...],
+    now: datetime,
+    others: tuple[Node, ...] = (),
 ) -> Mapping[str, RuleAnswer]:
-    """Return the answer to each rule about nodes; a source that fails is an answer with its problem."""
+    """Return the answer to each rule about nodes; a source that fails is an answer with its problem.
+
+    What sources say of `others` in the cluster, which take no part, does not count.
+    """
     wanted = measured_utilization(policy)
     found = {}
     for name, rule in rules.rules.items():
         try:
             if rule.resource is None:
-                found[name] = _queried(rule, providers.prometheus(now), nodes)
+                found[name] = _queried(rule, providers.prometheus(now), nodes, others)
             elif wanted is None:
                 raise StrategyError("no strategy in the policy has metricsUtilization any more")  # noqa: TRY301
             else:
-                found[name] = _measured(rule.resource, wanted, providers, nodes, now)
+                found[name] = _measured(rule.resource, wanted, providers, nodes, now, others)
         except StrategyError as error:
             _LOG.warning("rule %s is not known: %s", name, error)
             source = wanted.origin if rule.resource and wanted else PROMETHEUS
@@ -125,34 +133,41 @@ def answers(
 
 
 def _measured(
-    resource: str, wanted: MetricsUtilization, providers: Providers, nodes: tuple[Node, ...], now: datetime
+    resource: str,
+    wanted: MetricsUtilization,
+    providers: Providers,
+    nodes: tuple[Node, ...],
+    now: datetime,
+    others: tuple[Node, ...],
 ) -> RuleAnswer:
     # About nodes alone; marking itself decides what missing samples mean.
     prometheus = wanted.prometheus and wanted.prometheus.model_copy(update={"pods": {}})
     about_nodes = wanted.model_copy(update={"prometheus": prometheus})
-    figures = providers.figures(Cluster(Snapshot(now=now, nodes=nodes, pods=())), about_nodes)
-    fresh = figures.nodes.keys() - figures.missing.keys()
+    figures = providers.figures(Cluster(Snapshot(now=now, nodes=(*nodes, *others), pods=())), about_nodes)
+    missing = {node.name: figures.missing[node.name] for node in nodes if node.name in figures.missing}
+    fresh = figures.nodes.keys() - missing.keys()
     known = [NodeUtilization(node, figures.nodes[node.name]) for node in nodes if node.name in fresh]
     percents = {each.node.name: percent for each in known if (percent := each.percent(resource)) is not None}
     if known and not percents:
         raise StrategyError(f"{wanted.origin} does not measure {resource}")
     readings = {name: PressureReading.of(percent) for name, percent in percents.items()}
-    told = [f"nodes without fresh usage get no new mark: {described(figures.missing)}"] if figures.missing else []
-    return RuleAnswer(readings, missing=figures.missing, warnings=(*figures.warnings, *told))
+    told = [f"nodes without fresh usage get no new mark: {described(missing)}"] if missing else []
+    return RuleAnswer(readings, missing=missing, warnings=(*figures.warnings, *told))
 
 
-def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node]) -> RuleAnswer:
+def _queried(rule: PressureRule, promql: PromQL, nodes: Iterable[Node], others: Iterable[Node]) -> RuleAnswer:
     """Return what the query of a rule says about nodes.
 
     Without `for` the present value counts.  With it, three more queries are sent: how many values there are in that
     time, the lowest and the highest of them.  A node needs a present value, and values for half of the steps (see
     `window`).  Example, `for: 5m`: 20 steps of 15 s, so a node needs 10 values; it is above 80 if the lowest is.
     """
-    names, query = NodeNames(nodes, rule.node), rule.query
+    names, query, aside = NodeNames((*nodes, *others), rule.node), rule.query, {each.name for each in others}
     strangers: dict[str, None] = {}
 
     def values(query: str) -> Values:
-        found, about_strangers = names.values(promql.ask(query), query)
+        taking_part = (each for each in promql.ask(query) if names.of(each) not in aside)
+        found, about_strangers = names.values(taking_part, query)
         strangers.update({about_strangers: None} if about_strangers else {})
         return found
 
@@ -276,11 +291,13 @@ class _Marking:
         record = record_of(client, self.run.options.lease)
         with telemetry.stage("read"):
             seen = read_list(client, NODES, SeenNodes, deadline=Deadline.after(_SECONDS))
-        usable = (each for each in seen.nodes() if each.ready and not each.unschedulable and not each.problem)
+        nodes = seen.nodes()
+        usable = (each for each in nodes if each.ready and not each.unschedulable and not each.problem)
         now, part = _now(), tuple(each for each in usable if policy.node_selector.matches(each.labels))
+        others = tuple(each for each in nodes if each not in part)
         with telemetry.stage("plan"):
             providers = live_providers(policy, client, Deadline.after(_SOURCE_SECONDS), telemetry.samples)
-            found = answers(rules, policy, providers, part, now)
+            found = answers(rules, policy, providers, part, now, others)
         before = {name: marks for name, node in seen.carried.items() if (marks := standing(node))}
         evaluation = evaluate(rules, {each.name for each in part}, found, before, now)
         changes = Changes(self.name, rules.mark, evaluation.marks, record.signs())
