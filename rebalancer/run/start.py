@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebalancer.cluster.cluster import Cluster, Measure
 from rebalancer.cluster.node import Node
-from rebalancer.cluster.resources import CPU, MEMORY, Resources
+from rebalancer.cluster.resources import CPU, MEMORY, PODS, Resources
 from rebalancer.cluster.snapshot import Snapshot
 from rebalancer.errors import RebalancerError, SourceError, UsageError
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
@@ -179,10 +179,11 @@ def _peaks(cluster: Cluster, nodes: Sequence[Mapping[str, Any]]) -> Iterator[dic
 
 
 def _room(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    kinds = Counter((pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)) for pod in cluster.pods())
+    pods = (pod for pod in cluster.snapshot.pods if pod.active)
+    kinds = Counter((pod.spec.requests.get(CPU, 0), pod.spec.requests.get(MEMORY, 0)) for pod in pods)
     free = [cluster.free(node) for node in cluster.ready_nodes if not node.unschedulable]
     for cpu, memory in sorted(kinds, reverse=True)[:_LARGEST]:
-        nodes = sum(each(CPU) >= cpu and each(MEMORY) >= memory for each in free)
+        nodes = sum(each(CPU) >= cpu and each(MEMORY) >= memory and each(PODS) > 0 for each in free)
         requests = f"{cpu}m cpu, {memory // _MEBIBYTE} Mi memory"
         yield {"requests": requests, "pods": kinds[cpu, memory], "nodesWithRoom": nodes}
 

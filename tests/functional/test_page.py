@@ -8,7 +8,7 @@ import pytest
 
 from rebalancer.report.page import destination_words, html
 from tests.browser import CHROMIUM, evaluated
-from tests.functional.objects import old_pods, two_nodes_with
+from tests.functional.objects import node, old_pods, pod, two_nodes_with
 
 CLUSTER = Path(__file__).parents[2] / "examples" / "cluster.json"
 HOSTILE = (
@@ -126,6 +126,17 @@ def test_without_a_policy_the_cluster_is_shown_as_it_is(rebalancer):
     assert "||1000m cpu, 4096 Mi memory|3|12||" in rows
     assert any(row.startswith("||demo|15|") for row in rows)
     assert any(row.startswith("||usage-prometheus|not known|it asks Prometheus") for row in rows)
+
+
+def test_room_is_for_pods_that_run_or_wait(rebalancer):
+    """One that has ended needs none; a node with as many pods as it takes has none."""
+    full = node("n1")
+    full["status"]["allocatable"]["pods"] = "1"
+    ended, waits = pod("ended", "n2", cpu="3", phase="Succeeded"), pod("waits", "", cpu="2", phase="Pending")
+
+    text = rebalancer("report", "--snapshot", rebalancer.cluster(full, node("n2"), pod("a"), ended, waits)).stdout
+
+    assert re.findall(r"<td>(\d+)m cpu, 0 Mi memory</td><td>1</td><td>(\d)</td>", text) == [("2000", "1"), ("100", "1")]
 
 
 def test_what_could_not_be_read_of_the_cluster_is_said(two, rebalancer):
