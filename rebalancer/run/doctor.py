@@ -25,15 +25,17 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.lists import read_list
+from rebalancer.kube.marks import SteeringMarks
 from rebalancer.kube.node_marks import NODES, NodeObject
 from rebalancer.kube.permissions import WRITE_VERBS, may
 from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import METRICS_KINDS, Items, resource_of
+from rebalancer.policy.moving import AVOID_KEY
 from rebalancer.policy.usage import KUBERNETES_METRICS
 from rebalancer.report.layout import count, listed
 from rebalancer.run.memory import MemorySource
 from rebalancer.run.options import LeaseOptions
-from rebalancer.run.steered import writes
+from rebalancer.run.steered import record_of, writes
 from rebalancer.run.work import Work
 from rebalancer.untrusted.documents import Unreadable, decode_json
 
@@ -158,7 +160,7 @@ def of_server(cluster: Client, lease: LeaseOptions, work: Work) -> Iterator[Find
         "permissions": partial(_permissions, cluster, lease, work),
         "Lease": partial(_lease, cluster, lease),
         **({"breaker": partial(_breaker, cluster, lease)} if work.trust else {}),
-        "marks on nodes": partial(_marks, cluster),
+        "marks on nodes": partial(_marks, cluster, lease, work),
         "other deschedulers": partial(_others, cluster, f"{lease.resource_namespace}/{lease.resource_name}"),
     }
     for check, look in looks.items():
@@ -238,10 +240,12 @@ def _is_renewed(lease: Lease) -> bool:
     return lease.renewed is not None and datetime.now(UTC) - lease.renewed <= timedelta(seconds=lease.duration) + _SKEW
 
 
-def _marks(cluster: Client) -> Finding:
-    marked = []
+def _marks(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
+    marked, steering = [], work.policy.steering
+    kind = SteeringMarks.of(steering.key if steering else AVOID_KEY, record_of(cluster, lease).read())
     for node in read_list(cluster, NODES, lambda: Items("Node", NodeObject, NodeObject.marked)).items:
-        ours = [f"{x['key']}={x.get('value', '')}" for x in node.taints or () if str(x.get("key")).startswith(_OURS)]
+        found = (*kind.taints(node), *(x for x in kind.others(node) if str(x.get("key")).startswith(_OURS)))
+        ours = [f"{x['key']}={x.get('value', '')}" for x in found]
         marked += [f"{node.name} ({', '.join(ours)})"] if ours else []
     cure = "a run at work needs them; else `rebalancer unmark` takes them off"
     return _none_of("marks on nodes", sorted(marked), "our taints are on ", cure, "none is left over")

@@ -75,6 +75,13 @@ def test_what_is_wrong_is_named_with_its_cure(doctor, cluster, change, check, sa
     assert done.exit_code == int(found["state"] == "wrong")
 
 
+def test_taints_under_the_policys_own_key_are_ours_too(doctor, cluster):
+    cluster.add(a_node("n1", taints=[{**AVOID, "key": "example.com/avoid"}]))
+
+    assert checks(doctor())["marks on nodes"]["state"] == "fine"
+    assert "n1 (example.com/avoid=r)" in checks(doctor(steering={"key": "example.com/avoid"}))["marks on nodes"]["says"]
+
+
 @pytest.mark.parametrize("rests", [{"kind": "CronJob", "suspend": True}, {"kind": "Deployment", "replicas": 0}])
 def test_a_descheduler_that_does_not_run_is_no_other(doctor, cluster, rests):
     """As docs/migrating.md leaves it; a Job that is still at work counts."""
