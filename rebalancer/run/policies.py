@@ -78,7 +78,7 @@ def convert(name: str) -> str:
 
 def policy_text(name: str) -> str:
     """Return the text of a policy by its file's path, `-` for standard input, or a preset's name."""
-    if name in presets() and not Path(name).exists():
+    if name in presets() and not Path(name).is_file():
         return (preset_directory() / f"{name}.yaml").read_text()
     meant = get_close_matches(name, presets(), n=1)
     hint = f"; did you mean the preset {meant[0]!r}?" if meant else ""

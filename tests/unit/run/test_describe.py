@@ -5,7 +5,15 @@ import pytest
 from rebalancer.errors import UsageError
 from rebalancer.policy.load import load_policy
 from rebalancer.run.interruption import Interruption
-from rebalancer.run.policies import describe_preset, describe_strategy, example, known_plugins, list_presets, presets
+from rebalancer.run.policies import (
+    describe_preset,
+    describe_strategy,
+    example,
+    known_plugins,
+    list_presets,
+    policy_text,
+    presets,
+)
 from rebalancer.run.start import Options, run
 
 EVERY_PLUGIN = sorted(known_plugins())
@@ -63,3 +71,10 @@ def test_a_preset_is_shown_as_it_is():
     text = describe_preset("demo")
 
     assert load_policy(text + "\n", known_plugins(), source="demo", strict=True).policy.profiles[0].name == "demo"
+
+
+def test_a_folder_does_not_hide_a_preset(tmp_path, monkeypatch):
+    (tmp_path / "safe").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert policy_text("safe").startswith("#")
