@@ -81,12 +81,12 @@ def what_if(
     for turn, each in enumerate((pods, changed)):
         done = turn * of // 2
         tell(done, of)
-        packed = EmptyCluster(snapshot, each).packed()
+        packed = {node.name for node in nodes}.intersection(EmptyCluster(snapshot, each).packed().used)
         placed = []
         for number in histories:
             tell(done + (number + 1) * len(pods), of)
             placed.append(EmptyCluster(snapshot, each).scheduled(number))
-        outlooks.append(_outlook(nodes, usage, placed, len(packed.used)))
+        outlooks.append(_outlook(nodes, usage, placed, len(packed)))
     today, recommended = outlooks
     return WhatIf(
         nodes=len(nodes),

@@ -93,7 +93,8 @@ class EmptyCluster:
         def share(amounts: Resources) -> float:
             return max(amounts.get(name, 0) / total for name, total in totals.items())
 
-        largest = sorted(state.nodes, key=lambda node: (-share(node.allocatable), node.name))
+        # Pods that tolerate everything go to nodes that are cordoned or not ready too: these come last.
+        largest = sorted(state.nodes, key=lambda x: (x.unschedulable or not x.ready, -share(x.allocatable), x.name))
         rank = {node.name: len(largest) + place for place, node in enumerate(largest)}
         used = self._placed.used
 

@@ -49,6 +49,16 @@ def test_requests_that_tell_the_truth_spread_the_load(measured):
     assert (today["nodesNeeded"], better["nodesNeeded"]) == (1, 2)
 
 
+def test_a_pod_that_tolerates_everything_needs_no_cordoned_node(measured):
+    cordoned = {**node("n2", cpu="16"), "spec": {"unschedulable": True}}
+    tolerant = pod("a", resources=RESOURCES)
+    tolerant["spec"]["tolerations"] = [{"operator": "Exists"}]
+
+    found = measured(a=400, b=400)("--what-if", *JSON, beside=[node("n1"), cordoned, tolerant, pod("b")]).report
+
+    assert (found["whatIf"]["nodes"], found["whatIf"]["recommended"]["nodesNeeded"]) == (1, 1)
+
+
 def test_pods_of_which_nobody_knows_stay_and_are_told(measured, tmp_path):
     """A scheduler with a plugin that nobody knows."""
     config, profile = tmp_path / "scheduler.yaml", {"plugins": {"filter": {"enabled": [{"name": "Ours"}]}}}
