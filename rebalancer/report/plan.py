@@ -307,10 +307,18 @@ def difference_lines(first: Plan, second: Plan) -> Iterator[str]:
             yield f"{sign} {move}  {move.node} -> {move.likely or '?'}  {move.strategy}: {move.reason}"
     for one, two in elsewhere:
         yield f"~ {one}  {one.node} -> {one.likely or '?'}, then {two.likely or '?'}"
-    left, right = ({node.name: _course(node) for node in plan.nodes} for plan in (first, second))
+    left, right = _courses(first), _courses(second)
     for name in sorted({*left, *right}):
         if left.get(name) != right.get(name):
             yield f"  {name}: {left.get(name) or 'unknown'} by the first, {right.get(name) or 'unknown'} by the second"
+
+
+def _courses(plan: Plan) -> dict[str, str]:
+    """Return the course of each node, of one strategy after the other."""
+    found: dict[str, list[str]] = {}
+    for node in plan.nodes:
+        found.setdefault(node.name, []).append(_course(node))
+    return {name: "; ".join(filter(None, each)) for name, each in found.items()}
 
 
 def _course(node: PlannedNode) -> str:

@@ -145,6 +145,9 @@ def make_plan(
         for number, wave in enumerate(run["waves"], 1)
         for move in wave["moves"]
     }
+    compared = [(run, run["strategy"]) for run in report["strategies"] if run["nodes"]]
+    if len({name for _, name in compared}) < len(compared):  # two profiles have it
+        compared = [(run, f"{run['profile']}/{name}"[-253:]) for run, name in compared]
     if any(not each["uid"] for each in report["evictions"]):
         raise UsageError("a pod of the plan has no UID, so it could not be told from others: take the snapshot anew")
     return Plan(
@@ -156,11 +159,11 @@ def make_plan(
         protections={each.name: Evictor(cluster, each.evictor).protections for each in plans},
         moves=tuple(_move(each, pods[each["uid"]], budgets, waves.get(each["uid"])) for each in report["evictions"]),
         nodes=tuple(
-            PlannedNode(strategy=run["strategy"], name=node["name"], before=node["before"], after=node["after"])
-            for run in report["strategies"]
+            PlannedNode(strategy=name, name=node["name"], before=node["before"], after=node["after"])
+            for run, name in compared
             for node in run["nodes"]
         ),
-        targets={run["strategy"]: run["targetThresholds"] for run in report["strategies"] if run["nodes"]},
+        targets={name: run["targetThresholds"] for run, name in compared},
         warnings=tuple([each[:LONGEST] for each in report["warnings"]]),
     )
 

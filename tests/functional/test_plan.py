@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 import yaml
@@ -298,6 +299,22 @@ def test_nodes_are_shown_as_each_policy_counts_them(rebalancer):
     (line,) = (each for each in told.splitlines() if each.startswith("  node-12: "))
     assert line.startswith("  node-12: cpu 1 -> 1 %, memory 0 -> 0 %")
     assert line.endswith(" by the first, cpu 4 -> 34 %, memory 7 -> 14 % by the second")
+
+
+def test_two_profiles_with_one_strategy_are_told_apart(rebalancer):
+    """In the plan, and so on its page, and where plans are compared."""
+    document = policy(low(None, "cpu"))
+    document["profiles"] += policy(low(None, "memory"), name="second")["profiles"]
+    both = rebalancer.policy(document)
+
+    plan = rebalancer("plan", "--policy", both, "--snapshot", CLUSTER).report
+    told = rebalancer("diff", both, "demo", "--snapshot", CLUSTER).stdout
+
+    names = ["tidy/LowNodeUtilization", "second/LowNodeUtilization"]
+    assert plan["targets"] == dict(zip(names, ({"cpu": 50}, {"memory": 50}), strict=True))
+    assert list(dict.fromkeys(each["strategy"] for each in plan["nodes"])) == names
+    (line,) = (each for each in told.splitlines() if each.startswith("  node-01: "))
+    assert re.findall(r"cpu \d+ -> \d+", line) == ["cpu 52 -> 50", "cpu 50 -> 50", "cpu 80 -> 80"]
 
 
 def test_a_file_without_pods_is_warned_of(rebalancer):
