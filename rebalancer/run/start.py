@@ -115,9 +115,14 @@ def _gaps(seen: AbstractSet[str], work: Work) -> Iterator[str]:
         yield "the snapshot holds no pods: `rebalancer snapshot` writes all kinds"
     if "PodDisruptionBudget" not in seen:
         yield "the snapshot holds no PodDisruptionBudgets: pods that one protects are not recognised"
-    if work.asks_scheduler and (unread := ", ".join(sorted(SCHEDULER_KINDS - seen))):
-        problem = f"the snapshot holds no {unread}; `rebalancer snapshot` writes all kinds"
-        yield f"where the scheduler puts pods is unknown in part: {problem}"
+    unread = work.helpful_kinds - seen
+    for what, kinds in (
+        ("where the scheduler puts pods", unread & SCHEDULER_KINDS),
+        ("what others scale", unread - SCHEDULER_KINDS),
+    ):
+        if kinds:
+            problem = f"the snapshot holds no {', '.join(sorted(kinds))}; `rebalancer snapshot` writes all kinds"
+            yield f"{what} is unknown in part: {problem}"
 
 
 def _clock_of(file: SnapshotFile, snapshot: Snapshot, given: str | None = None) -> tuple[datetime, str]:

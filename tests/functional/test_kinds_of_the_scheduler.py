@@ -9,7 +9,7 @@ import pytest
 from rebalancer.kube.wire.pages import PATHS
 from rebalancer.kube.wire.scheduler_inputs import SCHEDULER_KINDS
 from tests.fake_servers import FakeLoadWatcher
-from tests.functional.objects import OLD, node, node_usage, pod, pod_usage, policy
+from tests.functional.objects import OLD, node, node_usage, old_pods, pod, pod_usage, policy, two_nodes_with
 
 #: Beside nodes, pods, PDBs and PriorityClasses.
 KINDS = {PATHS[kind] for kind in SCHEDULER_KINDS}
@@ -154,6 +154,16 @@ def test_a_file_without_what_the_scheduler_goes_by_is_one_warning(plan):
 
     assert warning.startswith("where the scheduler puts pods is unknown in part: the snapshot holds no CSIDriver, CSI")
     assert warning.endswith("StorageClass, VolumeAttachment; `rebalancer snapshot` writes all kinds")
+
+
+def test_a_file_without_what_others_scale_and_pause_is_a_warning_too(rebalancer):
+    """As a live run says it that may not read these kinds."""
+    asked = policy(OLD, trust={})
+
+    warnings = rebalancer.offline(asked, rebalancer.cluster(*two_nodes_with(*old_pods("a")))).report["warnings"]
+
+    held = "what others scale is unknown in part: the snapshot holds no HorizontalPodAutoscaler"
+    assert [each for each in warnings if each.startswith(held)]
 
 
 NOBODY = "where the scheduler puts pods is unknown for packing (pods: 2): --scheduler-config describes other schedulers"
