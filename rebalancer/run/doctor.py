@@ -138,7 +138,8 @@ def _owners(cluster: Cluster) -> Iterator[Finding]:
                 single.append(name)
     several = sorted(name for name, number in bare.items() if number > 1)
     cure = "a PDB says how many may go at once; without one only relief spares most of an owner's pods"
-    yield _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
+    found = _none_of("owners without a PDB", several, f"{len(several)}: ", cure, "none with several pods")
+    yield Finding(found.check, UNKNOWN, "PDBs were not read") if cluster.snapshot.budgets is None else found
     cure = "minReplicas: 2 leaves them alone; trust.restart moves those that can be moved without a gap"
     yield _none_of("single replicas", sorted(single), f"{len(single)}: ", cure, "none")
 

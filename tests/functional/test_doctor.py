@@ -144,6 +144,14 @@ def test_the_cluster_is_looked_at_outside_the_windows_too(doctor):
     assert found["room"]["says"] == "each of 2 ready nodes has some"
 
 
+def test_without_pdbs_nobody_is_said_to_have_none(rebalancer):
+    file = rebalancer.cluster(*two_nodes_with(*old_pods("a", "b")))
+
+    done = rebalancer("doctor", "--snapshot", file, "--policy", rebalancer.policy(policy(OLD)), "-o", "json")
+
+    assert checks(done)["owners without a PDB"]["state"] == "unknown"
+
+
 def test_a_file_is_checked_without_what_only_a_server_can_say(rebalancer):
     """Owners without a PDB are told by name."""
     done = rebalancer("doctor", "--snapshot", CLUSTER, "--policy", "demo")
