@@ -42,10 +42,10 @@ def wanted_pods(target: str, namespace: str, cluster: Cluster) -> tuple[str, tup
     kind = _KINDS.get(short.lower(), "Pod")
     namespace = namespace if not short or short.lower() in _KINDS else short
     if kind == "Node":
-        node = cluster.node(name)
-        if node is None:
-            raise UsageError(f"there is no node {name}")
-        return name, tuple(each for each in cluster.snapshot.pods if each.node == name)
+        on_node = tuple(each for each in cluster.snapshot.pods if each.node == name)
+        if not on_node:
+            raise UsageError(f"there is no pod on node {name}" if cluster.node(name) else f"there is no node {name}")
+        return name, on_node
     pods = tuple(each for each in cluster.snapshot.pods if each.namespace == namespace and _is_meant(each, kind, name))
     if not pods:
         what = f"pod {name}" if kind == "Pod" else f"{kind} {name} with pods"

@@ -46,6 +46,16 @@ def test_owners_and_nodes_stand_for_their_pods(explain):
     assert {each["node"] for each in node["pods"]} == {"node-04"}
 
 
+@pytest.mark.parametrize(("node", "words"), [("n2", "there is no pod on node n2"), ("n3", "there is no node n3")])
+def test_a_node_without_pods_is_told_of(server, rebalancer, node, words):
+    server.add(*two_nodes_with(*old_pods("a")))
+
+    done = rebalancer.at(server, "explain", f"node/{node}", "--policy", rebalancer.policy(policy(OLD)))
+
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
 FREEZE = [{"from": "2020-01-01", "to": "2099-12-31"}]
 
 
