@@ -284,6 +284,7 @@ def empty_lists() -> list[Object]:
         "v1": ("Service", "ReplicationController"),
         "apps/v1": ("Deployment",),
         "storage.k8s.io/v1": ("CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment"),
+        "autoscaling/v2": ("HorizontalPodAutoscaler",),
     }
     return [
         {"apiVersion": version, "kind": f"{kind}List", "items": []}
