@@ -25,9 +25,10 @@ from rebalancer.errors import ClusterError
 from rebalancer.kube.client import Client
 from rebalancer.kube.leases import Lease, Leases
 from rebalancer.kube.lists import read_list
-from rebalancer.kube.marks import SteeringMarks
+from rebalancer.kube.marks import HoldMarks, SteeringMarks, expired
 from rebalancer.kube.node_marks import NODES, NodeObject
 from rebalancer.kube.permissions import WRITE_VERBS, may
+from rebalancer.kube.pressure_marks import PressureMarks
 from rebalancer.kube.tries import Deadline
 from rebalancer.kube.wire.pages import METRICS_KINDS, Items, resource_of
 from rebalancer.policy.moving import AVOID_KEY
@@ -245,11 +246,14 @@ def _marks(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
     marked, steering = [], work.policy.steering
     kind = SteeringMarks.of(steering.key if steering else AVOID_KEY, record_of(cluster, lease).read())
     for node in read_list(cluster, NODES, lambda: Items("Node", NodeObject, NodeObject.marked)).items:
+        marks = (each.read(node) for each in (SteeringMarks, HoldMarks, PressureMarks))
+        if any(mark and not expired(mark) for mark in marks):  # a run at work, a hold or `rebalancer mark` needs them
+            continue
         found = (*kind.taints(node), *(x for x in kind.others(node) if str(x.get("key")).startswith(_OURS)))
         ours = [f"{x['key']}={x.get('value', '')}" for x in found]
         marked += [f"{node.name} ({', '.join(ours)})"] if ours else []
-    cure = "a run at work needs them; else `rebalancer unmark` takes them off"
-    return _none_of("marks on nodes", sorted(marked), "our taints are on ", cure, "none is left over")
+    cure = "`rebalancer unmark` takes them off"
+    return _none_of("marks on nodes", sorted(marked), "taints that nobody needs are on ", cure, "none is left over")
 
 
 def _others(cluster: Client, own: str) -> Finding:

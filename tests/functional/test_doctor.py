@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rebalancer.policy.moving import HOLD_KEY
 from tests.fake_servers import Reply
 from tests.functional.objects import OLD, old_pods, pdb, pod, policy, two_nodes_with
 from tests.functional.objects import node as a_node
@@ -80,6 +81,16 @@ def test_taints_under_the_policys_own_key_are_ours_too(doctor, cluster):
 
     assert checks(doctor())["marks on nodes"]["state"] == "fine"
     assert "n1 (example.com/avoid=r)" in checks(doctor(steering={"key": "example.com/avoid"}))["marks on nodes"]["says"]
+
+
+@pytest.mark.parametrize(("year", "state"), [(2099, "fine"), (2020, "wrong")])
+def test_a_hold_that_has_not_expired_is_not_left_over(doctor, cluster, year, state):
+    note = json.dumps({"run": "r", "expires": f"{year}-01-01T00:00:00Z"})
+    held = a_node("n1", taints=[{**AVOID, "key": HOLD_KEY}])
+    held["metadata"]["annotations"] = {HOLD_KEY: note}
+    cluster.add(held)
+
+    assert checks(doctor())["marks on nodes"]["state"] == state
 
 
 @pytest.mark.parametrize("rests", [{"kind": "CronJob", "suspend": True}, {"kind": "Deployment", "replicas": 0}])
