@@ -285,8 +285,8 @@ class LowRelief:
             nodes = [node for node in self.world.nodes if node.name in seen.answer.nodes]
             if not nodes or any(self.does_harm_in(seen.number, pod, node) for node in nodes):
                 return None
-        best = next(iter(self.worlds.shares(pod)))
-        return wanted or next(node for node in self.world.nodes if node.name == best)
+        often = [node for name in self.worlds.shares(pod) for node in self.world.nodes if node.name == name]
+        return wanted or next((node for node in often if self.does_no_harm(pod, node)), often[0])
 
     def does_harm_in(self, number: int, pod: Pod, node: Node) -> bool:
         if self.worlds is None or node.name == pod.node or node.unschedulable or node not in self.nodes:
