@@ -365,7 +365,8 @@ class Compaction(Emptying):
         self.steer.begin(wave)
         leaving = [(move, verdict) for move, verdict in self._evict_all(wave.moves) if verdict.leaving]
         placements = self.steer.settle(wave, leaving)
-        if not occupants(self.cluster, node):
+        is_back = any(each.node == node.name for each in placements)
+        if not (is_back or occupants(self.cluster, node)):
             self.in_use.nodes.pop(node.name, None)
             self.evict.emptied(node)
         for placement in placements:

@@ -7,7 +7,7 @@ import pytest
 from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.cluster.pod import Placement
 from rebalancer.eviction.causes import Code
-from rebalancer.eviction.steering import HOT, MIDDLING, Steer
+from rebalancer.eviction.steering import HOT, MIDDLING, Held, Steer
 from rebalancer.report.words import text
 from tests import make
 from tests.measured import KEYS, Landed, cluster, node, pod
@@ -15,8 +15,8 @@ from tests.strategies.test_high_node_utilization_compaction import SOURCE, compa
 from tests.strategies.test_steered_relief import waves
 
 
-def steered(on, steer=None, **args):
-    return make.decide(on, compaction(45, **args), steer=steer or Steer(1.5, KEYS))
+def steered(on, steer=None, hold=None, **args):
+    return make.decide(on, compaction(45, **args), steer=steer or Steer(1.5, KEYS), hold=hold)
 
 
 def scene(*levels, fields=None, pods=(), snapshot=None, **nodes):
@@ -170,6 +170,20 @@ def test_an_empty_node_that_gets_a_pod_is_in_use():
 
     assert first.avoid == {"n1": HOT, "n2": MIDDLING, "n4": HOT}
     assert second.avoid == {"n1": HOT, "n2": HOT, "n4": MIDDLING}
+
+
+def test_a_node_to_which_a_replacement_came_back_is_not_held():
+    """No other node took it; the node is in use, and not empty."""
+    asked = []
+
+    def hold(name):
+        asked.append(name)
+        return Held(name, make.NOW)
+
+    ledger = steered(scene(10, 20, 60), Landed(node="n1", replacement="new"), hold=hold)
+
+    assert [lands(wave) for wave in waves(ledger)] == [{"p1": "n3"}, {"p2": "n1"}]
+    assert asked == ["n2"]
 
 
 def test_a_replacement_that_is_nowhere_occupies_no_node():
