@@ -290,6 +290,7 @@ class Compaction(Emptying):
         # Carries the evictions of a node out as a wave; without steering no node is marked.
         self.steer = steered.steer if steered else Steer(0.0, ("", ""))
         self._received: set[str] = set()
+        self._closed: set[str] = set()  # nodes that take no pods any more
         self._elsewhere = 0
 
     def run(self, sources: Iterable[NodeUtilization]) -> None:
@@ -320,15 +321,23 @@ class Compaction(Emptying):
         if kept:
             return kept
         held, in_use = self.cluster.held, self.in_use.nodes
-        # On a node that is empty, or about to be, no pod may land.
+        # On a node that is empty, or about to be, no pod may land, nor on one that takes none any more.
         empty = {node.name for node in self.cluster.nodes if node.name not in in_use or node.name in held}
+        empty |= self._closed
         choices: Iterable[Choice] = (Choice({*empty, source.node.name}),)
         if self.steered:
             usage = [self.usage.of_pod(pod) for pod in pods]
             choices = self.steered.of(source.node, usage, empty, self._received, wide=wide)
         for choice in choices:
-            kept = self._carried_out(source, pods, choice)
-            if not kept or "unknown" in kept[1].cause.details:  # other receivers would not change that
+            found = self._planned(source, pods, choice)
+            if isinstance(found, Wave):
+                if closed := self.steer.closed(found):
+                    self._closed |= closed
+                    return self._tried(source, wide=wide)
+                self._make(source.node, found)
+                return None
+            kept = found
+            if "unknown" in kept[1].cause.details:  # other receivers would not change that
                 return kept
         return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
 
@@ -341,7 +350,7 @@ class Compaction(Emptying):
             return holding, refused(Code.HOLDS_NODE, annotation=holding.holding)
         return self.selection.first_immovable(pods) or self.evict.first_refusal(pods)
 
-    def _carried_out(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Kept | None:
+    def _planned(self, source: NodeUtilization, pods: Sequence[Pod], choice: Choice) -> Wave | Kept:
         self.destinations.emptied = choice.barred
         reason = underutilized(source, self.thresholds)
         # This is tried out in the cluster's picture of the future, and taken back.  For each pod all of the node have
@@ -358,8 +367,7 @@ class Compaction(Emptying):
         for number, move in enumerate(found):
             fine = {move.expected, *constraints(move.pod.spec).suiting}
             found[number] = replace(move, likely=tuple(filter(fine.__contains__, choice.destinations)) or move.likely)
-        self._make(source.node, Wave(choice.avoid, tuple(found)))
-        return None
+        return Wave(choice.avoid, tuple(found))
 
     def _make(self, node: Node, wave: Wave) -> None:
         self.steer.begin(wave)

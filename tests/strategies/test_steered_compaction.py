@@ -12,7 +12,7 @@ from rebalancer.report.words import text
 from tests import make
 from tests.measured import KEYS, Landed, cluster, node, pod
 from tests.strategies.test_high_node_utilization_compaction import SOURCE, compaction
-from tests.strategies.test_steered_relief import waves
+from tests.strategies.test_steered_relief import Closing, waves
 
 
 def steered(on, steer=None, hold=None, **args):
@@ -146,6 +146,14 @@ def test_what_nobody_knows_is_not_tried_with_one_choice_of_receivers_after_anoth
 
     assert "nothing is known of the scheduler 'someone-else'" in make.why(ledger)["p1"]
     assert len(tried) == len(levels)
+
+
+def test_a_node_that_takes_no_pods_any_more_receives_none():
+    """n4 was cordoned, say, after the cluster was read: n3 receives in its place, and n4 is avoided."""
+    made = waves(steered(scene(10, 20, 40, 60), Closing(1.5, KEYS)))
+
+    assert [lands(wave) for wave in made] == [{"p1": "n3"}, {"p2": "n3"}]
+    assert [wave.avoid["n4"] for wave in made] == [HOT, HOT]
 
 
 def test_it_goes_on_with_where_pods_landed():
