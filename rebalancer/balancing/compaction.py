@@ -136,7 +136,8 @@ class NodesInUse:
 
     def candidates(self, nodes: Iterable[NodeUtilization]) -> list[NodeUtilization]:
         """Return the nodes that could be emptied and removed: those with the fewest pods first, then the emptiest."""
-        used = [each for each in nodes if each.node.name in self.nodes and not each.node.keeping]
+        in_use = self.nodes.keys() - self._cluster.awaiting
+        used = [each for each in nodes if each.node.name in in_use and not each.node.keeping]
         able = [each for each in used if not self._group_label or self._group_label in each.node.labels]
         return by_effort(self._cluster, able)
 

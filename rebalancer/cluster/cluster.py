@@ -66,6 +66,7 @@ class Cluster:
         self.nodes = tuple(node for node in self.ready_nodes if selector.matches(node.labels))  # for this cycle
         #: Names of the nodes that are kept empty, so that nothing may fill them; `hold` adds to them.
         self.held = {node.name for node in snapshot.nodes if node.held_until is not None}
+        self.awaiting: set[str] = set()  # names of the nodes on which replacements of pods that went may run
         self._nodes = {node.name: node for node in snapshot.nodes}
         self._pods: dict[str, dict[Pod, None]] = {}  # by node, in their order
         self._expected: dict[str, dict[tuple[str, str], Pod]] = {}

@@ -103,6 +103,8 @@ class Gate:
         """Count a pod that leaves, take it out, record the verdict; raises CycleOver at the limit on all evictions."""
         if entry.verdict.leaving and not isinstance(entry.verdict, Refused):
             self._spend(entry.pod)
+        if entry.verdict.leaving and entry.destination:
+            self.cluster.awaiting.update(entry.destination.nodes)
         if entry.verdict.gone and self.cluster.contains(entry.pod):
             self.cluster.evicted(entry.pod)
         self.ledger.record(entry)

@@ -10,7 +10,7 @@ from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Held, Steer
 from rebalancer.report.words import text
 from tests import make
-from tests.measured import KEYS, Landed, cluster, node, pod
+from tests.measured import KEYS, Landed, cluster, low, node, pod
 from tests.strategies.test_high_node_utilization_compaction import SOURCE, compaction
 from tests.strategies.test_steered_relief import Closing, waves
 
@@ -178,6 +178,19 @@ def test_an_empty_node_that_gets_a_pod_is_in_use():
 
     assert first.avoid == {"n1": HOT, "n2": MIDDLING, "n4": HOT}
     assert second.avoid == {"n1": HOT, "n2": HOT, "n4": MIDDLING}
+
+
+def test_a_node_that_another_strategy_has_filled_is_not_emptied():
+    """Relief sends a pod of n1 to n2: its replacement runs there when compaction looks for nodes to empty."""
+
+    def on():
+        return scene(60, 10, 50, pods=[pod("w", on="n1", cpu="100m", memory=None)])
+
+    compacts = compaction(45, metricsUtilization=SOURCE)
+    both = make.decide(on(), low({"cpu": 20}, {"cpu": 62}), compacts, steer=Steer(1.5, KEYS))
+
+    assert [lands(wave) for wave in waves(make.decide(on(), compacts, steer=Steer(1.5, KEYS)))] == [{"p2": "n3"}]
+    assert make.evicted(both) == ["w"]
 
 
 def test_a_node_to_which_a_replacement_came_back_is_not_held():
