@@ -27,7 +27,7 @@ from rebalancer.cluster.resources import PODS, Resources, add
 from rebalancer.eviction.causes import Cause, Code, cause
 from rebalancer.eviction.evict import cheapest_first
 from rebalancer.eviction.steering import Move, Steer, Wave
-from rebalancer.eviction.verdict import Refused, Verdict, refused
+from rebalancer.eviction.verdict import Refused, Unknown, Verdict, refused
 from rebalancer.scheduling.eligibility import EligibleNodes
 
 _Key = tuple[str, Owner | None]
@@ -374,8 +374,9 @@ class Compaction(Emptying):
         self.steer.begin(wave)
         leaving = [(move, verdict) for move, verdict in self._evict_all(wave.moves) if verdict.leaving]
         placements = self.steer.settle(wave, leaving)
-        is_back = any(each.node == node.name for each in placements)
-        if not (is_back or occupants(self.cluster, node)):
+        # A replacement may be back on it, and a pod whose eviction is in doubt may not have gone.
+        in_doubt = any(isinstance(verdict, Unknown) for _, verdict in leaving)
+        if not (in_doubt or any(each.node == node.name for each in placements) or occupants(self.cluster, node)):
             self.in_use.nodes.pop(node.name, None)
             self.evict.emptied(node)
         for placement in placements:

@@ -8,6 +8,7 @@ from rebalancer.balancing.steering.foresight import Foresight
 from rebalancer.cluster.pod import Placement
 from rebalancer.eviction.causes import Code
 from rebalancer.eviction.steering import HOT, MIDDLING, Held, Steer
+from rebalancer.eviction.verdict import GRANTED, Unknown
 from rebalancer.report.words import text
 from tests import make
 from tests.measured import KEYS, Landed, cluster, low, node, pod
@@ -15,8 +16,8 @@ from tests.strategies.test_high_node_utilization_compaction import SOURCE, compa
 from tests.strategies.test_steered_relief import Closing, waves
 
 
-def steered(on, steer=None, hold=None, **args):
-    return make.decide(on, compaction(45, **args), steer=steer or Steer(1.5, KEYS), hold=hold)
+def steered(on, steer=None, hold=None, sink=None, **args):
+    return make.decide(on, compaction(45, **args), steer=steer or Steer(1.5, KEYS), hold=hold, sink=sink)
 
 
 def scene(*levels, fields=None, pods=(), snapshot=None, **nodes):
@@ -195,16 +196,19 @@ def test_a_node_that_another_strategy_has_filled_is_not_emptied():
 
 def test_a_node_to_which_a_replacement_came_back_is_not_held():
     """No other node took it; the node is in use, and not empty."""
-    asked = []
-
-    def hold(name):
-        asked.append(name)
-        return Held(name, make.NOW)
-
-    ledger = steered(scene(10, 20, 60), Landed(node="n1", replacement="new"), hold=hold)
+    ledger = steered(scene(10, 20, 60), Landed(node="n1", replacement="new"), hold=lambda name: Held(name, make.NOW))
 
     assert [lands(wave) for wave in waves(ledger)] == [{"p1": "n3"}, {"p2": "n1"}]
-    assert asked == ["n2"]
+    assert [each.node for each in ledger.held] == ["n2"]
+
+
+def test_a_node_whose_pod_may_not_have_gone_is_not_held():
+    def sink(pod, *_):
+        return Unknown("lost") if pod.name == "p1" else GRANTED
+
+    ledger = steered(scene(10, 20, 60), hold=lambda name: Held(name, make.NOW), sink=sink)
+
+    assert [each.node for each in ledger.held] == ["n2"]
 
 
 def test_a_replacement_that_is_nowhere_occupies_no_node():
