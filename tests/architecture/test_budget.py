@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 #: Lines of Python that each package may have; `rebalancer` stands for the modules beside the packages.
 BUDGET = {
     "rebalancer": 300,
-    "rebalancer/balancing": 3580,
+    "rebalancer/balancing": 3590,
     "rebalancer/cli": 1710,
     "rebalancer/cluster": 1435,
     "rebalancer/engine": 1810,
@@ -18,7 +18,7 @@ BUDGET = {
     "rebalancer/policy": 2645,
     "rebalancer/recommendation": 945,
     "rebalancer/report": 2645,
-    "rebalancer/run": 6070,
+    "rebalancer/run": 6075,
     "rebalancer/scheduling": 5405,
     "rebalancer/telemetry": 570,
     "rebalancer/untrusted": 460,
