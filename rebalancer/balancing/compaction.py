@@ -318,29 +318,30 @@ class Compaction(Emptying):
         if source.node.name in self._received:
             return None
         pods = self.usage.largest_first(source.node, occupants(self.cluster, source.node))
-        kept = self._kept(source.node, pods)
-        if kept:
+        if kept := self._kept(source.node, pods):
             return kept
-        held, in_use = self.cluster.held, self.in_use.nodes
+        while isinstance(found := self._first_wave(source, pods, wide=wide), Wave):
+            if not (closed := self.steer.closed(found)):
+                self._make(source.node, found)
+                return None
+            self._closed |= closed  # planned anew without these nodes
+        return found
+
+    def _first_wave(self, source: NodeUtilization, pods: Sequence[Pod], *, wide: bool) -> Wave | Kept:
+        """Return the moves that empty a node, to the first choice of receivers that will do, or why it keeps a pod."""
+        closed, in_use = self.cluster.held | self._closed, self.in_use.nodes
         # On a node that is empty, or about to be, no pod may land, nor on one that takes none any more.
-        empty = {node.name for node in self.cluster.nodes if node.name not in in_use or node.name in held}
-        empty |= self._closed
+        empty = {node.name for node in self.cluster.nodes if node.name not in in_use or node.name in closed}
         choices: Iterable[Choice] = (Choice({*empty, source.node.name}),)
         if self.steered:
             usage = [self.usage.of_pod(pod) for pod in pods]
             choices = self.steered.of(source.node, usage, empty, self._received, wide=wide)
+        found: Wave | Kept = pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[])
         for choice in choices:
             found = self._planned(source, pods, choice)
-            if isinstance(found, Wave):
-                if closed := self.steer.closed(found):
-                    self._closed |= closed
-                    return self._tried(source, wide=wide)
-                self._make(source.node, found)
-                return None
-            kept = found
-            if "unknown" in kept[1].cause.details:  # other receivers would not change that
-                return kept
-        return kept or (pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[]))
+            if isinstance(found, Wave) or "unknown" in found[1].cause.details:  # other receivers change nothing then
+                break
+        return found
 
     def _kept(self, node: Node, pods: Sequence[Pod]) -> Kept | None:
         """Return what keeps a node, whatever the destinations."""

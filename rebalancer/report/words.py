@@ -190,7 +190,7 @@ NOTICES = _words(
         ),
         Code.MORE_STAY_OVER: "{nodes} more nodes stay over, and nothing more may go that helps",
         Code.STAYS_OVER: lambda details: f"{_over(details)}, and nothing more may go that helps",
-        Code.STILL_IN_PROGRESS: ("evictions still in progress, which count against the limits of this cycle: {pods}"),
+        Code.STILL_IN_PROGRESS: "evictions still in progress, which count against the limits of this cycle: {pods}",
     }
 )
 
