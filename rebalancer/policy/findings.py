@@ -50,12 +50,12 @@ class Findings:
     """Errors, parts that are ignored, and notices, each with its place; a repeated one is kept once."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Problem, str] = {}
+        self._found: dict[tuple[str, Problem], None] = {}
 
     @property
     def failed(self) -> bool:
         """Whether there is an error."""
-        return _ERROR in self._kinds.values()
+        return bool(self._of(_ERROR))
 
     def error(self, place: Place, message: str) -> None:
         """Note something that makes the policy unusable."""
@@ -88,8 +88,8 @@ class Findings:
 
     def _note(self, kind: str, place: Place, message: str) -> None:
         # Without the passwords of URLs: it quotes what the author wrote, at times in the wrong place.
-        self._kinds.setdefault(Problem(without_userinfo(place.path), without_userinfo(message), place.line), kind)
+        self._found[kind, Problem(without_userinfo(place.path), without_userinfo(message), place.line)] = None
 
     def _of(self, *kinds: str) -> tuple[Problem, ...]:
-        found = (problem for problem, kind in self._kinds.items() if kind in kinds)
+        found = dict.fromkeys(problem for kind, problem in self._found if kind in kinds)
         return tuple(sorted(found, key=lambda problem: (problem.line, problem.path)))
