@@ -334,8 +334,7 @@ class Compaction(Emptying):
         empty = {node.name for node in self.cluster.nodes if node.name not in in_use or node.name in closed}
         choices: Iterable[Choice] = (Choice({*empty, source.node.name}),)
         if self.steered:
-            usage = [self.usage.of_pod(pod) for pod in pods]
-            choices = self.steered.of(source.node, usage, empty, self._received, wide=wide)
+            choices = self.steered.of(source.node, [*map(self.usage.of_pod, pods)], empty, self._received, wide=wide)
         found: Wave | Kept = pods[0], refused(Code.NO_DESTINATION, nodes=0, obstacles=[])
         for choice in choices:
             found = self._planned(source, pods, choice)
