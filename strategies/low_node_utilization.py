@@ -74,7 +74,7 @@ class LowNodeUtilizationArgs(api.UtilizationArgs):
         across = metrics is not None and metrics.pools is not None and metrics.pools.moves == "across"
         if across and not self.use_deviation_thresholds:
             raise ValueError(
-                "pools with moves: across changes nothing where thresholds are no distances from a mean: leave it out, "
+                "pools with moves: across does nothing where thresholds are not distances from a mean: leave it out, "
                 "or set useDeviationThresholds: true"
             )
         return self

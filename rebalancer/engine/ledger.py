@@ -74,7 +74,7 @@ class Ledger:
     observed: Observation = field(default_factory=Observation)  # what the strategy that runs has looked at
     waves: list[SteeredWaves] = field(default_factory=list)  # those that it has made, in order
     _refusals: dict[tuple[int, tuple[str, str]], Entry] = field(default_factory=dict)
-    _warned: set[str] = field(default_factory=set)  # a cause cannot be hashed, and one pod may cause thousands
+    _warned: set[str] = field(default_factory=set)  # their texts: a cause has no hash, and one pod may cause thousands
 
     @property
     def refusals(self) -> list[Entry]:

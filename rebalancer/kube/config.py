@@ -33,9 +33,9 @@ def named(proxy: str, environ: Mapping[str, str] = os.environ) -> str:
     return f"the proxy {shown(proxy)} ({setter})"
 
 
-#: What is said of a proxy after its name, with the cure: where it answers 407, and where no connection can be set up.
+#: What is wrong with a proxy, after its name, and the cure: it answers 407, or no connection can be set up.
 _ADDRESS = "its address must be like http://USER:PASSWORD@HOST:PORT, with @ and / in a password as %40 and %2F"
-UNAUTHORISED = f"does not accept us (407 Proxy Authentication Required): {_ADDRESS}"
+UNAUTHORISED = f"asks for valid credentials (407 Proxy Authentication Required): {_ADDRESS}"
 UNUSABLE = f"cannot be used: {_ADDRESS}; for a SOCKS proxy install the Python package PySocks"
 
 Document = dict[str, object]

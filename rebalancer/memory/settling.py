@@ -94,7 +94,7 @@ def settled(
 
 
 def _latest(move: PastMove, ready_within: timedelta) -> datetime:
-    """Return until when what happens is believed to come of a move; a look may be hours later."""
+    """Return the latest time of what may still come of a move; the run that looks may be hours later."""
     return move.at + max(_WATCHED, ready_within)
 
 

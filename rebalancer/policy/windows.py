@@ -23,7 +23,7 @@ _LONGEST_TEXT = 400
 #: A window may open once in four years (on 29 February); whether one is open is looked for no further back.
 _LONGEST = timedelta(days=31)
 _LONGEST_CHANGE = timedelta(hours=3)  # by which a clock is set back
-_MOST_MOMENTS = 400  # in so much time, and as much again
+_MOST_MOMENTS = 400  # there are 180 minutes in the longest change, and more is not worth a look
 
 
 def _zone(name: str) -> str:
@@ -79,7 +79,7 @@ class Window(Part):
         start = now + _LONGEST_CHANGE if reverse and now.astimezone(zone).fold else now
         try:
             moments = (each.astimezone(UTC) for each in CronSim(self.cron, start.astimezone(zone), reverse=reverse))
-            # In Pacific/Chatham, set back at 45 minutes past, it may stay at one moment for ever: none is open then.
+            # Pacific/Chatham changes at 45 minutes past: CronSim may repeat one moment for ever.  Then none is open.
             return next(each for each in islice(moments, _MOST_MOMENTS) if (each < now if reverse else each > now))
         except (StopIteration, OverflowError):
             return None

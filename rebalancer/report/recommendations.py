@@ -300,7 +300,7 @@ def vertical_autoscalers(found: Sequence[Recommendation]) -> dict[str, str]:
 def _by_workload(
     found: Sequence[Recommendation], container: Callable[[Recommendation], dict[str, Any] | None]
 ) -> Iterator[tuple[str, Workload, str, list[dict[str, Any]]]]:
-    """Yield a name of a file, the workload, its apiVersion, and what is said of its containers; None says nothing."""
+    """Yield a name of a file, the workload, its apiVersion, and an entry for each of its containers that has one."""
     containers: dict[tuple[Workload, str], list[dict[str, Any]]] = {}
     for each in found:
         workload = each.history.workload

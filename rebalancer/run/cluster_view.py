@@ -106,7 +106,7 @@ def read_cluster(
     """Read nodes, pods and these kinds; the snapshot's `now` is the time before the first request.
 
     `helpful` kinds are read after the pods, so that what pods refer to is there; without the permission for one there
-    is a warning.  The error for others names all that may not be read, so that a role is mended in one go.
+    is a warning.  The error for the others names every kind that cannot be read, so that a role is mended in one go.
     """
     now = datetime.now(UTC)
     collection = Collection()

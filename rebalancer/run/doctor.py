@@ -253,7 +253,7 @@ def _marks(cluster: Client, lease: LeaseOptions, work: Work) -> Finding:
         ours = [f"{x['key']}={x.get('value', '')}" for x in found]
         marked += [f"{node.name} ({', '.join(ours)})"] if ours else []
     cure = "`rebalancer unmark` takes them off"
-    return _none_of("marks on nodes", sorted(marked), "taints that nobody needs are on ", cure, "none is left over")
+    return _none_of("marks on nodes", sorted(marked), "taints that no run needs are on ", cure, "none is left over")
 
 
 def _others(cluster: Client, own: str) -> Finding:

@@ -35,7 +35,7 @@ def settings_text(name: str, what: str, missing: str) -> str:
 
 
 def given_time(text: str) -> datetime:
-    """Return the time that `--now` gives; one without its offset is none."""
+    """Return the time that `--now` gives; raise UsageError if it is not a time with its offset."""
     moment = time_with_offset(text)
     if moment is None:
         raise UsageError(f"--now {text!r} is not an RFC 3339 time; write it like 2026-01-15T12:00:00Z")

@@ -340,7 +340,7 @@ def _sampled(cluster: Snapshot) -> tuple[NodeUsage, NodeUsage]:
 
 
 def _raise(into: NodeUsage, resource: str, ask: AskRange, query: str, span: Span) -> None:
-    """Raise what is known of nodes to the highest of each hour, asked for day by day."""
+    """Raise the figures of nodes to their highest hour; Prometheus is asked for one day at a time."""
     wanted = f"max_over_time(({query})[1h:5m])"
     for begin in range(round(span.start), round(span.end), _DAY):
         end = min(begin + _DAY, span.end)

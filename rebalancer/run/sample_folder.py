@@ -8,8 +8,8 @@ With `-A` there is a namespace before, with `--containers` a container behind th
 the other, the heading tells, so it has to be in the file.  What was printed at one time is a sheet.  Files are read
 twice: first for the times of their sheets, then for their figures.
 
-What cannot be read is left out, counted and named: half of a line or of a sheet, a second sheet of one time, a time of
-a clock that was wrong.
+What cannot be read is left out, counted and named: half of a line or of a sheet, a second sheet of one time, a
+time from a wrong clock.
 
 `rebalancer record` writes one file for each day (UTC), `recorded-20230511.txt.gz`, a row of packed sheets.  Each sheet
 is packed by gzip for itself, so that `zcat` shows them all.  Its first line has its time, and then comes what
@@ -77,7 +77,7 @@ _SUFFIXES = (".txt", ".txt.gz")
 def read_folder(path: str, namespace: str, zone: ZoneInfo, now: datetime) -> tuple[MeasuredContainers, list[str]]:
     """Read all files of a folder whose names end in .txt or .txt.gz; times in names are of the zone.
 
-    Lines that name no namespace are of the given one; samples of times after `now` are of a clock that was wrong.
+    Lines that name no namespace are of the given one; samples after `now` are from a wrong clock.
     With the samples come lines about what was left out: the place, the reason and the count.
     """
     try:
@@ -128,7 +128,7 @@ def _of_right_clocks(seen: list[tuple[int, str]], now: datetime, skipped: list[s
     if wrong:
         time, name = wrong[0]
         at = f"{datetime.fromtimestamp(time, UTC):%Y-%m-%dT%H:%MZ}"
-        skipped.append(f"{count(len(wrong), 'sheet')} of a clock that was wrong, the first in {name}: {at}")
+        skipped.append(f"{count(len(wrong), 'sheet')} from a wrong clock, the first in {name}: {at}")
     return {*seen}.difference(wrong)
 
 
@@ -234,7 +234,7 @@ def record(client: ClientOptions, folder: str, keep: timedelta) -> tuple[Path, i
         append(path, packed_sheet(now, lines))
         days = {each: match[1] for each in path.parent.iterdir() if (match := _NAME.fullmatch(each.name))}
         oldest, recent, today = (f"{now - age:%Y%m%d}" for age in (keep, _LONGEST_BREAK, timedelta()))
-        if any(recent <= day < today for day in days.values()):  # else this clock may be wrong, by months
+        if any(recent <= day < today for day in days.values()):  # otherwise the clock may be months ahead
             for each in (each for each, day in days.items() if day < oldest):
                 each.unlink(missing_ok=True)  # another writer may be faster
     except OSError as error:

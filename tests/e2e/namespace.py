@@ -164,7 +164,7 @@ def remind(api: Api, namespace: str) -> None:
                     raise
 
 
-#: What the scheduler knows of nodes may be behind what the API server says: pods that nobody else sees tell of it.
+#: What the scheduler knows of nodes may be behind what the API server says: pods of our own show that it has caught up.
 HOME = "default"
 CORDONED = "were unschedulable"
 _OWN_TAINTS = "node.kubernetes.io/"

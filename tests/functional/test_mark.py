@@ -106,13 +106,13 @@ def test_nodes_that_cannot_take_pods_take_no_part(mark, server, prometheus):
     outcome = mark()
 
     assert outcome.report["takingPart"] == 4
-    assert outcome.report["warnings"] == []  # a sample of a node that takes no part is no stranger's
+    assert outcome.report["warnings"] == []  # the sample is of a node of the cluster, which takes no part
     assert len(labels_on(server)) == 2
     assert not {"n1", "n2"} & set(labels_on(server))
 
 
 def test_a_resource_goes_by_the_policys_metrics_utilization(mark, server, prometheus):
-    """In percent of what the node can give to pods; a node without a sample is told of in words of marks."""
+    """In percent of what the node can give to pods; the warning about a node without a sample speaks of marks."""
     usage = {"source": "Prometheus", "prometheus": {"nodes": {"cpu": {"query": "cores", "unit": "cores"}}}}
     args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}, "metricsUtilization": usage}
     profile = {"name": "even", "pluginConfig": [{"name": "LowNodeUtilization", "args": args}]}

@@ -136,7 +136,7 @@ FOLDERS = {
         b"".join(sheet(0, day=day) for day in (*CLOCKS, datetime(2001, 1, 1, tzinfo=UTC))),
         {},
         {"web": 3},
-        "2 sheets of a clock that was wrong, the first in recorded-20260115.txt.gz: 2199-01-01T00:00Z",
+        "2 sheets from a wrong clock, the first in recorded-20260115.txt.gz: 2199-01-01T00:00Z",
     ),
     "text that was not packed, a figure without end, half a line": (
         b"# rebalancer record 2026-01-15T12:00:00Z",

@@ -1,6 +1,6 @@
 """RemovePodsViolatingInterPodAntiAffinity as strategies.md 6 tells it, with the terms as Kubernetes reads them.
 
-`selection: fewest` is told by brute force: all sets of pods are tried.
+For `selection: fewest` the model tries all sets of pods.
 """
 
 from collections.abc import Iterable

@@ -63,7 +63,7 @@ class Spike(NamedTuple):
 
 @dataclass
 class Days:
-    """The cluster, and what happens to it: thirty nodes that nobody holds still.
+    """The cluster, and what happens to it: thirty nodes on which the load keeps changing.
 
     Each owner has a daily peak of its own; some scale with it.  There are spikes, rollouts, nodes that fail and come
     back, and an autoscaler that takes nodes away at night.  All of it is drawn from a seed.

@@ -15,7 +15,7 @@ LOW = [
     ({"thresholds": {"cpu": 60}}, "the thresholds of cpu are greater than their targetThresholds"),
     (CONTENTION, "since it is measured"),
     (CONTENTION | {"metricsUtilization": RELIEF, "useDeviationThresholds": True}, "no mean worth keeping to"),
-    ({"metricsUtilization": ACROSS}, "changes nothing where thresholds are no distances"),
+    ({"metricsUtilization": ACROSS}, "does nothing where thresholds are not distances"),
 ]
 HIGH = [
     ({"thresholds": {}}, "give at least one resource"),

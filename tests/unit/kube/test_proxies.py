@@ -80,7 +80,7 @@ def test_an_eviction_that_a_proxy_does_not_let_through_is_no_doubt(evict_through
     with FakeProxy("me:secret") as proxy:
         verdict = evict_through(proxy)
     assert isinstance(verdict, Failed)
-    assert "does not accept us (407 Proxy Authentication Required): its address must be like" in verdict.error
+    assert "asks for valid credentials (407 Proxy Authentication Required): its address must be like" in verdict.error
     assert secure.requests == []
 
 
@@ -112,7 +112,7 @@ def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo):
     with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable) as caught:
         through(proxy.url.replace("//", f"//{userinfo}")).get("/api/v1/pods")
 
-    assert f"the proxy {proxy.url} (proxy-url of the kubeconfig) does not accept us (407" in str(caught.value)
+    assert f"the proxy {proxy.url} (proxy-url of the kubeconfig) asks for valid credentials (407" in str(caught.value)
     assert "wrong-one" not in str(caught.value)
     assert len(proxy.heads) == 1
     assert time.waits == []
@@ -121,7 +121,7 @@ def test_a_407_is_told_in_words_and_at_once(through, secure, time, userinfo):
 
 def test_a_407_to_a_request_without_a_tunnel_is_told_in_the_same_words(server, client_of):
     """To a server without TLS a proxy passes on each request, and answers it itself."""
-    with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable, match="does not accept us"):
+    with FakeProxy("me:secret") as proxy, pytest.raises(Unreachable, match="asks for valid credentials"):
         client_of(server, **{"proxy-url": proxy.url}).get("/api/v1/pods")
     assert server.requests == []
 
